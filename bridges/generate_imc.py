@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 PACKAGE = Path(__file__).parent / "wavesim_bridges"
-#: type in the standard -> Python type, and letter in a layout
+#: type in the standard -> Python type, and the letter in a layout
 TYPES = {
     "uint8_t": ("int", "B"),
     "int8_t": ("int", "b"),

@@ -1,5 +1,6 @@
-"""Generate wavesim_bridges/mavlink_messages.py from a folder with the standard's minimal.xml, standard.xml and common.xml
-(https://github.com/mavlink/mavlink, message_definitions/v1.0): the messages that the bridges name in their source.
+"""Generate wavesim_bridges/mavlink_messages.py, which contains the messages that the bridges name in their source. The
+input is a folder with the standard's minimal.xml, standard.xml and common.xml (https://github.com/mavlink/mavlink,
+message_definitions/v1.0).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from xml.etree import ElementTree
 
 PACKAGE = Path(__file__).parent / "wavesim_bridges"
 SOURCES = ("mavlink.py", "mavlink_mission.py", "px4.py", "px4_sensors.py")
-#: messages without the fields that were added later; the bridge answers each TIMESYNC, whichever system it names
+#: messages without the fields that were added later; the bridge answers each TIMESYNC, whichever system the message
+#: names
 FIRST_VERSION = {"TIMESYNC"}
 
 

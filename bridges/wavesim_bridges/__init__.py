@@ -1,1 +1,1 @@
-"""Bridges: existing on-board software drives WaVeSim's vehicles without changes."""
+"""Bridges, through which existing on-board software drives WaVeSim's vehicles without changes."""

@@ -61,7 +61,7 @@ FRAMES = {
 
 
 class ServoFrame(NamedTuple):
-    """A servo frame of an autopilot."""
+    """A servo frame from an autopilot."""
 
     rate: int
     number: int
@@ -73,7 +73,7 @@ class ServoFrame(NamedTuple):
 
 
 def parse_servo_frame(data: bytes) -> ServoFrame:
-    """Decode the frame in a datagram of the autopilot."""
+    """Decode the frame in a datagram from the autopilot."""
     layout = _SERVOS.get(int.from_bytes(data[:2], "little"))
     if layout is None:
         raise MalformedMessage("magic")
@@ -100,11 +100,12 @@ def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
 
 
 class ArduPilotSocket(asyncio.DatagramProtocol):
-    """Socket that receives an autopilot's servo frames."""
+    """Socket that receives the servo frames of an autopilot."""
 
     def __init__(self, vehicle: BridgedVehicle) -> None:
         self.vehicle, self.frames = vehicle, LatestValue[ServoFrame]()
-        self.client: tuple[str, int] | None = None  #: address of the autopilot in control; None: no autopilot
+        #: address of the autopilot in control; None if there is no autopilot
+        self.client: tuple[str, int] | None = None
         self.restarts = 0
         self._number, self._answered = -1, b""
         self._transport: asyncio.DatagramTransport | None = None
@@ -137,7 +138,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: the bridge detects a lost autopilot when no more frames arrive."""
+        """Ignore a closed port, because the bridge detects a lost autopilot when no more frames arrive."""
 
     def answer(self, state: bytes) -> None:
         """Send a state as the answer to the last frame."""
@@ -155,8 +156,8 @@ class ArduPilotBridge:
     for a step.
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
-    between the steps. Servo frames contain a frame rate. The bridge ignores it, because the autopilot derives it from
-    the timestamps that it received. Without an autopilot the vehicle has neutral outputs, and the simulation
+    between the steps. Servo frames contain a frame rate. The bridge ignores this rate, because the autopilot derives it
+    from the timestamps that the bridge sent. Without an autopilot, the vehicle has neutral outputs, and the simulation
     does not wait.
     """
 
@@ -210,7 +211,7 @@ def parameter_files() -> dict[str, Path]:
 
 
 def parameters(path: Path) -> list[tuple[str, str, str]]:
-    """Return (name, value, reason) of each parameter in a file of ArduPilot's format: lines with NAME VALUE, and
+    """Return (name, value, reason) for each parameter in a file in ArduPilot's format: lines with NAME VALUE, and
     comments after #. A comment after an empty line is the reason for the parameters that follow it.
     """
     found, why, after = [], "", "text"
@@ -228,7 +229,7 @@ def parameters(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -> None:
-    """Print the files that `--parm` names, in the form of ArduPilot's `--defaults`, and exit."""
+    """Print the files that `--parm` names, in the format of ArduPilot's `--defaults`, and exit."""
     if names is None or context.resilient_parsing:
         return
     known = parameter_files()

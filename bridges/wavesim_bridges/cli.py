@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Bridges(click.Group):
-    """Commands of `wavesim bridge`: one for each entry point of the group `wavesim.bridges`."""
+    """Commands of `wavesim bridge`: one command for each entry point in the `wavesim.bridges` group."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(e.name for e in entry_points(group="wavesim.bridges"))

@@ -22,7 +22,8 @@ from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
-#: maximum wall times in s to wait for a server: at the start, after a loss of contact, after it ended the session
+#: maximum wall times in s to wait for a server: at the start, after a loss of contact, and after it has ended the
+#: session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
 STACK_TIMEOUT_S = (
     1.0  #: wall time in s without data from the on-board software after which the vehicle receives neutral commands
@@ -40,11 +41,13 @@ class BridgeOptions:
 
     vehicle: str
     server: tuple[str, int]
-    period: float  #: lockstep period, s of simulation time
+    period: float  #: period of the lockstep in s of simulation time
     model: str = ""  #: model to use if the server's configuration does not contain the vehicle
     report: Callable[[str], None] = print
     server_wait_s: float | None = (
-        None  #: time in s to wait for an unreachable server; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
+        #: time in s to wait for an unreachable server; None selects ``START_WAIT_S``, ``LOST_WAIT_S`` or
+        #: ``ENDED_WAIT_S``
+        None
     )
 
 
@@ -97,8 +100,8 @@ class BridgedVehicle:
 
     If the server stops responding, the bridge waits for it to be restarted. If the server ends the session, the bridge
     tries to join again. A server that had only lost contact with the bridge accepts it immediately. A server that does
-    not answer has shut down, so the bridge ends too. While the bridge is disconnected, the server removes the vehicle,
-    as it does whenever a pilot is lost. ``joined`` is called as soon as the server has sent the vehicle's equipment,
+    not answer has shut down, so the bridge exits too. While the bridge is disconnected, the server removes the vehicle,
+    as it does whenever it loses a pilot. ``joined`` is called as soon as the server has sent the vehicle's equipment,
     before the first step.
     """
 
@@ -170,7 +173,7 @@ def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
-    """Return the error for a port (``kind``: UDP or TCP) that cannot be opened."""
+    """Return the error for a port that cannot be opened. ``kind`` is UDP or TCP."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     return BrokerError(f"cannot listen on {kind} port {port}: {reason}; is another bridge using it?")
 
@@ -192,7 +195,9 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the distance in m that each of these sensors measures (its first number); -1 if there is no echo."""
+    """Return the distance in m that each of these sensors measures, which is the first number of its value. The
+    distance is -1 if there is no echo.
+    """
     found = []
     for name in sensors:
         value = step.sensors.get(name)
@@ -214,7 +219,7 @@ class LatestValue(Generic[Frame]):
         self._came.set()
 
     async def take(self, seconds: float) -> Frame | None:
-        """Wait for the next frame; None after the time-out."""
+        """Wait for the next frame. Return None after the time-out."""
         if self._frame is None:
             self._came.clear()
             with contextlib.suppress(TimeoutError):

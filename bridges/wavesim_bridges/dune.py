@@ -1,4 +1,4 @@
-"""Bridge to DUNE (LAUV): WaVeSim's physics or instruments replace DUNE's simulator or drivers, over IMC. See
+"""Bridge to DUNE (LAUV): Over IMC, WaVeSim's physics or instruments replace DUNE's simulator or drivers. See
 docs/bridges/dune.md.
 """
 
@@ -40,7 +40,8 @@ ASK_AGAIN_S = 1.0  #: interval in s between requests for DUNE's list of entities
 PEER_S, MOST_PEERS = (
     30.0,
     16,
-)  #: time in s without a message after which an operator's program is dropped; maximum number of operators' programs
+    #: time in s without a message after which an operator's program is dropped, and maximum number of operators' programs
+)
 #: message type -> label of the DUNE entity that sends it, by default as in the configuration of a LAUV
 ENTITIES = {
     imc.GpsFix: "GPS",
@@ -82,7 +83,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
     ) -> None:
         self.vehicle, self.dune, self.system = vehicle, dune, system
-        self.client: Address | None = None  #: address of the DUNE in control; None: no DUNE
+        self.client: Address | None = None  #: address of the DUNE process in control; None if there is no DUNE
         self.actuators: ImcActuators | None = None
         self.commands: list[float | None] = []
         self.operator: OperatorCommands | None = None
@@ -161,7 +162,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: the bridge detects a lost DUNE when no more messages arrive."""
+        """Ignore a closed port, because the bridge detects a lost DUNE when no more messages arrive."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
         """Return the current actuator commands."""
@@ -183,7 +184,7 @@ class ImcSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(data, address)
 
     def send_as_entity(self, message: ImcMessage, label: str) -> None:
-        """Send a message as the DUNE entity with a label; send nothing while the number of this entity is unknown."""
+        """Send a message as the DUNE entity with a label. Send nothing while the number of this entity is unknown."""
         if label in self._numbers:
             self.send(message, time.time(), label=label)
 
@@ -277,7 +278,7 @@ class DuneBridge:
         broker.answer(self.port.current_commands(moves))
 
     async def _announce_presence(self, listen: int) -> None:
-        """Messages for Neptus and similar programs: identity and motion of the vehicle."""
+        """Messages for Neptus and similar programs, with the identity and the motion of the vehicle."""
         beats, reference = 0, self._reference
         while True:
             now, motion = time.time(), self._motion
@@ -313,7 +314,9 @@ def _address(text: str) -> Address:
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """Parse comma-separated numbers; return an empty list if their count is wrong or one is not finite."""
+    """Parse comma-separated numbers. Return an empty list if there are too many or too few, or if one of them is not
+    finite.
+    """
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:

@@ -1,5 +1,5 @@
-"""Sound for DUNE: acoustic modem and long baseline, through an instrument session of the vehicle in addition to the
-pilot's session.
+"""Sound for DUNE: an acoustic modem and long-baseline ranging, through an instrument session of the vehicle in addition
+to the pilot's session.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wavesim_sdk.errors import Refused, SessionLost, WaveSimError
 from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
-BROADCAST = "broadcast"  #: IMC's name for all systems
+BROADCAST = "broadcast"  #: name that IMC uses for all systems
 TIMEOUT_S = 5.0  #: default simulation time in s to wait for the reply to a range request
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated
@@ -33,19 +33,19 @@ class _PendingTransmission:
     timeout: float
     packet: bytes | None = None
     ranging: bool = True
-    seq: int | None = None  #: number of DUNE's request; None: a periodic query of a beacon
+    seq: int | None = None  #: number of DUNE's request; None for a periodic query to a beacon
     beacon: int = 0
-    request: int = 0  #: number of the request to the server; 0: no request
+    request: int = 0  #: number of the request to the server; 0 if there is no request
     signal: int = 0
     retry_at: float = 0.0
-    #: simulation time in s at which the request expires; None: no state received since the request
+    #: simulation time in s at which the request expires; None if no state has been received since the request
     deadline: float | None = None
     error: str = "no answer"
 
 
 class DuneAcoustics:
-    """Modem and long baseline of a vehicle. ``modems`` maps IMC names to addresses and includes the vehicle's own name,
-    ``name``. ``transponders`` holds query and reply frequencies (Hz) of beacons that are not modems.
+    """Modem and long-baseline ranging of a vehicle. ``modems`` maps IMC names to addresses and includes the vehicle's
+    own name, ``name``. ``transponders`` holds the query and reply frequencies (Hz) of beacons that are not modems.
     """
 
     def __init__(
@@ -142,11 +142,11 @@ class DuneAcoustics:
 
     @property
     def beacons(self) -> tuple[imc.LblBeacon, ...]:
-        """Return the beacons as configured."""
+        """Return the beacons in the order in which they were configured."""
         return self._beacons
 
     def _next_beacon(self, now: float) -> _PendingTransmission | None:
-        """Return the task for the next beacon; None if there is none."""
+        """Return the task for the next beacon, or None if no query is due."""
         if not self.active or now < self._ping_at:
             return None
         self._ping_at = now + self.ping_delay
@@ -160,7 +160,7 @@ class DuneAcoustics:
     # -- results ---------------------------------------------------------------------------------------------
 
     def advance(self, broker: AsyncBroker, step: Step) -> None:
-        """Process a new state of the simulation."""
+        """Process a new simulation state."""
         now = step.time
         if now < self._now:  # the server was restarted
             self._ping_at = now

@@ -1,5 +1,5 @@
-"""Operators' messages to DUNE's simulator, which the bridge applies to the vehicle: manual fix, leaks, servo faults,
-long baseline.
+"""Messages from operators to DUNE's simulator, which the bridge applies to the vehicle: manual fixes, leaks, servo
+faults and long-baseline beacons.
 
 Fixes, leaks and faults become requests to the server, which need rights: `<grant to="lauv" role="pilot" rights="pose
 fault"/>`.
@@ -24,8 +24,8 @@ from wavesim_world.config.sensors import LeakConfig
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
 FAULT_LASTS_S = 60.0  #: duration of a servo fault in s, as in DUNE
-REPORT_S = 1.0  #: simulation time in s between reports of the leak sensors' state
-#: maximum distance in m of an operator's position fix from the origin; the bridge rejects a fix beyond it
+REPORT_S = 1.0  #: simulation time in s between reports of the leak sensors' states
+#: maximum distance in m of an operator's position fix from the origin; the bridge rejects a fix beyond this distance
 FARTHEST_M = 1e5
 OF_SERVOS, OF_LBL = "Servos", "LBL"  #: DUNE entities whose parameters can be set
 Answer = Callable[[ImcMessage], None]
@@ -34,7 +34,7 @@ Send = Callable[[ImcMessage, str], None]
 
 
 def parse_compartment(text: str) -> tuple[str, str]:
-    """Parse `Leak Sensor - Nose=bow`."""
+    """Parse an option such as `Leak Sensor - Nose=bow`."""
     label, _, name = text.rpartition("=")
     if not label or name not in COMPARTMENTS:
         raise WaveSimError(f"invalid leak sensor '{text}'; write LABEL=COMPARTMENT, one of {', '.join(COMPARTMENTS)}")
@@ -42,7 +42,7 @@ def parse_compartment(text: str) -> tuple[str, str]:
 
 
 class OperatorCommands:
-    """Queue of operators' messages: they arrive at any time, and are applied at the vehicle's next step."""
+    """Queue of operators' messages. Messages arrive at any time, and are applied at the vehicle's next step."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class OperatorCommands:
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
             int, tuple[str, Callable[[], None] | None]
-        ] = {}  #: purpose of each request, and the action after its success, by request number
+        ] = {}  #: purpose of each request and the action after its success, by request number
         self._wet: set[str] = set()
         self._generate, self._fault_time, self._fault_at = False, 10.0, math.inf
         self._reported_leaks: tuple[bool, ...] = ()
@@ -84,7 +84,9 @@ class OperatorCommands:
         return True
 
     def _fix(self, fix: imc.GpsFix) -> None:
-        """Move the vehicle to a position on the surface; later states are relative to it, as in DUNE's own physics."""
+        """Move the vehicle to a position on the surface. Later states are relative to this position, as in DUNE's own
+        physics.
+        """
         if not (abs(fix.lat) <= math.pi / 2 and abs(fix.lon) <= math.pi):
             raise MalformedMessage("invalid position")
         north, east = self._reference.world.metres(math.degrees(fix.lat), math.degrees(fix.lon))
@@ -149,7 +151,7 @@ class OperatorCommands:
     # -- steps -------------------------------------------------------------------------------------------
 
     def advance(self, broker: AsyncBroker, step: Step) -> None:
-        """Send the collected requests to the server before answering the step; the server's replies arrive with later
+        """Send the collected requests to the server before answering the step. The server's replies arrive with later
         steps.
         """
         if step.time < self._now:  # the server was restarted
@@ -181,7 +183,7 @@ class OperatorCommands:
         self._pending_requests[broker.fault(name, "frozen", FAULT_LASTS_S)] = "the fault", None
 
     def _report(self, broker: AsyncBroker, step: Step) -> None:
-        """Report the leak detector's values as states of DUNE's leak sensors: on change, and periodically."""
+        """Report the leak detector's values as states of DUNE's leak sensors, both on change and periodically."""
         name = next((s.name for s in broker.sensors if s.type == "leak"), None)
         value = step.sensors.get(name) if name is not None else None
         if value is None:

@@ -16,7 +16,7 @@ from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
-#: actuators of the model `lauv`; a positive angle of fins 1 and 2 moves the nose down in IMC, but up in WaVeSim
+#: actuators of the `lauv` model; a positive angle of fins 1 and 2 moves the nose down in IMC, but up in WaVeSim
 THRUSTERS = {0: ServoOutput("propeller")}
 SERVOS = {
     0: ServoOutput("rudder-bottom"),
@@ -29,7 +29,7 @@ SERVOS = {
 
 
 class ReferencePoint:
-    """Reference position of the reported states, on the sea surface: the world's origin, or an operator's fix."""
+    """Reference position of the reported states, on the sea surface. It is the world's origin or an operator's fix."""
 
     def __init__(self, world: WorldOrigin) -> None:
         self.world = world
@@ -43,7 +43,7 @@ class ReferencePoint:
         self.latitude, self.longitude = math.radians(latitude), math.radians(longitude)
 
     def offset(self, motion: VehicleMotion) -> tuple[float, float, float]:
-        """Return north, east and down of the vehicle relative to the reference."""
+        """Return the vehicle's position (north, east, down) relative to the reference."""
         north, east, down = map(float, motion.position)
         return north - self.north, east - self.east, down
 
@@ -85,7 +85,7 @@ class ImcActuators:
                 self.neutral[a.number] = 0.0
 
     def command(self, message: ImcMessage) -> tuple[int, float] | None:
-        """Return the index of the actuator that a message commands, and the commanded value; None if the message
+        """Return the index of the actuator that a message commands, and the commanded value. Return None if the message
         commands no actuator. Raise MalformedMessage for invalid values.
         """
         match message:
@@ -176,7 +176,7 @@ def _rpm(v: Value, at: float) -> ImcMessage | None:
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
-#: IMC message, sensor type of its values, conversion; of several rows for a message, the first usable one applies
+#: IMC message, sensor type of its values, and conversion; of several rows for a message, the first usable row applies
 _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),
@@ -213,7 +213,7 @@ class ImcInstruments:
         self._seen: dict[str, int] = {}
 
     def messages(self, sensors: Sensors, time_ns: int, now: float) -> list[ImcMessage]:
-        """Return new messages. Simulation time ``time_ns`` corresponds to Unix time ``now``."""
+        """Return the new messages. The simulation time ``time_ns`` corresponds to the Unix time ``now``."""
         found = []
         for name, convert in self._converters:
             value = sensors.get(name)

@@ -1,4 +1,4 @@
-"""Geographic positions of a local world: its plane is tangent to the ellipsoid (WGS84) at the origin."""
+"""Geographic positions in a local world, whose plane is tangent to the ellipsoid (WGS84) at the origin."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wavesim_world.config import load
 
 
 class WorldOrigin:
-    """Origin of a world, in degrees, at sea level."""
+    """Origin of a world at sea level, in degrees."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
         self.latitude, self.longitude = latitude, longitude
         self._origin = geodesy.Origin(radians(latitude), radians(longitude))
 
     def degrees(self, north: float, east: float) -> tuple[float, float]:
-        """Return latitude and longitude of a position."""
+        """Return the latitude and longitude of a position."""
         latitude, longitude = self._origin.degrees((north, east, 0.0))
         return float(latitude), float(longitude)
 

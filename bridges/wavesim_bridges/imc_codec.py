@@ -1,9 +1,9 @@
 """Packets of IMC: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
 
 The first two bytes indicate the byte order. Field layouts use the characters of :mod:`struct` and three additional
-ones: ``t`` is a string after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages without
-lists, each preceded by its message number. The known messages are declared in :mod:`wavesim_bridges.imc`, which is
-generated from the standard's IMC.xml.
+ones: ``t`` is a string after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages, each
+preceded by its message number. These messages contain no lists. The known messages are declared in
+:mod:`wavesim_bridges.imc`, which is generated from the standard's IMC.xml.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class ImcMessage:
 
 
 class UnknownMessage(ImcMessage):
-    """Message that is not declared."""
+    """Message whose type is not declared."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class ImcPacket:
-    """Message with its envelope: Unix time in s, source and destination systems and entities."""
+    """Message with its envelope: Unix time in s, and the source and destination systems and entities."""
 
     message: ImcMessage
     time: float
@@ -136,7 +136,7 @@ def read(data: bytes) -> ImcPacket:
 
 
 def _fields(kind: type[ImcMessage], order: str, data: bytes, at: int) -> tuple[ImcMessage, int]:
-    """Decode a message whose fields begin at an offset; return it and the offset of its end."""
+    """Decode a message whose fields begin at an offset. Return the message and the offset of its end."""
     values: list[Any] = []
     for code in kind.LAYOUT:
         if code not in "trl":

@@ -1,4 +1,6 @@
-"""Bridge to QGroundControl and MAVSDK: a vehicle without an autopilot speaks MAVLink. See docs/bridges/mavlink.md."""
+"""Bridge to QGroundControl and MAVSDK, with which a vehicle without an autopilot communicates over MAVLink. See
+docs/bridges/mavlink.md.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ NAMES = {
     HOLD: ("Hold", 0),
     MISSION: ("Mission", 6),
     OFFBOARD: ("Offboard", 0),
-}  #: mode -> its name, and its number among MAVLink's standard modes (0: none)
+}  #: mode -> its name, and its number among MAVLink's standard modes (0 if it is none of these)
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: speed (m/s) and turn rate (rad/s) at full deflection of a stick
@@ -109,7 +111,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """Return the current setpoint of the pilot; None: stop the thrusters."""
+        """Return the current setpoint of the pilot. None means that the thrusters must stop."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -187,8 +189,8 @@ class MavlinkVehicle:
         return LAYOUTS[int(number)].name if math.isfinite(number) and int(number) in LAYOUTS else ""
 
     def _interval(self, number: float) -> list[bytes]:
-        """Encode a message that states the interval of another message in us. 0: unknown message; -1: sent on request
-        only.
+        """Encode a message that states the interval of another message in us. The interval is 0 for an unknown message,
+        and -1 for a message that is sent on request only.
         """
         name = self._name(number)
         period = self._periods.get(name, 0.0)
@@ -216,7 +218,7 @@ class MavlinkVehicle:
         return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
 
     def _parameter(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Send the list of parameters, for which ground stations wait. The only parameter is the system's number."""
+        """Send the list of parameters, because ground stations wait for it. The only parameter is the system's number."""
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
         return [
@@ -282,7 +284,7 @@ class MavlinkVehicle:
     # -- sending
 
     def take_due_frames(self, now: float) -> list[bytes]:
-        """Return the messages that are due."""
+        """Return the messages that are due now."""
         found, self._unsent_frames = self._unsent_frames + self.mission.take_due_frames(now), []
         for name, at in self._next.items():
             if now >= at:
@@ -318,7 +320,7 @@ class MavlinkVehicle:
         return [] if content is None else [self._writer.frame(name, **content)]
 
     def _content(self, name: str) -> dict[str, Any] | None:
-        """Return the content of a message; None if the message is unknown or not available yet."""
+        """Return the content of a message, or None if the message is unknown or not available yet."""
         if call := getattr(self, f"_is_{name.lower()}", None):
             return cast("dict[str, Any]", call())
         call = getattr(self, f"_of_{name.lower()}", None)

@@ -32,8 +32,8 @@ def _mirrored(crc: int) -> int:
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """Return the CRC-16/MCRF4XX that MAVLink uses. It is computed by the library's CRC with the same polynomial, after
-    reversing all bits.
+    """Return the CRC-16/MCRF4XX that MAVLink uses. It is computed with the library's CRC for the same polynomial, after
+    all bits have been reversed.
     """
     return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
@@ -43,17 +43,17 @@ class _Field:
     name: str
     kind: str
     code: str
-    count: int  #: number of elements if the field is an array; 0: the field is a single value
+    count: int  #: number of elements if the field is an array; 0 if the field is a single value
 
     @property
     def size(self) -> int:
-        """Size in bytes of one element of the field. On the wire, fields are ordered by this size."""
+        """Size in bytes of one element of the field. In a frame, fields are ordered by this size."""
         return struct.calcsize(self.code)
 
 
 class MessageLayout:
-    """Encoding of one message type. The fields are sorted by size, largest first; fields that were added to the
-    standard later follow.
+    """Encoding of one message type. The fields are sorted by size, largest first. Fields that were added to the
+    standard later follow them.
     """
 
     def __init__(self, number: int, name: str, fields: str) -> None:
@@ -68,7 +68,7 @@ class MessageLayout:
         self.crc_extra = (crc & 0xFF) ^ (crc >> 8)
 
     def pack(self, values: dict[str, Any]) -> bytes:
-        """Encode the payload; missing fields are zero."""
+        """Encode the payload. Missing fields become zero."""
         flat: list[Any] = []
         left = dict(values)
         for f in self._fields:
@@ -134,7 +134,7 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """Decode the messages of a datagram, and list the reasons for unusable parts. Skip undeclared messages."""
+    """Decode the messages in a datagram, and list the reasons for unusable parts. Skip undeclared messages."""
     found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):

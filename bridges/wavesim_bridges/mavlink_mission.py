@@ -1,4 +1,6 @@
-"""Missions of a vehicle without an autopilot: upload and download through MAVLink's mission protocol, and progress."""
+"""Missions of a vehicle without an autopilot: their upload and download through MAVLink's mission protocol, and their
+progress.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.arrays import Floats
 
 MOST_ITEMS = 500
-#: wall time in s after which a missing mission item is requested again, and maximum number of requests
+#: wall time in s after which a missing mission item is requested again, and the maximum number of requests
 RETRY_S, ATTEMPTS = 1.0, 5
-RADIUS_M = 1.0  #: acceptance radius in m of a waypoint that does not state one
+RADIUS_M = 1.0  #: acceptance radius in m of a waypoint that states no radius
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
 #: result codes in MISSION_ACK
@@ -37,7 +39,7 @@ NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: mission states in MISSION
 
 
 class MissionItemRefused(Exception):
-    """Mission item that cannot be executed; ``reason`` is the code for MISSION_ACK."""
+    """Error: a mission item cannot be executed. ``reason`` is the code for MISSION_ACK."""
 
     def __init__(self, reason: int) -> None:
         self.reason = reason
@@ -82,7 +84,7 @@ class MavlinkMission:
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:
-        """Request a missing mission item again."""
+        """Request a missing mission item again if its request has timed out."""
         up = self._upload
         if up is None or now - up.requested_at < RETRY_S:
             return []
@@ -172,7 +174,7 @@ class MavlinkMission:
     # -- progress
 
     def go_to(self, seq: int) -> bool:
-        """Set the current item; return False if it does not exist."""
+        """Set the current item. Return False if the item does not exist."""
         if seq and not 0 <= seq < len(self.items):
             return False
         self.current, self._since, self._speed = seq, None, math.nan
@@ -194,7 +196,9 @@ class MavlinkMission:
         ]
 
     def update_progress(self, motion: VehicleMotion, level: bool) -> list[bytes]:
-        """Update the progress; return the messages for the ground stations. ``level``: ignore depth, as for a boat."""
+        """Update the progress. Return the messages for the ground stations. If ``level`` is set, ignore the depth, as
+        for a boat.
+        """
         frames: list[bytes] = []
         while not self.complete and self._done(self.items[self.current], motion, level):
             frames.append(self._writer.frame("MISSION_ITEM_REACHED", seq=self.current))
@@ -224,7 +228,7 @@ class MavlinkMission:
 
     def setpoint(self) -> Setpoint | None:
         """Return the target position. It is the position of the current item or, if this item has none, of the last
-        earlier item with a position. None: no target yet.
+        earlier item with a position. The result is None if there is no target yet.
         """
         for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
             if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):

@@ -1,4 +1,4 @@
-"""Bridge to MOOS-IvP: WaVeSim's physics replaces its simulator, through the variables of a MOOSDB. See
+"""Bridge to MOOS-IvP: WaVeSim's physics replaces the simulator of MOOS-IvP, through the variables of a MOOSDB. See
 docs/bridges/moos.md.
 """
 
@@ -25,9 +25,9 @@ from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors
 
 PORT = 9000
-BEAT_S = 0.5  #: interval between two heartbeats, s; a MOOSDB drops a client that sends nothing for five seconds
+BEAT_S = 0.5  #: interval in s between two heartbeats; a MOOSDB drops a client that sends nothing for five seconds
 CONNECTION_TIMEOUT_S = 5.0  #: time in s without data after which a MOOSDB counts as disconnected
-BACKLOG_BYTES = 1 << 20  #: maximum number of sent bytes that the MOOSDB has not read yet
+BACKLOG_BYTES = 1 << 20  #: maximum number of bytes sent that the MOOSDB has not read yet
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
@@ -50,7 +50,7 @@ def navigation(
     motion: VehicleMotion, through: Sequence[float], origin: WorldOrigin, altitude: float | None
 ) -> dict[str, float]:
     """Return the motion of a vehicle as MOOS variables. ``through`` is the velocity through the water in the body
-    frame, and ``altitude`` the height above the bed, if an instrument measures it.
+    frame. ``altitude`` is the height above the bed, if an instrument measures it.
     """
     north, east, down = map(float, motion.position)
     _, pitch, heading = euler(motion.attitude)
@@ -77,11 +77,11 @@ def navigation(
 
 
 class MoosActuators:
-    """Mapping of desired values, by variable, to the actuators that they move.
+    """Mapping of the desired values, by their variables, to the actuators that they move.
 
     DESIRED_THRUST is a shaft speed in percent; the force of a thruster is proportional to the square of this value.
-    DESIRED_RUDDER is in percent of the maximum rudder angle, DESIRED_ELEVATOR in degrees. A vehicle with two thrusters
-    and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too: their sum drives the port thruster, and their
+    DESIRED_RUDDER is in percent of the maximum rudder angle, and DESIRED_ELEVATOR is in degrees. A vehicle with two
+    thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too: their sum drives the port thruster, and their
     difference the starboard one.
     """
 
@@ -101,7 +101,9 @@ class MoosActuators:
         self._count = len(actuators)
 
     def commands(self, desired: Mapping[str, float]) -> list[float | None]:
-        """Return the commands for the current values, in actuator order; actuators without a value are neutral."""
+        """Return the commands for the current values, in the order of the actuators. Actuators without a value are
+        neutral.
+        """
         values = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
         if self._twin and not {LEFT, RIGHT} & desired.keys():
             ahead, turn = desired.get(THRUST, 0.0), desired.get(RUDDER, 0.0)
@@ -151,8 +153,8 @@ def _variable(*names: str) -> str:
 
 
 class MoosCommunity:
-    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists and reopened after a loss. ``take`` is called
-    with the mail.
+    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists, and reopened after it has been lost.
+    ``take`` is called with the mail.
     """
 
     def __init__(
@@ -163,18 +165,18 @@ class MoosCommunity:
         take: Callable[[MoosMessage], None],
     ) -> None:
         self.address, self.vehicle = address, vehicle
-        self.warp = 0.0  #: time warp of the MOOS community; 0 while there is no connection
+        self.warp = 0.0  #: time warp of the MOOS community; 0 if there is no connection
         self.name = ""
         self._subscriptions, self._on_mail, self._ahead = tuple(hears), take, 0.0
         self._writer = MoosWriter(f"wavesim_{vehicle.options.vehicle}")
         self._stream: asyncio.StreamWriter | None = None
 
     def now(self) -> float:
-        """Return MOOS time in s, by the MOOSDB's clock."""
+        """Return the MOOS time in s by the MOOSDB's clock."""
         return time.time() * self.warp + self._ahead
 
     def post(self, values: Mapping[str, float | str]) -> None:
-        """Post to the community; without a connection, drop the message."""
+        """Post a message to the community. If there is no connection, drop the message."""
         if self.warp:
             now = self.now()
             self._send(*(MoosMessage(NOTIFY, key, value, now) for key, value in values.items()))
@@ -228,7 +230,7 @@ class MoosCommunity:
             stream.close()
 
     async def _keep_alive(self) -> None:
-        """Send the greeting and the subscriptions, then heartbeats; each answer carries the time."""
+        """Send the greeting and the subscriptions, and then heartbeats. Each answer contains the time."""
         now = time.time()
         self._send(
             MoosMessage(TIMING, time=now), *(MoosMessage(REGISTER, key, 0.0, now) for key in self._subscriptions)

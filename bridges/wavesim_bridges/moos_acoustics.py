@@ -49,7 +49,7 @@ def _number(text: str, most: float) -> float:
 
 
 def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
-    """Parse a request for the transducer. Raise MalformedMessage if the text requests nothing."""
+    """Parse a request for the transducer. Raise MalformedMessage if the text contains no request."""
     fields = pairs(text)
     if variable == RANGE:
         if "id" in fields:

@@ -14,11 +14,12 @@ from wavesim_bridges.core import MalformedMessage
 
 GREETING = b"ELKS CAN'T DANCE 2/8/10".ljust(32, b"\0")
 NOTIFY, REGISTER, NAME, WELCOME, POISON, TIMING = "N", "R", "i", "W", "K", "T"
-MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far smaller packets
-_PACKET = struct.Struct("<iiB")  #: packet header: total length, number of messages, compression flag (never set)
-_HEAD = struct.Struct("<iicc")  #: message header: total length, message number, message type, type of the value
+MOST_BYTES = 1 << 22  #: maximum size of a packet in bytes; a MOOSDB sends much smaller packets
+#: packet header: total length, number of messages, and a compression flag that is never set
+_PACKET = struct.Struct("<iiB")
+_HEAD = struct.Struct("<iicc")  #: message header: total length, message number, message type, and type of the value
 _COUNT = struct.Struct("<i")
-_NUMBERS = struct.Struct("<ddd")  #: numeric fields of a message: time, value, second value
+_NUMBERS = struct.Struct("<ddd")  #: numeric fields of a message: time, value, and second value
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def parse_packet(packet: bytes) -> list[MoosMessage]:
 
 
 class MoosReader:
-    """Decoder of a byte stream."""
+    """Decoder of a byte stream from a MOOSDB."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -137,7 +138,7 @@ class MoosReader:
 
 
 class MoosWriter:
-    """Encoder of one client's packets; each message contains the client's name."""
+    """Encoder of one client's packets. Each message contains the client's name."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -21,7 +21,7 @@ _A = sqrt(0.5)
 
 
 def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
-    """Return position and direction (FRD) of four horizontal thrusters, each at 45 degrees to the forward axis."""
+    """Return the positions and directions (FRD) of four horizontal thrusters, each at 45 degrees to the forward axis."""
     return {
         "front-starboard": ((x, y, z), (_A, -_A, 0.0)),
         "front-port": ((x, -y, z), (_A, _A, 0.0)),
@@ -31,7 +31,7 @@ def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, 
 
 
 _DOWN = (0.0, 0.0, 1.0)
-#: thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in the models `bluerov2` and `vita1`
+#: thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in the `bluerov2` and `vita1` models
 ROV_THRUSTERS = (
     {
         **_vectored_thrusters(0.156, 0.111, 0.0),
@@ -64,7 +64,7 @@ def _unset() -> Floats:
 
 @dataclass(frozen=True)
 class Setpoint:
-    """Setpoint of the pilot; the pilot does not control quantities that are NaN. ``position`` (m) and ``velocity``
+    """Setpoint of the pilot. The pilot does not control quantities that are NaN. ``position`` (m) and ``velocity``
     (m/s) are in NED. With ``body_velocity``, the velocity is ahead, to starboard and down; it is relative to the
     heading and independent of roll and pitch.
     """
@@ -72,13 +72,13 @@ class Setpoint:
     position: Floats = field(default_factory=_unset)
     velocity: Floats = field(default_factory=_unset)
     body_velocity: bool = False
-    heading: float = nan  #: heading, rad
-    rate: float = nan  #: heading rate, rad/s
-    speed: float = nan  #: maximum speed towards the position, m/s
+    heading: float = nan  #: heading in rad
+    rate: float = nan  #: heading rate in rad/s
+    speed: float = nan  #: maximum speed towards the position in m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Floats:
-        """Return the velocity in NED, m/s: the sum of the commanded velocity and a velocity towards the target
-        position.
+        """Return the velocity in NED in m/s, which is the sum of the commanded velocity and a velocity towards the
+        target position.
         """
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
         if self.body_velocity:
@@ -101,9 +101,9 @@ class RovPilot:
     """
 
     CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
-    #: velocity loop: proportional gain (N per m/s), integral gain (N per m), limit of the integral term (N)
+    #: velocity loop: proportional gain (N per m/s), integral gain (N per m), and limit of the integral term (N)
     FORCE, INTEGRAL, MOST = 60.0, 15.0, 60.0
-    #: attitude loop: gains (Nm per rad, Nm per rad/s), maximum lead of the heading reference over the heading (rad)
+    #: attitude loop: gains (Nm per rad, Nm per rad/s), and maximum lead of the heading reference over the heading (rad)
     TORQUE, DAMPING, LEAD = 1.5, 0.9, 1.0
 
     def __init__(self, thrusters: dict[str, tuple[Place, Place]], actuators: Sequence[ActuatorDescription]) -> None:
@@ -117,12 +117,12 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Reset the control loops when no goal is set."""
+        """Reset the control loops, because no goal is set."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
-        """Return the commands in actuator order."""
+        """Return the commands in the order of the actuators."""
         missing = setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, self.VERTICAL) - motion.velocity
         self._sum = np.clip(self._sum + seconds * self.INTEGRAL * missing, -self.MOST, self.MOST)
         R = rotation(motion.attitude)
@@ -153,10 +153,11 @@ class BoatPilot:
     ``NEAR`` of the target. It moves astern to a target that lies behind it at a distance of at most ``BACK``.
     """
 
-    #: maximum speed (m/s); ratio of speed to distance from the target (1/s); distances for stopping and moving astern (m)
+    #: maximum speed (m/s), ratio of speed to distance from the target (1/s), and distances for stopping and moving
+    #: astern (m)
     CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0
-    THRUST, DRAG = 0.4, 0.12  #: fraction of full thrust for each m/s of speed error, and for each m/s of speed
-    #: turning thrust as a fraction of full thrust: per rad of heading error, per rad/s of turn rate, maximum
+    THRUST, DRAG = 0.4, 0.12  #: fraction of full thrust per m/s of speed error, and per m/s of speed
+    #: turning thrust as a fraction of full thrust: per rad of heading error, per rad/s of turn rate, and its maximum
     STEER, DAMPING, MOST_TURN = 0.5, 0.6, 0.35
 
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:
@@ -167,7 +168,7 @@ class BoatPilot:
         """Do nothing, because this pilot has no state."""
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
-        """Return the commands in actuator order."""
+        """Return the commands in the order of the actuators."""
         heading = float(euler(motion.attitude)[2])
         goal, rate = heading, 0.0
         if setpoint.body_velocity:

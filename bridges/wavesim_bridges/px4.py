@@ -36,9 +36,10 @@ from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
 ANSWER_S = 0.1  #: maximum wall time in s to wait for PX4's answer to a frame
-MOST_GAP_US = 20_000  #: maximum interval in us between two answers of PX4; if it is longer, an answer counts as missed
+#: maximum interval in us between two answers from PX4; if the interval is longer, an answer counts as missed
+MOST_GAP_US = 20_000
 GAPS = 8  #: number of recent intervals between PX4's answers; their maximum predicts the next interval
-MAX_BUFFER_BYTES = 1 << 16  #: number of bytes unread by PX4 above which the bridge stops sending
+MAX_BUFFER_BYTES = 1 << 16  #: number of bytes not yet read by PX4 above which the bridge stops sending
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard"),
@@ -93,8 +94,8 @@ class Px4Connection(asyncio.Protocol):
 
 
 class Px4Server:
-    """Server for PX4: one connection at a time. It sends a frame every 4 ms of PX4's clock and receives the outputs
-    that answer it.
+    """Server for PX4, which accepts one connection at a time. It sends a frame every 4 ms of PX4's clock and receives
+    the outputs that answer it.
 
     The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` regardless of delays. An answer
     contains the time of its frame. Controllers that run slower than the frames answer every second or third frame. The
@@ -104,9 +105,9 @@ class Px4Server:
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:
         self.vehicle, self.sensors = vehicle, sensors
         self.client: Px4Connection | None = None
-        #: last actuator outputs of PX4, -1..1; None: not armed, or none received
+        #: last actuator outputs from PX4, -1 to 1; None if PX4 is not armed or has sent none
         self.controls: list[float | None] | None = None
-        self.misses = 0  #: number of PX4's answers that did not arrive in time
+        self.misses = 0  #: number of answers from PX4 that did not arrive in time
         self._sent_us = 0
         self._answer_us = 0
         self._new = self._is_lockstep = False
@@ -177,8 +178,8 @@ class Px4Server:
         return None if silent else self.controls
 
     async def _wait(self) -> None:
-        """Wait for the answer to the last frame, if one is due. If PX4's controllers do not run, keep pace with real
-        time.
+        """Wait for the answer to the last frame, if one is due. If PX4's controllers are not running, keep pace with
+        real time.
         """
         now = asyncio.get_running_loop().time()
         if not self._is_lockstep:

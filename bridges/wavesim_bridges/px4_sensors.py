@@ -1,5 +1,5 @@
-"""Sensor values for PX4, computed from a vehicle's motion: inertial, magnetic and pressure sensors, satellites,
-odometry and the true state.
+"""Sensor values for PX4, computed from a vehicle's motion: inertial, magnetic and pressure sensors, satellite
+navigation, odometry and the true state.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wavesim_bridges.vehicle_motion import GRAVITY, VehicleMotion
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import rotation
 
-FRAME_US = 4000  #: period of frames by PX4's clock, us: 250 Hz
+FRAME_US = 4000  #: period of the frames by PX4's clock in us (250 Hz)
 SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), every ``GPS``-th frame GPS data (10 Hz)
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 YEAR = 2026.0  #: year for which the World Magnetic Model 2025 is evaluated
-#: standard deviations of the sensor noise. Without noise, PX4 would declare a sensor with a constant value broken.
-#: Order: acceleration (m/s2), turn rate (rad/s), magnetic field (gauss), pressure (hPa)
+#: standard deviations of the sensor noise. Without noise, PX4 would declare a sensor with a constant value broken. The
+#: order is acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02
 PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: stated accuracy of the odometry (m, m/s, rad), which actually has no error
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated
@@ -71,7 +71,7 @@ class Px4Sensors:
         self._truth_every = max(math.ceil(us / FRAME_US), 1) if 0.0 < us < 1e9 else 0
 
     def frame(self, motion: VehicleMotion, now_us: int, ranges: Sequence[float] = ()) -> bytes:
-        """Return all messages that are due in the next frame. ``ranges`` are in m, downwards; -1: no echo."""
+        """Return all messages that are due in the next frame. ``ranges`` are in m, downwards; -1 means no echo."""
         self._number += 1
         n, R = self._number, rotation(motion.attitude)
         slow = n % SLOW == 0

@@ -25,7 +25,7 @@ class ServoOutput:
 
 
 def assigned(text: str, what: str, allowed: Callable[[str], bool] = bool) -> tuple[str, ServoOutput]:
-    """Parse `WHAT=starboard`, or `WHAT=-starboard` for the opposite direction."""
+    """Parse an assignment such as `WHAT=starboard`, or `WHAT=-starboard` for the opposite direction."""
     left, _, name = text.partition("=")
     if not allowed(left) or not name.lstrip("-"):
         raise BrokerError(
@@ -35,7 +35,7 @@ def assigned(text: str, what: str, allowed: Callable[[str], bool] = bool) -> tup
 
 
 def parsed(text: str) -> tuple[int, ServoOutput]:
-    """Parse `3=starboard`, or `3=-starboard` for the opposite direction."""
+    """Parse an assignment such as `3=starboard`, or `3=-starboard` for the opposite direction."""
     number, output = assigned(text, "NUMBER", str.isdigit)
     return int(number), output
 
@@ -53,7 +53,7 @@ def chosen(
 def autopilot_options(
     frames: Iterable[str], most_instances: int, instance_help: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options of a bridge to an autopilot: outputs, which :func:`chosen` reads, and instances."""
+    """Add the options that a bridge to an autopilot needs: outputs, which :func:`chosen` reads, and instances."""
     options = (
         click.option(
             "--frame", "frame_", type=click.Choice(sorted(frames)), help="Preset that assigns outputs to actuators."
@@ -87,10 +87,10 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 
 class Mixer:
-    """Conversion of outputs -1..1, by number, to commands in the actuators' units. For a thruster commanded in N,
-    thrust is proportional to the square of the output, as for a motor whose speed follows the output. Full output is
-    the thrust limit in the direction of the output. All other commands are proportional to the output, and full output
-    is the larger limit of the actuator.
+    """Conversion of outputs from -1 to 1, given by number, to commands in the units of the actuators. For a thruster
+    commanded in N, thrust is proportional to the square of the output, as for a motor whose speed follows the output.
+    Full output is the thrust limit in the direction of the output. All other commands are proportional to the output,
+    and full output is the larger limit of the actuator.
     """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:
@@ -106,8 +106,8 @@ class Mixer:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
-        """Return the commands in actuator order. None keeps the last command of an actuator whose output the autopilot
-        does not have or use.
+        """Return the commands in the order of the actuators. A None among them keeps the last command of an actuator
+        whose output the autopilot does not have or use.
         """
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:

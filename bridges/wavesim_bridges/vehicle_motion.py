@@ -1,4 +1,6 @@
-"""True motion of a vehicle in autopilot conventions: NED world and forward-starboard-down body, or ENU and FLU."""
+"""True motion of a vehicle in the conventions of autopilots: a NED world frame and a forward-starboard-down body frame,
+or ENU and FLU.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ class VehicleMotion:
 
 
 def motion_of(state: State) -> VehicleMotion | None:
-    """Return the motion of a state; None while the server does not send it. If the forces are missing (not requested, or not
-    received yet), assume a constant velocity.
+    """Return the motion that a state contains, or None if the server is not sending the motion. If the forces are
+    missing (not requested, or not received yet), assume a constant velocity.
     """
     if state.motion is None:
         return None
@@ -80,16 +82,16 @@ def product(a: Floats, b: Floats) -> Floats:
 
 
 def ned_to_enu(ned: Floats) -> Floats:
-    """Convert a position or vector of the world (..., 3) between NED and ENU."""
+    """Convert a position or a vector (..., 3) in the world frame between NED and ENU."""
     return np.stack([ned[..., 1], ned[..., 0], -ned[..., 2]], axis=-1)
 
 
 def frd_to_flu(frd: Floats) -> Floats:
-    """Convert a vector of the body (..., 3) between FRD and FLU."""
+    """Convert a vector (..., 3) in the body frame between FRD and FLU."""
     return frd * (1.0, -1.0, -1.0)
 
 
 def attitude_enu(q: Floats) -> Floats:
-    """Convert quaternions (..., 4) between FRD to NED and FLU to ENU (REP 103)."""
+    """Convert attitude quaternions (..., 4) between the conventions FRD-to-NED and FLU-to-ENU (REP 103)."""
     w, x, y, z = np.moveaxis(np.asarray(q), -1, 0)
     return _HALF * np.stack([w + z, x + y, x - y, w - z], axis=-1)

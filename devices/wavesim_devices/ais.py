@@ -26,12 +26,12 @@ from wavesim_sdk import ais
 from wavesim_sdk.epoch import utc
 from wavesim_sdk.wire.state import Value
 
-STATIC_PERIOD = 360.0  #: interval of messages 5 and 24 in s
-EPFD_GPS = 1  #: type of the positioning device
+STATIC_PERIOD = 360.0  #: interval in s at which messages 5 and 24 are repeated
+EPFD_GPS = 1  #: code for the type of positioning device: a GPS receiver
 
 
 class VoyageData(MessageType5):
-    """Message 5 that keeps reserved ship types, which pyais would replace with other types."""
+    """Message 5 that keeps reserved ship types; pyais would replace them with other types."""
 
     @classmethod
     def fields(cls) -> tuple[Any, ...]:
@@ -42,7 +42,7 @@ class VoyageData(MessageType5):
 
 
 class AisSentences:
-    """Encoder of AIS sentences: it sends each report once, and the name, type and size of each station every six
+    """Encoder of AIS sentences. It encodes each report once, and the name, type and size of each station every six
     minutes.
     """
 
@@ -72,7 +72,7 @@ class AisSentences:
 
 
 def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[bytes]:
-    """Yield the sentences of a message: ``!AIVDM`` for others, ``!AIVDO`` for own station.
+    """Yield the sentences of a message: ``!AIVDM`` for other stations, ``!AIVDO`` for the own station.
 
     ``number`` distinguishes the parts of different multi-sentence messages.
     """
@@ -81,8 +81,8 @@ def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[
 
 
 def position_report(r: ais.AisReport, clock: Callable[[float], datetime] = utc) -> Payload:
-    """Return message 1, 18 or 21, depending on the type of station. ``clock`` states the time for a simulation time in
-    ns.
+    """Return message 1, 18 or 21, depending on the type of station. ``clock`` converts a simulation time in ns into the
+    time to report.
     """
     common = {
         "mmsi": r.mmsi,
@@ -130,12 +130,14 @@ def static_reports(r: ais.AisReport) -> Iterator[Payload]:
 
 
 def _in_steps(value: float | None, step: float, unknown: int = 0) -> int:
-    """Round to the resolution of a report; halves round up."""
+    """Round to the resolution of a report. Halves are rounded up."""
     return unknown if value is None else math.floor(value / step + 0.5)
 
 
 def turn_code(turn: float | None) -> int:
-    """Return the rate-of-turn field of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
+    """Return the rate-of-turn field of message 1: 4.733 times the square root of the rate in deg/min, with its sign and
+    at most 126. The value -128 means "not available".
+    """
     if turn is None:
         return -128
     code = min(126, _in_steps(4.733 * math.sqrt(math.degrees(abs(turn)) * 60.0), 1.0))
@@ -143,13 +145,15 @@ def turn_code(turn: float | None) -> int:
 
 
 def _turn(turn: float | None) -> float:
-    """Return the rate of turn in deg/min that pyais converts to the code; it keeps -128."""
+    """Return the rate of turn in deg/min that pyais converts to this code; -128 is returned unchanged."""
     code = turn_code(turn)
     return -128.0 if turn is None else math.copysign((code / 4.733) ** 2, code)
 
 
 def _size(r: ais.AisReport) -> dict[str, int]:
-    """Return the distances to bow, stern, port and starboard from the reported position, the middle of the vessel."""
+    """Return the distances from the reported position, which is the middle of the vessel, to its bow, stern, port side
+    and starboard side.
+    """
     length, width = min(1022, _in_steps(r.length, 1.0)), min(126, _in_steps(r.width, 1.0))
     return {
         "to_bow": length // 2,

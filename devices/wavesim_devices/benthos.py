@@ -1,10 +1,10 @@
 """Virtual Teledyne Benthos ATM-900 modem on its serial port.
 
-In command mode the host sends AT commands, ``@Parameter=value`` and shell commands, and each answer ends with the prompt
-``user:N>``. ``ATD2`` or ``ATO`` begin online mode: what the host sends is a packet when it has been silent for
-``FwdDelay``. ``+++`` after a silence of a second ends it. A packet is one or several signals without a pause. The first
-byte of each is the rate code, with the upper bit if more signals follow; the second one numbers them. Time is simulation
-time.
+In command mode the host sends AT commands, ``@Parameter=value`` and shell commands, and each answer ends with the
+prompt ``user:N>``. ``ATD2`` or ``ATO`` begins online mode, in which the bytes from the host become a packet once the
+host has been silent for ``FwdDelay``. ``+++`` after one second of silence ends online mode. A packet is one signal, or
+several signals without a pause. The first byte of each signal is the rate code, with the upper bit set if more signals
+follow; the second byte is the number of the signal. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-#: bit/s by rate code (assumed; 140 and 15360 bit/s are the lowest and the highest)
+#: bit rate in bit/s by rate code (assumed; 140 and 15360 bit/s are the lowest and the highest)
 RATES: Mapping[int, int] = MappingProxyType(
     dict(zip(range(2, 14), (140, 300, 600, 800, 1066, 1200, 2400, 2560, 5120, 7680, 10240, 15360), strict=True))
 )
-PREAMBLE_S = 0.6  #: of a packet (assumed)
-MORE = 0x80  #: flag of a signal: more follow
-GUARD_S = 1.0  #: silence before +++
+PREAMBLE_S = 0.6  #: duration of a packet's preamble (assumed)
+MORE = 0x80  #: flag of a signal that is followed by another one
+GUARD_S = 1.0  #: time for which the host must be silent before +++
 PIECE, MAX_PACKET, MAX_QUEUE = 254, 4096, 8
 BROADCAST = 255
 RANGE_LIMIT_S = 15.0  #: time to wait for the reply to a range request (assumed)
 KNOT = 1852.0 / 3600.0
-HEX_LINE = 16  #: bytes in a line of received data
+HEX_LINE = 16  #: number of bytes in a line of received data
 _SWITCH = ("Ena", "Dis")
 _ADDRESSES = (0.0, 255.0)
-#: parameters: value at the start, and the allowed words or the limits of a number; hosts set LocalAddr to the address
+#: parameters: the initial value, and the allowed words or the limits of a number; hosts set LocalAddr to the address
 _PARAMETERS: Mapping[str, tuple[str, tuple[str, ...] | tuple[float, float]]] = MappingProxyType(
     {
         "P1EchoChar": ("Ena", _SWITCH),
@@ -60,13 +60,13 @@ _DIAL = re.compile(r"AT([DR])(\d{1,3})", re.IGNORECASE)
 
 
 class BenthosModem:
-    """Virtual modem."""
+    """Virtual ATM-900 modem."""
 
     def __init__(self, broker: AsyncBroker, send: Bytes, address: int, carrier: float) -> None:
         self.broker, self.send, self.address, self.carrier = broker, send, address, carrier
         self.sound_speed = broker.welcome.sound_speed
         self.errors = 0  #: number of invalid commands
-        self.dropped = 0  #: number of packets that were too long, found no room, or lost a part on the way
+        self.dropped = 0  #: number of packets that were too long, did not fit into the queue, or lost a part on the way
         self._values: dict[str, str] = {}
         self._reset()
         self._lines = LineSplitter(256)
@@ -118,7 +118,7 @@ class BenthosModem:
         self._say(f"user:{self._prompts}>")
 
     def _execute(self, line: str) -> bool:
-        """Execute a command; return whether the modem is in online mode after it."""
+        """Execute a command; return whether the modem is in online mode afterwards."""
         word, dial, date = line.upper(), _DIAL.fullmatch(line), _DATE.fullmatch(line)
         if line.startswith("@"):
             self._set_parameter(line[1:])

@@ -1,9 +1,9 @@
 """Virtual Cerulean Omniscan 450 side-scan sonar and Surveyor 240 multibeam echosounder (Ping protocol). They send data
-from imaging sonar frames.
+that is computed from imaging sonar frames.
 
 A host enables a device. For each frame that arrives over the network, the device then sends a profile or a set of
 soundings. The configuration sets range, rate and gain. Samples beyond the range of the sonar are zero. The instruments
-measure times and convert them to metres with the speed of sound that the host sets.
+measure travel times and convert them to metres with the speed of sound that the host sets.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SonarFrameSource:
         broker.subscribe_frames(sonar)
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames received since the last call. Raises BrokerError if the sonar is of another type."""
+        """Return the frames received since the last call. Raises BrokerError if the sonar has a different type."""
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
             if f.kind != self.kind:
@@ -58,8 +58,8 @@ class SonarFrameSource:
 
 
 def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
-    """Return the maximum sample in each of ``count`` intervals of ``each`` samples, starting at ``first``. The value is
-    0 for intervals beyond the samples.
+    """Return the maximum sample in each of ``count`` intervals of ``each`` samples; the first interval starts at sample
+    ``first``. The value is 0 for intervals beyond the samples.
     """
     edges = [first + each * k for k in range(count + 1)]
     return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]
@@ -78,7 +78,7 @@ class _CeruleanDevice:
 
     @property
     def errors(self) -> int:
-        """Number of invalid frames and refused requests."""
+        """Number of invalid frames and rejected requests."""
         return self.parser.bad + self.refused
 
     def receive(self, data: bytes) -> None:
@@ -124,15 +124,16 @@ class _CeruleanDevice:
 
 
 class OmniscanDevice(_CeruleanDevice):
-    """Virtual Omniscan 450. Both sides are devices on one port: channel 0 for port and 1 for starboard. Strengths are
-    levels after gain in dB.
+    """Virtual Omniscan 450. Both sides are devices on one serial or network port: channel 0 is the port side, channel 1
+    the starboard side. Strengths are levels in dB after the gain.
     """
 
     message = MONO_PROFILE
 
     def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         super().__init__(send, new)
-        self.start, self.length, self.results = 0, 5000, 600  #: start and length of the scan, mm
+        #: start and length of the scan in mm, and number of samples
+        self.start, self.length, self.results = 0, 5000, 600
 
     def _set(self, message: int, payload: bytes) -> str | None:
         if message == SET_SOUND_SPEED and len(payload) == 4:
@@ -184,8 +185,8 @@ class OmniscanDevice(_CeruleanDevice):
 
 
 class SurveyorDevice(_CeruleanDevice):
-    """Virtual Surveyor 240: it sends the angle (rad) and two-way time of each detected sounding. Angles are positive to
-    port; this sign is not verified against a document.
+    """Virtual Surveyor 240. It sends the angle (rad) and two-way time of each detected sounding. Angles are positive to
+    port; this sign has not been verified against a document.
     """
 
     message = ATOF

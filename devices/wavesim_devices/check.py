@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from wavesim_world.config import LoadedConfig
     from wavesim_world.config.model import DeviceConfig
 
-STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")  #: parameters that the trial itself sets
+#: options that the trial itself sets, so that a <device> element must not contain them
+STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")
 
-WITHOUT_NAME = ("run", "replay")  #: commands that are not devices
+WITHOUT_NAME = ("run", "replay")  #: subcommands that do not name a device
 
 
 def check_devices(loaded: LoadedConfig) -> None:

@@ -1,4 +1,6 @@
-"""``wavesim device``: virtual instruments that existing software can read; ``wavesim record``: files of sonar surveys."""
+"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes files of
+sonar surveys.
+"""
 
 from __future__ import annotations
 

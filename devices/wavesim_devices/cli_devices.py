@@ -1,4 +1,6 @@
-"""Commands of `wavesim device`: the group, the options that the devices share, and the decorators that make a command."""
+"""Commands of `wavesim device`: the group, the options that all devices share, and the decorators that create a
+command.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def device() -> None:
 
 
 def at_body(function: Any) -> Any:
-    """Add the options of a command whose device belongs to body NAME; the function receives them as its first argument."""
+    """Add the options of a command whose device belongs to body NAME. The decorated function receives them as its first
+    argument.
+    """
 
     def run(
         name: str,
@@ -66,7 +70,7 @@ sensor_option = click.option(
 
 
 def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
-    """Make a command that serves a device of body NAME; the decorated function returns its device type."""
+    """Create a command that serves a device of body NAME. The decorated function returns the device type."""
 
     def make(function: Any) -> click.Command:
         def run(place: DeviceOptions, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
@@ -119,10 +123,10 @@ def outlet_option(option: str, title: str) -> Any:
 
 
 def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
-    """Make a command that serves a device with several ports; the decorated function returns its device type.
+    """Create a command that serves a device with several ports. The decorated function returns the device type.
 
-    ``default_ports`` maps the name of each port to the place where it opens by default, `off` for nowhere. Each port
-    has an option of its name.
+    ``default_ports`` maps the name of each port to the place where it opens by default; `off` means that it is not
+    opened. The command has an option for each port, named after the port.
     """
 
     def make(function: Any) -> click.Command:

@@ -67,7 +67,9 @@ def unet(address: int, payload: int, source_level: float, node: dict[str, int]) 
 
 
 def modem_options(payload: int) -> tuple[Any, ...]:
-    """Options of a modem that must equal the configuration; ``payload`` is the default maximum payload in bytes."""
+    """Add the options of a modem that must equal the configuration; ``payload`` is the default of the maximum payload
+    in bytes.
+    """
     return (
         click.option(
             "--payload",

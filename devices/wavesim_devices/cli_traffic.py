@@ -1,4 +1,4 @@
-"""Options of `wavesim device` for the places of ports, and for the traffic: record, printout and faults."""
+"""Options of `wavesim device` for the places of ports, and for recording, printing and disturbing the traffic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _faults(_context: click.Context, _option: click.Parameter, texts: tuple[str,
 
 
 def traffic_options(function: Any) -> Any:
-    """Add the options for the traffic to a command; it receives them as ``traffic``."""
+    """Add the options for the traffic to a command, which receives them as ``traffic``."""
 
     @functools.wraps(function)
     def run(record: Path | None, is_printed: bool, fault: tuple[LineFault, ...], seed: int, **own: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Virtual Doppler velocity log with the Teledyne RDI formats PD0, PD4 and PD6. It sends the values of the sensor
-``dvl`` of a body.
+"""Virtual Doppler velocity log with the Teledyne RDI formats PD0, PD4 and PD6. It sends the values of a body's ``dvl``
+sensor.
 
 Velocities are in ship axes: starboard, forward, up; -32768 marks a bad value. PD0 reports the velocity of the bottom
 relative to the instrument. PD4 and PD6 report the velocity of the vehicle, which has the opposite sign. Beams 1 to 4
 have azimuths of 315, 135, 45 and 225 degrees from forward to starboard. Beam 3 therefore points 45 degrees to starboard
-of forward, as with a 45 degree mount. Heading, pitch and roll come from the ``ahrs`` sensor, and temperature, salinity
-and depth from ``ctd``, if the body has these sensors.
+of forward, as it does on an instrument that is mounted at an angle of 45 degrees. Heading, pitch and roll come from the
+``ahrs`` sensor, and temperature, salinity and depth from the ``ctd`` sensor, if the body has these sensors.
 
 Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``
 (salinity), ``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The device replies ``>`` to each command. For
@@ -34,15 +34,15 @@ from wavesim_world.ocean.seawater import depth
 TYPES = ("dvl", "ahrs", "ctd")  #: sensor types whose values an ensemble contains
 OWN_NAMES: Mapping[str, str] = MappingProxyType({t: t for t in TYPES})
 BAD = -32768
-BEAM_ANGLES = {15: 0, 20: 1, 30: 2}  #: code of each beam angle in the system configuration of PD0; 3 = other
-ORDER = (3, 1, 0, 2)  #: indices of the beams of the sensor (45, 135, 225, 315 degrees) in the order of beams 1 to 4
+BEAM_ANGLES = {15: 0, 20: 1, 30: 2}  #: code for each beam angle in the system configuration of PD0; 3 = other
+ORDER = (3, 1, 0, 2)  #: indices of the sensor's beams (45, 135, 225, 315 degrees) in the order of beams 1 to 4
 BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
 
 
 @dataclass
 class Ensemble:
     """One measurement (ensemble) of the DVL. Velocities of the vehicle are in m/s in ship axes (starboard, forward,
-    up); NaN = bad.
+    up); NaN marks a bad velocity.
     """
 
     number: int
@@ -51,7 +51,8 @@ class Ensemble:
     water: tuple[float, float, float]
     ranges: tuple[float, float, float, float]  #: vertical component of the range of each beam, m
     altitude: float  #: mean of the vertical ranges, m
-    east_north_up: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: distance made good to east, north and up, m
+    #: distance made good to the east, to the north and upwards, m
+    east_north_up: tuple[float, float, float] = (0.0, 0.0, 0.0)
     since: float = 0.0  #: time in s since the last good bottom velocity
     heading: float = 0.0  #: heading in rad; pitch and roll are also in rad
     pitch: float = 0.0
@@ -69,7 +70,7 @@ def _mm(value: float) -> int:
 
 
 def _cm(value: float) -> int:
-    """Return a distance in cm as a 16-bit number; 0 = bad."""
+    """Return a distance in cm as a 16-bit number; 0 marks a bad distance."""
     v = round(value * 100.0) if math.isfinite(value) else 0
     return v if 0 < v <= 65535 else 0
 
@@ -84,7 +85,7 @@ def _angle(value: float) -> int:
 
 
 def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
-    """Return a PD0 ensemble: fixed leader, variable leader, one cell of water velocity, bottom track."""
+    """Return a PD0 ensemble: fixed leader, variable leader, one cell with the water velocity, and bottom track."""
     system = 0x404B | BEAM_ANGLES.get(beam_angle, 3) << 8  # four beams (Janus), convex, facing down, 614 kHz
     fixed = struct.pack(
         "<HBBHBBBBHHHBBBBHBBBBhhBBHHBBBBH8sHBBIB",
@@ -131,7 +132,7 @@ def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
 
 
 def pd4(e: Ensemble, _beam_angle: int = 30) -> bytes:
-    """Return a PD4 structure of 47 bytes."""
+    """Return a PD4 structure, which has 47 bytes."""
     lock, good, t = math.isfinite(e.bottom[0]), math.isfinite(e.water[0]), e.time
     ranges = [_cm(r) for r in e.ranges]
     status = sum((0 if r else 1) << 2 * k for k, r in enumerate(ranges))
@@ -187,7 +188,7 @@ FORMATS = {"PD0": pd0, "PD4": pd4, "PD6": pd6}
 
 
 class DvlDevice:
-    """Virtual Doppler velocity log: it executes host commands and sends an ensemble for each new sensor value."""
+    """Virtual Doppler velocity log. It executes host commands and sends an ensemble for each new sensor value."""
 
     def __init__(
         self,

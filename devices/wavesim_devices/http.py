@@ -1,4 +1,4 @@
-"""HTTP/1.1 port of a device. A handler is called for each request and returns a JSON answer."""
+"""HTTP/1.1 port of a device. It calls a handler for each request, and the handler returns a JSON answer."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from wavesim_devices.splitters import LONG_LINE
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """Answer to a request. ``content`` is sent as JSON; None = no content."""
+    """Answer to a request. ``content`` is sent as JSON; None means that there is no content."""
 
     status: int = 200
     content: Any = None
 
 
 NOT_FOUND = HttpAnswer(404, {"error": "not found"})
-#: handler of requests; arguments: method, path without the query, and content (None if it is empty)
+#: handler of requests; its arguments are the method, the path without the query, and the content (None if it is empty)
 Handler = Callable[[str, str, Any], HttpAnswer]
 
 
 class HttpConnection:
-    """Connection with one HTTP client. Requests that are invalid or too long are answered with an error, counted, and
-    end the connection.
+    """Connection with one HTTP client. A request that is invalid or too long is counted and answered with an error, and
+    the connection is closed.
     """
 
     def __init__(self, handler: Handler, send: Bytes) -> None:
@@ -84,4 +84,4 @@ class HttpConnection:
             self._http.start_next_cycle()
 
     def close(self) -> None:
-        """The client has closed the connection."""
+        """Process that the client has closed the connection."""

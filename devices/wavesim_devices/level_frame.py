@@ -1,10 +1,10 @@
-"""Directions in the level frame of a body, which has its heading."""
+"""Directions in the level frame of a body, which is horizontal and has the heading of the body."""
 
 from __future__ import annotations
 
 import math
 
-Point = tuple[float, float, float]  #: forward, starboard and down
+Point = tuple[float, float, float]  #: coordinates forward, to starboard and down
 
 
 def level_direction(azimuth: float, elevation: float, roll: float, pitch: float) -> Point:

@@ -1,7 +1,7 @@
 """Faults of the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
 
 A fault has a kind, an amount and times in simulation time, for example ``garbled 0.001 at=60s for=10s every=120s``.
-Random numbers come from a seed, one sequence for each direction of each line.
+Each direction of each line has its own sequence of random numbers, derived from a seed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from wavesim_sdk import units
 from wavesim_sdk.names import suggest_name
 
-#: kinds whose amount is the probability that a byte is affected
+#: kinds of faults whose amount is the probability that a byte is affected
 BYTE_KINDS = {
     "lost": "bytes are lost",
     "garbled": "one bit of the byte is inverted",
     "doubled": "bytes arrive twice",
 }
 LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
-DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds during which all bytes are lost
+DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
 KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 _TIMES = {"at": "at", "for": "duration", "every": "every"}
 
@@ -31,13 +31,13 @@ class LineFault:
     """A fault of the line. Times are simulation times in s."""
 
     kind: str
-    amount: float = 0.0  #: probability for a byte, or the delay in s
+    amount: float = 0.0  #: probability that a byte is affected, or the delay in s
     at: float = 0.0
-    duration: float = 0.0  #: 0 = until the end of the run
-    every: float = 0.0  #: interval between the starts of a repeated fault; 0 = once
+    duration: float = 0.0  #: duration in s; 0 = until the end of the run
+    every: float = 0.0  #: interval in s between the starts of a repeated fault; 0 = the fault occurs once
 
     def is_active(self, time: float) -> bool:
-        """Whether the fault is present at a time."""
+        """Return whether the fault is present at a time."""
         since = time - self.at + 1e-9
         if since < 0.0:
             return False
@@ -76,13 +76,13 @@ def parse_fault(text: str) -> LineFault:
 
 
 def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) -> bool:
-    """Whether a fault of one of the kinds is present at a time."""
+    """Return whether a fault of one of the kinds is present at a time."""
     return any(f.kind in kinds and f.is_active(time) for f in faults)
 
 
 class FaultyLine:
-    """One direction of the line between a device and a host. ``deliver`` receives the bytes that arrive; ``clock``
-    returns the simulation time in s. ``step`` must be called with each step.
+    """One direction of the line between a device and a host. ``deliver`` receives the bytes that arrive, and ``clock``
+    returns the simulation time in s. ``step`` must be called at each step.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class FaultyLine:
         self._held: deque[tuple[float, bytes]] = deque()  # time of arrival, bytes
 
     def put(self, data: bytes) -> None:
-        """Send bytes over the line. No bytes close the connection."""
+        """Send bytes over the line. An empty byte string closes the connection."""
         now = self.clock()
         delay = 0.0
         if data:
@@ -110,7 +110,7 @@ class FaultyLine:
         self.step()
 
     def step(self) -> None:
-        """Deliver the bytes that have arrived, in their order."""
+        """Deliver the bytes that have arrived, in the order in which they were sent."""
         now = self.clock()
         while self._held and self._held[0][0] <= now and not is_active(self.faults, (STALLED,), now):
             self.deliver(self._held.popleft()[1])

@@ -7,7 +7,7 @@ address, with the reply ``#A003`` (accepted only if it equals the configured add
 receives ``#U05hello``. ``$M00505hello`` is the same with an acknowledgement: ``$M00505``, then the range as after a
 ping, or ``#TO``. ``$XTE``, ``$XTD``, ``$XTC`` and ``$XTG`` enable, disable, clear and read the system timer, which
 returns ``#XTE00000001500000`` (us). While it is enabled, received messages end with a time stamp, ``T`` and 14 digits.
-The host may append such a time to a message: it then leaves at this time. Any other command returns ``E``.
+The host may append such a time to a message, which is then sent at this time. Any other command returns ``E``.
 
 The medium reports travel times with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
 time.
@@ -24,27 +24,30 @@ from wavesim_sdk.wire.items import Reception
 
 UNIT_S = 31.25e-6
 TIMEOUT_S = 4.0
-VOLTAGE = 21941  #: 5.02 V
+VOLTAGE = 21941  #: supply voltage of 5.02 V in the modem's unit
 MAX_DATA = 64
 TIMER_DIGITS, TIMER_NS = 14, 1000
 TIMER_COMMANDS = (b"XTE", b"XTD", b"XTC", b"XTG")
-PREAMBLE_S, OVERHEAD_BYTES, BYTE_S = 0.105, 16, 2 * 50 / 8000  #: of a packet with data
+#: durations and size that determine the length of a packet with data
+PREAMBLE_S, OVERHEAD_BYTES, BYTE_S = 0.105, 16, 2 * 50 / 8000
 #: number of digits after the letter of each command
 _FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5, ord("M"): 5}
 
 
 class InvalidCommand(Exception):
-    """Received bytes that are not a command of the modem."""
+    """Received bytes that are not a command for the modem."""
 
 
 @dataclass
 class NanoModemParser:
-    """Splitter of bytes from the host into complete commands. It skips other bytes."""
+    """Splitter of bytes from the host into complete commands. It skips all other bytes."""
 
     buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Return the complete commands received so far without their dollar sign, with None for each invalid one."""
+        """Return the complete commands received so far, without their dollar signs. None stands for each invalid
+        command.
+        """
         self.buffer += data
         found: list[bytes | None] = []
         while True:
@@ -64,7 +67,7 @@ class NanoModemParser:
             del self.buffer[:length]
 
     def _length(self) -> int | None:
-        """Return the length in bytes of the command at the start of the buffer; None if more bytes are needed."""
+        """Return the length in bytes of the command at the start of the buffer, or None if more bytes are needed."""
         if self.buffer[1] == ord("X"):
             if not any(name.startswith(bytes(self.buffer[1:4])) for name in TIMER_COMMANDS):
                 raise InvalidCommand
@@ -92,7 +95,7 @@ class NanoModemParser:
 
 
 class NanoModemDevice:
-    """Virtual modem: it turns host commands into acoustic requests, and receptions into replies to the host."""
+    """Virtual nano-modem. It turns host commands into acoustic requests, and receptions into replies to the host."""
 
     def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
         self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
@@ -143,7 +146,7 @@ class NanoModemDevice:
         self.send(b"#XT%s%014d\r\n" % (state, (now - self._timer_start_ns) // TIMER_NS))
 
     def _send_message(self, letter: bytes, rest: bytes, digits: int) -> None:
-        """Send a message; ``digits`` of address and length precede its data."""
+        """Send a message. The ``digits`` of its address and length precede its data."""
         self.send(b"$%s%s\r\n" % (letter, rest[:digits]))
         count = int(rest[digits - 2 : digits])
         data, stamp = rest[digits : digits + count], rest[digits + count + 1 :]

@@ -1,10 +1,10 @@
-"""NMEA 0183 sentences of ship instruments from the sensors of a body.
+"""NMEA 0183 sentences that ship instruments send, computed from the sensors of a body.
 
 Sentences by sensor type: gps: GGA, RMC, VTG, GSA, GSV. ahrs: HDT, ROT, XDR. ctd and temperature: MTW. radar: TTM, TLL.
 echosounder: DPT, DBT. speedlog: VHW. anemometer: MWV. ais: !AIVDM for other stations, !AIVDO for the own station.
 
-The talker of the gps sentences is GP, because readers derive the satellite system from it. The talker of the others is
-II (integrated instrumentation) by default: gpsd ignores a heading from the talker HE.
+The talker of the gps sentences is GP, because readers derive the satellite system from it. The talker of the other
+sentences is II (integrated instrumentation) by default, because gpsd ignores a heading from the talker HE.
 
 Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with missing
 numbers is not sent, because its sentence would have empty fields.
@@ -29,10 +29,10 @@ from wavesim_sdk.wire.state import Value
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
 EARTH = 6_371_000.0  #: radius of the earth, m
-TALKER = "II"  #: default talker of all sentences but those of the satellite receiver
-MAX_SATELLITES = 12  #: satellites that GSA can name
-Clock = Callable[[float], datetime]  #: returns the time to state for a simulation time in ns
-#: clocks by name: the simulation's, or that of this machine when the value is sent
+TALKER = "II"  #: default talker of all sentences except those of the satellite receiver
+MAX_SATELLITES = 12  #: maximum number of satellites that GSA can list
+Clock = Callable[[float], datetime]  #: function that returns the time to report for a simulation time in ns
+#: clocks by name: simulation time, or the time of this machine when the value is sent
 CLOCKS: Mapping[str, Clock] = MappingProxyType({"simulation": utc, "wall": lambda _: datetime.now(UTC)})
 #: sensor types that have an NMEA 0183 sentence
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
@@ -67,7 +67,7 @@ def _clock(time: datetime) -> str:
 
 
 def _degrees(value: float) -> float:
-    """Return an angle in degrees that stays in [0, 360) when it is rounded to a hundredth."""
+    """Return an angle in degrees that is still in [0, 360) after it has been rounded to a hundredth."""
     return round(math.degrees(value), 2) % 360.0
 
 
@@ -97,7 +97,9 @@ def gsa(satellites: int, hdop: float) -> bytes:
 
 
 def gsv(satellites: int) -> Iterator[bytes]:
-    """Yield GSV: satellites in view, four in each sentence. The sky is not simulated: they are spread evenly over it."""
+    """Yield GSV: satellites in view, four in each sentence. The sky is not simulated, so the satellites are spread
+    evenly over it.
+    """
     n = min(satellites, MAX_SATELLITES)
     parts = math.ceil(n / 4)
     for part in range(parts):
@@ -142,12 +144,12 @@ def vhw(heading: float | None, speed: float) -> bytes:
 
 
 def mwv(angle: float, speed: float) -> bytes:
-    """Return MWV: apparent wind as angle from the bow and speed."""
+    """Return MWV: apparent wind, as an angle from the bow and a speed."""
     return sentence(f"{TALKER}MWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
 
 
 def with_talker(line: bytes, talker: str) -> bytes:
-    """Return a sentence with another talker, unless it comes from the satellite receiver."""
+    """Return the sentence with a different talker, unless it comes from the satellite receiver."""
     body = line[1:].partition(b"*")[0].decode("ascii")
     return line if body.startswith("GP") else sentence(talker + body[2:])
 
@@ -169,7 +171,8 @@ def ttm(
     """Return TTM: range, bearing, course and speed of a tracked target.
 
     ``distance`` is in m, the true ``bearing`` in rad, ``speed`` over ground in m/s, ``course`` in rad (NaN = not yet
-    known). ``approach`` is (CPA in m, TCPA in s) or None. ``status`` is L (lost), Q (query: acquired) or T (tracked).
+    known). ``approach`` is (CPA in m, TCPA in s) or None. ``status`` is L (lost), Q (query: the target is being
+    acquired) or T (tracked).
     """
     cpa = ("", "") if approach is None else (f"{approach[0] / NAUTICAL_MILE:.3f}", f"{approach[1] / 60.0:.2f}")
     return sentence(
@@ -243,7 +246,9 @@ def sentences(type_: str, value: Value, heading: float | None = None, clock: Clo
 
 
 class NmeaDevice:
-    """NMEA 0183 talker that sends each new sensor value once. ``picked`` is the sensor name for each type."""
+    """NMEA 0183 talker that sends each new sensor value once. ``picked`` maps each sensor type to the name of the
+    sensor.
+    """
 
     def __init__(self, send: Bytes, picked: Mapping[str, str], talker: str = TALKER, clock: Clock = utc) -> None:
         self.send, self.sensor_names, self.talker, self.clock = send, picked, talker, clock

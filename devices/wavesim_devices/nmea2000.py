@@ -1,7 +1,7 @@
-"""NMEA 2000 messages (PGNs) of ship instruments from the sensors of a body.
+"""NMEA 2000 messages (PGNs) that ship instruments send, computed from the sensors of a body.
 
-The messages are sent as CAN frames in the text format of Yacht Devices gateways ("RAW"), which canboat, Signal K,
-OpenCPN and other programs read.
+The messages are sent as CAN frames in the "RAW" text format of Yacht Devices gateways, which canboat, Signal K, OpenCPN
+and other programs can read.
 
 PGNs by sensor type: gps: 129025, 129026, 129029, 126992. ahrs: 127250, 127251, 127257. rpm: 127488 for each propeller.
 echosounder: 128267. speedlog: 128259. ctd and temperature: 130312. anemometer: 130306. battery: 127508.
@@ -24,10 +24,10 @@ from wavesim_sdk.epoch import utc
 from wavesim_sdk.wire.state import Value
 
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "battery", "rpm")
-FAST = (129029,)  #: PGNs whose messages are longer than one CAN frame
-#: priority of the messages of a PGN; 2 for all other PGNs
+FAST = (129029,)  #: PGNs whose messages do not fit into one CAN frame
+#: priority of the messages with a PGN; all other PGNs have priority 2
 PRIORITY = {126992: 3, 127257: 3, 127508: 6, 128267: 3, 129029: 3, 130312: 5}
-SEQUENCES = 253  #: number of sequence ids (SID); an id is common to the messages of one measurement
+SEQUENCES = 253  #: number of sequence ids (SID); the messages of one measurement share an id
 KELVIN = 273.15
 _MIDNIGHT = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE, _GPS_FIX, _APPARENT, _SEA, _ELECTROMAGNETIC = 0xFC, 0x10, 0xFA, 0, 4
@@ -120,7 +120,7 @@ def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Mes
 
 
 class CanNode:
-    """Node at one address of the bus, which splits messages into CAN frames."""
+    """Node at one address on the bus. It splits messages into CAN frames."""
 
     def __init__(self, address: int) -> None:
         self.address = address
@@ -146,7 +146,9 @@ def raw_line(identifier: int, data: bytes, time: datetime) -> bytes:
 
 
 class Nmea2000Device:
-    """NMEA 2000 bus of a body, which sends each new sensor value once. ``picked`` is the sensor name for each type."""
+    """NMEA 2000 bus of a body. It sends each new sensor value once. ``picked`` maps each sensor type to the name of the
+    sensor.
+    """
 
     def __init__(self, send: Bytes, picked: Mapping[str, str], clock: Clock = utc) -> None:
         self.send, self.clock = send, clock

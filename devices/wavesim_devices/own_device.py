@@ -1,9 +1,9 @@
-"""A device of a user's own: one Python file with a class, as ``wavesim device run`` serves it.
+"""A device written by a user: one Python file with a class, which ``wavesim device run`` serves.
 
 The class has the methods of a device: ``__init__(self, broker, send, sensors)`` with options as keyword-only arguments,
 ``step(self, step)``, and either ``receive(self, data)`` or ``connect(self, port, send)``. These class attributes are
 optional: ``title``; ``types``, the types of the sensors that it reads; ``required_type``; ``uses_acoustics``; and
-``ports``, the place of each port by its name.
+``ports``, a mapping from the name of each port to its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0":
 
 
 class OwnDevice:
-    """The class of a file, with its attributes."""
+    """The device class in a file, with its attributes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class OwnDevice:
         return value
 
     def device_type(self, texts: Sequence[str] = ()) -> DeviceType:
-        """Return the type of the device with options, each as `NAME=VALUE`."""
+        """Return the device type with the given options. Each option has the form `NAME=VALUE`."""
         options = self._options(texts)
 
         def create(broker: Any, send: Any, sensors: dict[str, str]) -> Any:
@@ -82,7 +82,7 @@ class OwnDevice:
 
 
 def _class_of(path: Path) -> Any:
-    """Return the only device class of a file. Raises ConfigError."""
+    """Return the only device class in a file. Raises ConfigError if there is none or more than one."""
     if not path.is_file():
         raise ConfigError("there is no such file", str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -1,8 +1,8 @@
-"""Virtual Blue Robotics Ping echosounder (Ping protocol, device type 1). It sends the values of the echosounder of a
-body.
+"""Virtual Blue Robotics Ping echosounder (Ping protocol, device type 1). It sends the values of a body's echosounder.
 
-A frame is ``BR``, length, message, source, destination, payload, sum of all bytes; numbers are little-endian. The
-instrument measures times: it reports the true range times the ratio of its configured speed of sound to the true one.
+A frame consists of ``BR``, length, message, source, destination, payload, and the sum of all bytes; numbers are
+little-endian. Because the instrument measures travel times, it reports the true range multiplied by the ratio of its
+configured speed of sound to the true speed of sound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROFILE, CONTINUOUS_START, CONTINUOUS_STOP = 1300, 1400, 1401
 POINTS = 200
 MAX_PAYLOAD = 512
 _HEAD = struct.Struct("<2sHHBB")
-#: names of the settings in each message, and struct of its payload, by message id
+#: names of the settings in each message, and the struct format of its payload, by message id
 _SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
     1000: (("device",), struct.Struct("<B")),
     1001: (("scan_start", "scan_length"), struct.Struct("<II")),
@@ -52,7 +52,7 @@ def encode_frame(message: int, payload: bytes, source: int = 1, destination: int
 
 @dataclass
 class PingParser:
-    """Parser of received bytes into (message, payload). It counts frames with a bad checksum or length."""
+    """Parser that turns received bytes into pairs (message, payload). It counts frames with a bad checksum or length."""
 
     buffer: bytearray = field(default_factory=bytearray)
     bad: int = 0
@@ -104,7 +104,7 @@ class Ping1DDevice:
 
     @property
     def errors(self) -> int:
-        """Number of invalid frames and refused requests."""
+        """Number of invalid frames and rejected requests."""
         return self.parser.bad + self.refused
 
     def receive(self, data: bytes) -> None:
@@ -210,7 +210,9 @@ class Ping1DDevice:
         self.measure(step.time, None if value is None else value.range)
 
     def measure(self, time: float, distance: float | None) -> None:
-        """Make a measurement if a ping is due at ``time`` (s). ``distance`` is the range of the sensor in m, or None."""
+        """Make a measurement if a ping is due at ``time`` (s). ``distance`` is the range that the sensor reports in m,
+        or None.
+        """
         if not self.enabled or time < self._next:
             return
         self._next = time + self.interval * 1e-3

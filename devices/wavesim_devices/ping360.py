@@ -4,9 +4,9 @@ The device reads the `scanner` sensor of a body, or the frames of a scanning `so
 device is the maximum of the echoes within its range interval.
 
 The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission it
-reports the echo strength of a number of samples. It measures times and converts them to metres with the speed of sound
-in the sea. The simulated scanner turns independently of the head, and faster. The head reports the scanner's last value
-in its own direction.
+reports the echo strength of a number of samples. The device measures travel times and converts them to metres with the
+speed of sound in the sea. The simulated scanner turns independently of the head, and faster. The head reports the
+scanner's last value in its own direction.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
 DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
 GRADIANS_PER_TURN = 400
-SAMPLE_S = 25e-9  #: unit of the sample period, s
-MAX_ANGLE_OFFSET = 2  #: maximum angle in gradians between the head and a scanner value that the head reports
-STEP_S = 0.004  #: time in s in which the head turns by one gradian
-#: struct of the settings: mode, gain, angle, pulse, sample period, frequency, number of samples
+SAMPLE_S = 25e-9  #: unit in which the sample period is set, s
+MAX_ANGLE_OFFSET = 2  #: maximum angle in gradians between the head and a scanner value that the head may still report
+STEP_S = 0.004  #: time in s that the head takes to turn by one gradian
+#: struct format of the settings: mode, gain, angle, pulse, sample period, frequency, number of samples
 _STATE = struct.Struct("<BBHHHHH")
-_SECTOR = struct.Struct("<HHBB")  #: struct of an automatic scan: start, stop, steps, delay
+_SECTOR = struct.Struct("<HHBB")  #: struct format of an automatic scan: start, stop, steps, delay
 _TRANSDUCER = struct.Struct("<BBHHHHHBB")
 _AUTO = struct.Struct("<BBHHHHHHBB")
 
@@ -100,8 +100,8 @@ class Ping360Device:
         scanner: str = "scanner",
         take_frames: Callable[[], list[ImagingFrame]] | None = None,
     ) -> None:
-        """``take_frames`` returns the sonar frames received since its last call. If given, the frames replace the
-        values of the scanner.
+        """``take_frames`` returns the sonar frames received since its last call. If this function is given, the frames
+        replace the values of the scanner.
         """
         self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, take_frames
         self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres per sample, by gradian
@@ -117,7 +117,7 @@ class Ping360Device:
 
     @property
     def errors(self) -> int:
-        """Number of invalid frames and refused requests."""
+        """Number of invalid frames and rejected requests."""
         return self.parser.bad + self.refused
 
     def receive(self, data: bytes) -> None:
@@ -160,7 +160,7 @@ class Ping360Device:
         return True
 
     def _move(self, message: int, settings: list[int], transmit: int) -> None:
-        """Turn the head, and then transmit if the message requests it."""
+        """Turn the head, and then transmit if the message requests a transmission."""
         names = list(Ping360Settings.__dataclass_fields__)
         requested = dict(zip(names, settings, strict=True))
         if not self._allowed(message, requested):
@@ -226,7 +226,7 @@ class Ping360Device:
     # -- the measurement ---------------------------------------------------------------------------
 
     def _duration(self) -> float:
-        """Return the duration in s of a transmission with its echoes."""
+        """Return the duration in s of a transmission, including the time for its echoes."""
         return self.head.number_of_samples * self.head.sample_period * SAMPLE_S
 
     def step(self, step: Step) -> None:
@@ -256,15 +256,15 @@ class Ping360Device:
         self._due.append((at + s.num_steps * STEP_S + self._duration() + 1e-3 * s.delay, True))
 
     def distance(self) -> float | None:
-        """Return the range along the beam of the head in m, or None if there is no echo."""
+        """Return the range in m along the beam of the head, or None if there is no echo."""
         near = min(self._seen, key=lambda a: _apart(a, self.head.angle), default=None)
         if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET or not math.isfinite(self._seen[near]):
             return None
         return self._seen[near]
 
     def _echoes(self) -> bytes:
-        """Return the echo strength of each sample: a decaying ring-down, and a peak at the echo that is as long as the
-        pulse.
+        """Return the echo strength of each sample: a decaying ring-down, and a peak as long as the pulse where the echo
+        arrives.
         """
         h = self.head
         period = h.sample_period * SAMPLE_S

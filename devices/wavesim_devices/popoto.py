@@ -1,8 +1,8 @@
 """Virtual Popoto modem: JSON commands and replies at its command port.
 
-A host sends ``{"Command": "SetValue", "Arguments": "TxPowerWatts 1.0 0"}``; the modem's messages are JSON objects that end
-with CR. All of them go to all hosts. A packet has a header of ``HEADER_S`` and 8 n / rate seconds of data, where
-``PayloadMode`` selects the rate. Time is simulation time.
+A host sends ``{"Command": "SetValue", "Arguments": "TxPowerWatts 1.0 0"}``; the modem's messages are JSON objects that
+end with CR. Every message goes to all hosts. A packet with n bytes has a header of ``HEADER_S`` seconds and data of 8 n
+/ rate seconds; ``PayloadMode`` selects the rate. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-RATES = (80, 5120, 2560, 1920, 1280, 10240, 2560, 1280, 960, 640)  #: in bit/s, by payload mode
+RATES = (80, 5120, 2560, 1920, 1280, 10240, 2560, 1280, 960, 640)  #: bit rate in bit/s of each payload mode
 MAX_DATA, ALL, FREE = 255, 255, "Available"
-HEADER_S = 0.5  #: length of a packet without data (assumed)
-DATA, RANGE_REPLY, RANGE_REQUEST = 0, 128, 129  #: types of packets in headers
-REPLY_LIMIT_S = 15.0  #: time after a range request during which the modem waits for its reply (assumed)
+HEADER_S = 0.5  #: duration of a packet without data (assumed)
+DATA, RANGE_REPLY, RANGE_REQUEST = 0, 128, 129  #: types of packets, as contained in headers
+REPLY_LIMIT_S = 15.0  #: time for which the modem waits for the reply to a range request (assumed)
 LOWEST_POWER_W = 0.1
-MAX_PAGE = 8  #: parameters in one reply of GetAllParameters
+MAX_PAGE = 8  #: maximum number of parameters in one reply to GetAllParameters
 
 
 @dataclass(frozen=True)
 class PopotoModel:
-    """Properties of a modem that must equal the configuration. ``source_level`` in dB is that of ``full_power`` in W."""
+    """Properties of a modem that must equal the configuration. ``source_level`` is the source level in dB at the power
+    ``full_power`` in W.
+    """
 
     address: int
     carrier: float = 30e3
@@ -42,7 +44,7 @@ class PopotoModel:
 
 @dataclass(frozen=True)
 class ModemParameter:
-    """Parameter of the modem: whether it is an integer, its limits, and its value at the start."""
+    """Parameter of the modem: whether it is an integer, its limits, and its initial value."""
 
     is_whole: bool
     low: float
@@ -51,12 +53,12 @@ class ModemParameter:
 
     @property
     def format(self) -> str:
-        """Name of the format in the list of parameters."""
+        """Name of the parameter's format in the list of parameters."""
         return "int" if self.is_whole else "float"
 
 
 class CommandError(Exception):
-    """A command that the modem refuses; the text is the reason."""
+    """Raised for a command that the modem refuses. Its text is the reason."""
 
 
 class PopotoConnection:
@@ -77,11 +79,11 @@ class PopotoConnection:
 
 
 class PopotoModem:
-    """Virtual modem. It receives from the start, and after each transmission."""
+    """Virtual Popoto modem. It starts in receiving mode, and returns to it after each transmission."""
 
     def __init__(self, broker: AsyncBroker, model: PopotoModel) -> None:
         self.broker, self.model, self.sound_speed = broker, model, broker.welcome.sound_speed
-        self.errors = 0  #: number of commands that were refused
+        self.errors = 0  #: number of commands that the modem refused
         self.parameters: dict[str, ModemParameter] = {
             "LocalID": ModemParameter(True, model.address, model.address, model.address),
             "RemoteID": ModemParameter(True, 0, ALL, ALL),
@@ -107,7 +109,7 @@ class PopotoModem:
         return self._hosts[-1]
 
     def forget(self, host: PopotoConnection) -> None:
-        """Forget a host, which loses its exclusive access."""
+        """Remove a host, which thereby loses its exclusive access."""
         self._hosts.remove(host)
         if host is self._owner:
             self._owner, self._token = None, FREE
@@ -188,12 +190,12 @@ class PopotoModem:
 
     @property
     def _level(self) -> float:
-        """Source level in dB of the power that is set."""
+        """Source level in dB at the current power setting."""
         return self.model.source_level + 10.0 * math.log10(self._values["TxPowerWatts"] / self.model.full_power)
 
     @property
     def _power_code(self) -> int:
-        """Power in the header: steps of 2 dB above the lowest power (assumed)."""
+        """Power as the header contains it: in steps of 2 dB above the lowest power (assumed)."""
         return min(round(5.0 * math.log10(self._values["TxPowerWatts"] / LOWEST_POWER_W)), 15)
 
     def _check_idle(self) -> None:
@@ -225,7 +227,7 @@ class PopotoModem:
         self._ranged, self._deadline = remote, math.inf
 
     def _ignore(self, arguments: Any, host: PopotoConnection) -> None:
-        """Accept a command without an effect and without an answer."""
+        """Accept a command that has no effect and no answer."""
 
     # -- the water -----------------------------------------------------------------------------------
 
@@ -280,7 +282,7 @@ class PopotoModem:
 
 
 def packet_duration(count: int, mode: int) -> float:
-    """Return the length in s of a packet with a number of bytes."""
+    """Return the duration in s of a packet with a number of bytes."""
     return HEADER_S + 8.0 * count / RATES[mode]
 
 

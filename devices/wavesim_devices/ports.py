@@ -1,8 +1,8 @@
 """Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback.
 
-Each host program that uses a port has its own connection. ``path`` is the place of an open port for people, ``where``
-the one in the syntax of the command line. A port calls ``accept`` when a host connects and passes
-it the function that sends bytes to this host alone.
+Each host program that uses a port has its own connection. ``path`` is the place of an open port in readable form, and
+``where`` is the same place in the syntax of the command line. A port calls ``accept`` when a host connects, and passes
+the function that sends bytes to this host alone.
 """
 
 from __future__ import annotations
@@ -22,29 +22,33 @@ Bytes = Callable[[bytes], None]
 
 
 class Connection(Protocol):
-    """A device's end of the connection with one host."""
+    """The device's end of a connection with one host."""
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
 
     def close(self) -> None:
-        """Remove the host, because it has closed the connection."""
+        """Remove the host, which has closed the connection."""
 
 
-Accept = Callable[[Bytes], Connection]  #: creates the connection with a host; argument: sends bytes to this host
+#: function that creates the connection with a host; its argument sends bytes to this host
+Accept = Callable[[Bytes], Connection]
 BACKLOG_BYTES = 65536
-MAX_CLIENTS = 64  #: hosts of a TCP port at a time; the port closes further connections
+#: maximum number of hosts connected to a TCP port at the same time; the port closes further connections
+MAX_CLIENTS = 64
 
 
 def _taken(port: int, error: OSError) -> WaveSimError:
-    """Return the error for a port that cannot be opened. It states the message of the operating system, which asyncio
-    would hide.
+    """Return the error for a port that cannot be opened. Its text contains the operating system's message, which
+    asyncio would hide.
     """
     return WaveSimError(f"cannot listen on 127.0.0.1:{port}: {os.strerror(error.errno) if error.errno else error}")
 
 
 class PtyPort:
-    """Pseudo-terminal. Programs open its path, or a symbolic link to it, as a serial port. All of them are one host."""
+    """Pseudo-terminal. Programs open its path, or a symbolic link to it, as a serial port. All these programs count as
+    one host.
+    """
 
     def __init__(self, accept: Accept, link: str = "") -> None:
         self.dropped = 0
@@ -75,7 +79,7 @@ class PtyPort:
             self._connection.receive(os.read(self._master, 4096))
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the client. If no client is reading, drop and count the bytes."""
+        """Send bytes to the client. If no client is reading them, drop and count the bytes."""
         try:
             self.dropped += len(data) - os.write(self._master, data)
         except BlockingIOError:
@@ -122,7 +126,9 @@ class TcpPort:
         writer.close()
 
     def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
-        """Send bytes to a client. If it does not read, drop and count the bytes. No bytes close the connection."""
+        """Send bytes to a client. If the client is not reading them, drop and count the bytes. An empty byte string
+        closes the connection.
+        """
         if not data:
             writer.close()
         elif writer.is_closing() or writer.transport.get_write_buffer_size() > BACKLOG_BYTES:
@@ -215,4 +221,5 @@ class UdpServerPort:
 
 
 Port = PtyPort | TcpPort | UdpPort | UdpServerPort
-OpenPort = Callable[[Accept], Port]  #: creates a port, which calls its argument for each host
+#: function that creates a port; the port calls the function's argument for each host
+OpenPort = Callable[[Accept], Port]

@@ -1,8 +1,10 @@
-"""Replay of a recording: the device's side is played to a driver, and the bytes from the driver are compared.
+"""Replay of a recording: the device's side is played to a driver, and the bytes from the driver are compared with the
+recording.
 
-The replay follows the recorded times. Where the recording has bytes from a host, it waits for this number of bytes, so
-that no answer precedes its command; a slower driver delays everything after it. If a driver sends less than recorded, the
-replay waits for ``patience`` once, and then no longer for this host.
+The replay follows the recorded times. Where the recording has bytes from a host, the replay waits until the driver has
+sent the same number of bytes, so that no answer precedes its command. A slower driver therefore delays all later
+events. If a driver sends less than the recording contains, the replay waits once for ``patience``, and then never again
+for this host.
 """
 
 from __future__ import annotations
@@ -17,21 +19,22 @@ from functools import partial
 from wavesim_devices.ports import Bytes, OpenPort, TcpPort
 from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, Recording, TrafficEvent, shown
 
-CONTEXT_BYTES = 24  #: shown around the first difference
-Key = tuple[str, int]  #: port, and number of the host
+CONTEXT_BYTES = 24  #: number of bytes to show around the first difference
+Key = tuple[str, int]  #: name of the port, and number of the host at this port
 
 
 @dataclass
 class ReplayHost:
-    """Driver at a port: what it sent, and what the recording has from its place."""
+    """Driver at a port: the bytes that it has sent, and the bytes that the recording contains in its place."""
 
-    send: Bytes | None = None  #: None until it connects
+    send: Bytes | None = None  #: function that sends bytes to the driver; None until the driver connects
     received: bytearray = field(default_factory=bytearray)
-    expected: bytearray = field(default_factory=bytearray)  #: bytes that the recording has so far
+    #: bytes from the driver that the recording has contained so far
+    expected: bytearray = field(default_factory=bytearray)
     is_awaited: bool = True
 
     def difference(self) -> str:
-        """Describe how the bytes of the host differ from the recording. Empty if they do not."""
+        """Describe how the bytes of the host differ from the recording. The description is empty if they do not differ."""
         got, wanted = bytes(self.received), bytes(self.expected)
         if self.send is None:
             return "no host connected"
@@ -48,7 +51,7 @@ class ReplayHost:
 
 
 class _Peer:
-    """The connection with a driver."""
+    """Connection with a driver."""
 
     def __init__(self, replay: Replay, host: ReplayHost) -> None:
         self.replay, self.host = replay, host
@@ -63,7 +66,9 @@ class _Peer:
 
 
 class Replay:
-    """The device's side of a recording. ``speed`` is the ratio of recorded time to wall time; 0 = no pauses."""
+    """The device's side of a recording, which is played to a driver. ``speed`` is the ratio of recorded time to wall
+    time; 0 means without pauses.
+    """
 
     def __init__(
         self,
@@ -74,7 +79,7 @@ class Replay:
         report: Callable[[str], None] = print,
     ) -> None:
         self.recording, self.speed, self.patience, self.report = recording, speed, patience, report
-        self.changed = asyncio.Event()  #: a host connected, sent bytes or left
+        self.changed = asyncio.Event()  #: set when a host connects, sends bytes or disconnects
         self.hosts: dict[Key, ReplayHost] = {(e.port, e.host): ReplayHost() for e in recording.events}
         self._count = dict.fromkeys(places, 0)
         self._is_begun = False
@@ -89,7 +94,9 @@ class Replay:
         return _Peer(self, host)
 
     async def run(self) -> dict[Key, str]:
-        """Play the recording. Returns how each host differed, empty for those that did not."""
+        """Play the recording. Return for each host how its bytes differed from the recording; the text is empty if they
+        did not.
+        """
         try:
             for port in self.ports.values():
                 await port.open()
@@ -120,7 +127,7 @@ class Replay:
             host.send(b"")
 
     async def _wait(self, host: ReplayHost, condition: Callable[[], bool]) -> None:
-        """Wait for a host; without limit until the first one comes."""
+        """Wait for a host; until the first host connects, wait without a time limit."""
         begin = time.monotonic()
         limit = begin + self.patience if self._is_begun else math.inf
         while not condition() and host.is_awaited and time.monotonic() < limit:

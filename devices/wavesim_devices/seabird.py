@@ -1,8 +1,8 @@
 """Virtual Sea-Bird SBE 37 (MicroCAT, moored CTD) and SBE 45 (thermosalinograph), and CTD files (.cnv).
 
 A sample of the SBE 37 has temperature (T90, C), conductivity (S/m), pressure (dbar), date and time. An example is
-``24.8339, 0.97795,   -9.262, 07 Jan 2000, 04:51:39``. A sample of the SBE 45 has temperature, conductivity, salinity and
-sound speed (m/s). An example is ``24.8339,  0.97795,   5.0123, 1495.123``.
+``24.8339, 0.97795,   -9.262, 07 Jan 2000, 04:51:39``. A sample of the SBE 45 has temperature, conductivity, salinity
+and sound speed (m/s). An example is ``24.8339,  0.97795,   5.0123, 1495.123``.
 
 Commands end with CR or LF. The instrument echoes each command, replies, and sends the prompt ``S>``.
 
@@ -10,8 +10,8 @@ Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every
 ``INTERVAL=n`` or ``SAMPLEINTERVAL=n`` sets the interval. ``DS`` shows the status. ``OUTPUTSAL=Y/N`` and
 ``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
-Like the real instruments, the device reports absolute pressure minus the standard atmosphere. The device uses
-conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.
+Like the real instruments, the device reports the absolute pressure minus the pressure of the standard atmosphere. The
+device uses conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def line37(time: datetime, temperature: float, conductivity: float, pressure: fl
 def line45(
     temperature: float, conductivity: float, salinity: float | None = None, sound_speed: float | None = None
 ) -> bytes:
-    """Return a sample line of an SBE 45. Temperature is in C (ITS-90), conductivity in S/m; salinity and sound speed
+    """Return a sample line of an SBE 45. Temperature is in C (ITS-90) and conductivity in S/m; salinity and sound speed
     (m/s) are optional.
     """
     parts = [f"{temperature:.4f}", f"{conductivity:9.5f}"]
@@ -203,7 +203,7 @@ def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: date
 
 
 def _degrees(angle: float, letters: str) -> str:
-    """Return degrees and minutes, such as ``41 10.80 N``."""
+    """Return an angle in degrees and minutes, such as ``41 10.80 N``."""
     degrees = abs(np.degrees(angle))
     whole = int(degrees)
     width = 2 if letters == "NS" else 3

@@ -13,8 +13,8 @@ from wavesim_sdk.wire.state import Sensors, Value
 def select_sensors(
     sensors: Sequence[SensorDescription], types: Sequence[str], named: Sequence[str] = (), needs: str = ""
 ) -> dict[str, str]:
-    """Select a sensor for each type: the named one, or the only one of that type. Returns the name of the sensor for
-    each type.
+    """Select a sensor for each type: the named sensor, or the only sensor of that type. Returns the name of the sensor
+    for each type.
 
     Types that the body does not have are omitted. ``needs`` is the type that the device requires. Raises a BrokerError
     that lists the missing and the available sensors.
@@ -43,7 +43,7 @@ def select_sensors(
 
 
 class NewValueFilter:
-    """Filter that passes each sensor value once. ``picked`` is the sensor name for each type."""
+    """Filter that passes each sensor value once. ``picked`` maps each sensor type to the name of the sensor."""
 
     def __init__(self, picked: Mapping[str, str]) -> None:
         self._picked = picked

@@ -1,4 +1,4 @@
-"""Serve virtual devices: a device joins the crew of a body and processes each step and the bytes from its host."""
+"""Serve virtual devices. A device joins the crew of a body, and processes each step and the bytes from its hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from wavesim_sdk.errors import BrokerError
 
 SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
 
-MAX_REPORTED = 10  #: failures of a device that are reported one by one
+MAX_REPORTED = 10  #: number of failures of a device that are reported individually
 
 
 class Device(Protocol):
-    """Interface of a virtual device. It also has either ``receive`` or ``connect``."""
+    """Interface of a virtual device. A device also has either the ``receive`` or the ``connect`` method."""
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
@@ -32,7 +32,7 @@ class Device(Protocol):
 
 @runtime_checkable
 class SharedDevice(Device, Protocol):
-    """Device that treats all hosts as one: it receives from each of them and sends to all of them."""
+    """Device that treats all its hosts as one: it receives from each of them and sends to all of them."""
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from a host."""
@@ -40,20 +40,21 @@ class SharedDevice(Device, Protocol):
 
 @runtime_checkable
 class ConnectingDevice(Device, Protocol):
-    """Device with several ports, or with answers for the host that asked."""
+    """Device with several ports, or with answers that go only to the host that sent the command."""
 
     def connect(self, port: str, send: Bytes) -> Connection:
         """Create the connection with a host at a port. ``send`` sends bytes to this host alone."""
 
 
-#: function that creates a device; arguments: the broker, a function that sends bytes to all hosts, the sensor names by type
+#: function that creates a device; its arguments are the broker, a function that sends bytes to all hosts, and the
+#: sensor names by type
 Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], SharedDevice | ConnectingDevice]
 
 
 @dataclass(frozen=True)
 class DeviceType:
-    """Type of virtual device: its title, the function that creates it, the sensor types that it reads, and the one that
-    it requires.
+    """Type of virtual device: its title, the function that creates it, the sensor types that it reads, and the sensor
+    type that it requires.
     """
 
     title: str
@@ -72,7 +73,8 @@ class DeviceOptions:
     #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
-    sensors: tuple[str, ...] = ()  #: names of the sensors to use; required if the body has several sensors of a type
+    #: names of the sensors to use; a name is required if the body has several sensors of a type
+    sensors: tuple[str, ...] = ()
     traffic: TrafficOptions = field(default_factory=lambda: TrafficOptions())
     report: Callable[[str], None] = print
 
@@ -84,7 +86,7 @@ class TrafficOptions:
     record: Path | None = None  #: file that records the traffic
     is_printed: bool = False
     faults: tuple[LineFault, ...] = ()
-    seed: int = 0  #: of the faults
+    seed: int = 0  #: seed for the random numbers of the line faults
 
 
 class Host:
@@ -103,7 +105,7 @@ class Host:
         self.served.traffic.note(self.port, self.number, what, data)
 
     def connect(self) -> None:
-        """Connect the host with the device, if both exist."""
+        """Connect the host to the device, if both exist."""
         if isinstance(self.served.device, ConnectingDevice):
             self._connection = self.served.device.connect(self.port, self.send)
 
@@ -114,7 +116,7 @@ class Host:
         self._inward.put(data)
 
     def send(self, data: bytes) -> None:
-        """Send bytes of the device to the host. No bytes close the connection."""
+        """Send bytes from the device to the host. An empty byte string closes the connection."""
         self._outward.put(data)
 
     def _to_device(self, data: bytes) -> None:
@@ -133,12 +135,12 @@ class Host:
         self._send(data)
 
     def step(self) -> None:
-        """Deliver the bytes that a fault has delayed."""
+        """Deliver the bytes that a line fault has delayed."""
         self._inward.step()
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection with the host, if the port has connections, and with the device."""
+        """Close the connection with the device, and the connection with the host if the port has connections."""
         self._send(b"")
         self.forget_device()
 
@@ -151,7 +153,7 @@ class Host:
 
     @property
     def errors(self) -> int:
-        """Number of invalid commands that the connection with the device counted."""
+        """Number of invalid commands that the connection with the device has counted."""
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
@@ -177,7 +179,8 @@ class ServedDevice:
         self.faults, self.seed = options.faults, options.seed
         self.device: SharedDevice | ConnectingDevice | None = None
         self.hosts: list[Host] = []
-        self.counts: Counter[str] = Counter()  #: bytes received and sent, failures, errors of closed connections
+        #: numbers of bytes received and sent, of failures, and of errors in closed connections
+        self.counts: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()  # of the hosts at each port
         self._make: Callable[[], SharedDevice | ConnectingDevice] | None = None  # None until it has joined
         self._was_disconnected = False
@@ -194,7 +197,7 @@ class ServedDevice:
         return host
 
     def create(self, broker: AsyncBroker, sensors: dict[str, str]) -> None:
-        """Create the device, and connect the hosts that came before it."""
+        """Create the device, and connect the hosts that came before the device existed."""
         self._make = partial(self.device_type.create, broker, self.send, sensors)
         self._start()
 
@@ -237,12 +240,12 @@ class ServedDevice:
 
     @property
     def errors(self) -> int:
-        """Number of invalid commands that the device and its connections counted; 0 for a device without commands."""
+        """Number of invalid commands that the device and its connections have counted; 0 for a device without commands."""
         return int(getattr(self.device, "errors", 0)) + self.counts["errors"] + sum(h.errors for h in self.hosts)
 
     @property
     def summary(self) -> str:
-        """Text for the user at the end: numbers of bytes, and of what went wrong."""
+        """Text for the user at the end of the run: the numbers of bytes, and what went wrong."""
         unread = sum(port.dropped for port in self.ports.values())
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []
@@ -271,7 +274,9 @@ async def _read_ports() -> None:
 
 
 def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
-    """Return the wall time in s between two states, short enough for every value of the fastest sensor at real time."""
+    """Return the wall time in s between two states. It is short enough for a device to read every value of its fastest
+    sensor at real time.
+    """
     periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
     return min([broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else [])])
 

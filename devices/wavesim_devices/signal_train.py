@@ -1,4 +1,4 @@
-"""Trains of signals of a modem: each signal leaves exactly when the one before it has ended."""
+"""Trains of a modem's signals: each signal leaves exactly when the one before it has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from wavesim_sdk.broker import Step
 from wavesim_sdk.wire.items import SignalSent
 
 GAP_S = 1e-6  #: shortest pause between two signals of a train, so that rounding does not let them overlap
-#: function that requests a signal at a time by the node's clock in ns (None: now), and returns the number of the request
+#: function that requests a signal at a time of the node's clock in ns (None = now), and returns the number of the
+#: request
 Emit = Callable[[int | None], int]
 
 
@@ -21,10 +22,11 @@ class SignalTrain:
     """Signals to send, and functions to call when they are sent and when the last one has ended."""
 
     emit: list[Emit]
-    on_start: Callable[[SignalSent], None] = _nothing  #: called with the first signal
-    on_signal: Callable[[SignalSent], None] = _nothing  #: called with each signal
+    on_start: Callable[[SignalSent], None] = _nothing  #: function that is called with the first signal
+    on_signal: Callable[[SignalSent], None] = _nothing  #: function that is called with each signal
     on_end: Callable[[], None] = _nothing
-    on_refusal: Callable[[str], None] = _nothing  #: called with the server's reason
+    #: function that is called with the server's reason if a signal is refused
+    on_refusal: Callable[[str], None] = _nothing
 
 
 class TrainTransmitter:

@@ -1,4 +1,6 @@
-"""Signal K deltas of ship instruments from the sensors of a body: one JSON object per line, in SI units."""
+"""Signal K deltas that ship instruments send, computed from the sensors of a body. Each line is one JSON object in SI
+units.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,19 @@ __all__ = ["TYPES", "SignalKDevice", "delta", "path_values"]
 
 
 def _wrap_2pi(angle: float) -> float:
-    """Return the angle in rad between 0 and 2 pi."""
+    """Return an equivalent angle in rad between 0 and 2 pi."""
     return angle % (2.0 * math.pi)
 
 
 def _half(angle: float) -> float:
-    """Return the angle in rad between -pi and pi."""
+    """Return an equivalent angle in rad between -pi and pi."""
     return math.remainder(angle, 2.0 * math.pi)
 
 
 def path_values(type_: str, v: Value) -> dict[str, Any]:
     """Return the Signal K paths for a sensor value, and their values.
 
-    If a component of the value is missing, there are no paths. A missing propeller speed omits only the path of that
+    If a component of the value is missing, no paths are returned. A missing propeller speed omits only the path of that
     propeller.
     """
     if type_ == "rpm":
@@ -74,7 +76,7 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
 
 
 def delta(type_: str, name: str, value: Value, clock: Clock = utc) -> dict[str, Any] | None:
-    """Return the Signal K delta for a value of the sensor ``name``, or None if it changes nothing."""
+    """Return the Signal K delta for a value of the sensor ``name``, or None if the delta would change nothing."""
     changes = [{"path": path, "value": v} for path, v in path_values(type_, value).items()]
     if not changes:
         return None
@@ -84,7 +86,9 @@ def delta(type_: str, name: str, value: Value, clock: Clock = utc) -> dict[str, 
 
 
 class SignalKDevice:
-    """Signal K source of a body, which sends each new sensor value once. ``picked`` is the sensor name for each type."""
+    """Signal K source of a body. It sends each new sensor value once. ``picked`` maps each sensor type to the name of
+    the sensor.
+    """
 
     def __init__(self, send: Bytes, picked: Mapping[str, str], clock: Clock = utc) -> None:
         self.send, self._picked, self.clock = send, picked, clock

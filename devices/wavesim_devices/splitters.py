@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-LONG_LINE = 16384  #: limit for protocols whose commands carry data
+LONG_LINE = 16384  #: maximum length of a line in protocols whose commands carry data
 
 
 class LineSplitter:
-    """Splitter of bytes from the host into lines that end with CR or LF. It drops and counts lines above a maximum
-    length.
+    """Splitter of bytes from the host into lines that end with CR or LF. It drops and counts lines that exceed a
+    maximum length.
     """
 
     def __init__(self, limit: int = 128, encoding: str = "ascii") -> None:
@@ -32,8 +32,8 @@ class LineSplitter:
 
 
 class JsonSplitter:
-    """Splitter of bytes from the host into JSON objects, which it finds by their braces: some drivers end them with no
-    line end. It drops bytes outside of objects, and drops and counts objects above a maximum length.
+    """Splitter of bytes from the host into JSON objects. It finds the objects by their braces, because some drivers
+    send no line ends. It drops bytes outside of objects, and it drops and counts objects that exceed a maximum length.
     """
 
     def __init__(self, limit: int = LONG_LINE) -> None:
@@ -43,7 +43,7 @@ class JsonSplitter:
         self._in_string = self._escaped = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the complete objects. They have balanced braces, but may be invalid JSON."""
+        """Return the complete objects. Their braces are balanced, but they may be invalid JSON."""
         found = []
         for byte in data:
             if not self._depth and byte != 0x7B:  # {

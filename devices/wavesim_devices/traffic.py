@@ -1,9 +1,9 @@
 """Traffic between a device and its hosts: a file that records it, and a readable printout.
 
-The file has JSON lines. The first describes the device: ``format``, ``device``, ``body``, and ``ports``, the place of
-each port by its name. Each further line is an event: simulation ``time`` in s, ``port``, ``host`` (its number at the
-port, from 1) and ``what``, as the device sees it: ``opened``, ``received``, ``sent`` or ``closed``. The bytes of
-``received`` and ``sent`` follow as ``text`` if they are printable ASCII, otherwise as ``hex``.
+The file has JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a mapping
+from the name of each port to its place. Each further line is an event: simulation ``time`` in s, ``port``, ``host``
+(its number at the port, from 1) and ``what``, as the device sees it: ``opened``, ``received``, ``sent`` or ``closed``.
+The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable ASCII, otherwise as ``hex``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class TrafficEvent:
     time: float  #: simulation time, s
     port: str
     host: int  #: number of the host at this port, from 1
-    what: str  #: opened, received, sent or closed
+    what: str  #: what happened: opened, received, sent or closed
     data: bytes = b""
 
     def to_json(self) -> str:
-        """Return the line of the file."""
+        """Return the event as a line of the file."""
         line: dict[str, Any] = {"time": round(self.time, 9), "port": self.port, "host": self.host, "what": self.what}
         if self.data:
             line |= {"text": self.data.decode("ascii")} if _TEXT.issuperset(self.data) else {"hex": self.data.hex()}
@@ -41,7 +41,7 @@ class TrafficEvent:
 
     @classmethod
     def from_json(cls, text: str) -> TrafficEvent:
-        """Read a line of the file. Raises ValueError if it is invalid."""
+        """Read an event from a line of the file. Raises ValueError if the line is invalid."""
         try:
             line = json.loads(text)
             data = bytes.fromhex(line["hex"]) if "hex" in line else str(line.get("text", "")).encode("ascii")
@@ -65,7 +65,7 @@ def shown(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class Recording:
-    """Traffic of a device, read from a file."""
+    """Traffic of a device that has been read from a file."""
 
     device: str
     ports: Mapping[str, str]  #: place of each port, as in ``--at``
@@ -73,7 +73,7 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a file of traffic. Raises WaveSimError with the line that is invalid."""
+    """Read a file of traffic. Raises WaveSimError with the number of the first invalid line."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -118,7 +118,7 @@ class TrafficReporter:
             raise WaveSimError(f"cannot write {self.record}: {error.strerror}") from None
 
     def note(self, port: str, host: int, what: str, data: bytes = b"") -> None:
-        """Process an event at the present time."""
+        """Process an event at the current time."""
         if self._file is None and self.printout is None:
             return
         event = TrafficEvent(self.time, port, host, what, data)

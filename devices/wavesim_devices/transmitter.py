@@ -14,7 +14,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.wire.items import SignalSent
 
 PATIENCE_S = 10.0
-RECHARGING = "recharging"  #: word in the reason for which the server refuses a signal while the transducer recharges
+RECHARGING = "recharging"  #: word in the server's reason for refusing a signal while the transducer is recharging
 MAX_WAITING = 64
 
 
@@ -24,11 +24,11 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """Functions that receive the progress of a signal. All times are simulation times in s."""
+    """Functions that are called as a signal progresses. All times are simulation times in s."""
 
-    began: Callable[[SignalSent], None] = _ignore  #: the signal begins to leave the transducer
-    ended: Callable[[], None] = _ignore  #: its last bit has left
-    failed: Callable[[str], None] = _ignore  #: it was not sent; argument: the reason
+    began: Callable[[SignalSent], None] = _ignore  #: called when the signal begins to leave the transducer
+    ended: Callable[[], None] = _ignore  #: called when the last bit of the signal has left
+    failed: Callable[[str], None] = _ignore  #: called when the signal was not sent; the argument is the reason
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _Waiting:
 
 
 class Transmitter:
-    """Queue of the signals of a modem. ``step`` must be called with each step."""
+    """Queue of a modem's signals. ``step`` must be called at each step."""
 
     def __init__(self, broker: AsyncBroker) -> None:
         self.broker = broker
@@ -52,12 +52,12 @@ class Transmitter:
 
     @property
     def busy(self) -> bool:
-        """Whether the transducer sends, or will send."""
+        """Whether the transducer is sending, or will send."""
         return bool(self._queue)
 
     @property
     def full(self) -> bool:
-        """Whether the queue takes no further signal."""
+        """Whether the queue cannot accept another signal."""
         return len(self._queue) >= MAX_WAITING
 
     def send(
@@ -70,7 +70,7 @@ class Transmitter:
         at: int | None = None,
         patience: float = PATIENCE_S,
     ) -> None:
-        """Send a packet when its turn comes; arguments as in :meth:`Broker.send`."""
+        """Send a packet when its turn comes. The arguments are those of :meth:`Broker.send`."""
         if at is not None and self.time is not None:
             patience += max(at * 1e-9 - self.time, 0.0)
         self._put(lambda: self.broker.send(payload, to, level, at=at), progress, patience, timed=at is not None)
@@ -93,7 +93,7 @@ class Transmitter:
         self._start()
 
     def _start(self) -> None:
-        """Request the first signal of the queue, if that has not been done."""
+        """Request the first signal in the queue, if it has not been requested yet."""
         if self.time is None or not self._queue:
             return
         first = self._queue[0]

@@ -1,10 +1,12 @@
-"""Virtual u-blox receiver (M8, protocol 18): UBX messages and NMEA sentences of the sensor ``gps``.
+"""Virtual u-blox receiver (M8, protocol 18): UBX messages and NMEA sentences from the ``gps`` sensor.
 
 A frame is B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are little
-endian. The receiver starts as the real one does: with NMEA and without UBX. A host enables UBX messages with CFG-MSG.
+endian. Like the real receiver, it sends NMEA and no UBX messages when it starts. A host enables UBX messages with
+CFG-MSG.
 
-Under water the receiver has no fix. After it has surfaced, it needs the reacquisition time. The number of satellites,
-position, speed and course are those of the sensor. Vertical accuracy, DOPs other than HDOP, and satellites are nominal.
+Under water the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
+of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
+HDOP, and the list of satellites are nominal.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from wavesim_sdk.epoch import EPOCH, utc
 from wavesim_sdk.wire.state import Value
 
 SYNC = b"\xb5\x62"
-MAX_CONTENT = 1024  #: limit of the content of a frame from the host, bytes
+MAX_CONTENT = 1024  #: maximum length in bytes of the content of a frame from the host
 NAV, CFG, MON, ACK, NMEA = 0x01, 0x06, 0x0A, 0x05, 0xF0
 #: classes and identifiers of the messages that CFG-MSG enables, by name, in the order in which they are sent
 MESSAGES = {
@@ -39,9 +41,9 @@ MESSAGES = {
     "NAV-EOE": (NAV, 0x61),
 }
 _GPS_EPOCH_S = 315964800  # 1980-01-06 in Unix time
-LEAP_S = 18  #: GPS time minus UTC
-SPEED_ACCURACY = 0.05  #: m/s
-VERTICAL = 1.5  #: vertical accuracy and DOP relative to the horizontal ones
+LEAP_S = 18  #: ratio of the vertical accuracy and DOP to the horizontal ones
+SPEED_ACCURACY = 0.05  #: nominal accuracy of the speed in m/s
+VERTICAL = 1.5  #: ratios of vertical accuracy and DOP to the horizontal ones
 UNKNOWN = 0xFFFFFFFF
 VERSIONS = (b"FWVER=SPG 3.01", b"PROTVER=18.00", b"GPS;GLO;GAL;BDS")
 
@@ -53,7 +55,7 @@ def frame(class_: int, identifier: int, content: bytes = b"") -> bytes:
 
 
 def check_bytes(body: bytes) -> bytes:
-    """Return the two check bytes of a frame from its class on."""
+    """Return the two check bytes of a frame, which cover the frame from its class on."""
     a = b = 0
     for byte in body:
         a = a + byte & 0xFF
@@ -71,7 +73,7 @@ class FrameSplitter:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, int, bytes]]:
-        """Return class, identifier and content of the complete frames."""
+        """Return the class, identifier and content of the complete frames."""
         found: list[tuple[int, int, bytes]] = []
         self._buffer += data
         while True:
@@ -100,16 +102,16 @@ class FrameSplitter:
 
 @dataclass(frozen=True)
 class Fix:
-    """One navigation epoch: the time, and the value of the sensor ``gps``, or None without a fix."""
+    """One navigation epoch: the time, and the value of the ``gps`` sensor, or None if there is no fix."""
 
     time_ns: int
     value: Value | None
     start_ns: int  #: time of the receiver's start
-    first_fix_ms: int  #: time to the first fix; 0 = none yet
+    first_fix_ms: int  #: time from the start to the first fix in ms; 0 = no fix yet
 
     @property
     def time(self) -> datetime:
-        """Civil time."""
+        """Civil time (UTC) of the epoch."""
         return utc(self.time_ns)
 
     @property
@@ -120,7 +122,7 @@ class Fix:
 
     @property
     def velocity_mm(self) -> tuple[int, int]:
-        """Velocity to the north and east in mm/s; 0 without a fix."""
+        """Velocity to the north and to the east in mm/s; 0 if there is no fix."""
         if self.value is None:
             return 0, 0
         sog, cog = self.value.sog * 1000.0, self.value.cog
@@ -144,7 +146,7 @@ class Fix:
 
     @property
     def position(self) -> tuple[int, int, int, int]:
-        """Longitude and latitude in 1e-7 deg, and height above the ellipsoid and above the sea in mm."""
+        """Longitude and latitude in 1e-7 deg, and heights above the ellipsoid and above mean sea level in mm."""
         if self.value is None:
             return 0, 0, 0, 0
         v = self.value
@@ -260,13 +262,15 @@ def _default_rates() -> dict[tuple[int, int], int]:
 
 @dataclass
 class ReceiverSettings:
-    """Settings that a host changes."""
+    """Settings that a host can change."""
 
-    period_ms: int = 1000  #: interval between two epochs
-    rates: dict[tuple[int, int], int] = field(default_factory=_default_rates)  #: epochs per message; 0 = off
-    output_mask: int = 0x03  #: bit 0: UBX, bit 1: NMEA
+    period_ms: int = 1000  #: interval in ms between two epochs
+    #: interval of each message in epochs; 0 = the message is disabled
+    rates: dict[tuple[int, int], int] = field(default_factory=_default_rates)
+    output_mask: int = 0x03  #: protocols that the receiver sends, as a mask: bit 0 is UBX, bit 1 is NMEA
     baud: int = 9600
-    nav5: bytes = struct.pack("<HBB", 0xFFFF, 0, 3) + bytes(32)  #: dynamic model and fix mode, only stored
+    #: dynamic model and fix mode, which are stored without any effect
+    nav5: bytes = struct.pack("<HBB", 0xFFFF, 0, 3) + bytes(32)
 
 
 class UbloxReceiver:
@@ -285,11 +289,11 @@ class UbloxReceiver:
 
     @property
     def errors(self) -> int:
-        """Number of damaged frames and refused commands."""
+        """Number of damaged frames and rejected commands."""
         return self.splitter.dropped + self.refused
 
     def _restart(self) -> None:
-        """Load the settings of the start."""
+        """Load the initial settings."""
         self.settings = ReceiverSettings()
         for message in self._enabled:
             self.settings.rates[message] = 1
@@ -301,7 +305,9 @@ class UbloxReceiver:
     # -------------------------------------------------------------- epochs
 
     def step(self, step: Step) -> None:
-        """Process a new simulation state: an epoch for each period, with a fix if the sensor has a value."""
+        """Process a new simulation state: send an epoch for each period that has begun, with a fix if the sensor has a
+        value.
+        """
         now, period = step.state.time_ns, self.settings.period_ms * 1_000_000
         if self._start_ns is None:
             self._start_ns = now
@@ -353,7 +359,9 @@ class UbloxReceiver:
                 self.send(frame(class_, identifier, CONTENTS[class_, identifier](self._last)))
 
     def _configure(self, identifier: int, content: bytes) -> None:
-        """Execute a CFG message; it is answered with ACK-ACK or ACK-NAK, a poll also with the setting."""
+        """Execute a CFG message. It is answered with ACK-ACK or ACK-NAK; the answer to a poll also contains the
+        setting.
+        """
         call = {
             0x00: self._port,
             0x01: self._message,

@@ -18,17 +18,17 @@ from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import Value
 
 TYPES = ("ahrs", "gps")  #: sensors that the USBL reads
-GEOGRAPHIC = ("PTSAG", "PSONLLD")  #: telegrams that need a position of the ship
+GEOGRAPHIC = ("PTSAG", "PSONLLD")  #: telegrams that require a position of the ship
 
 
 @dataclass(frozen=True)
 class UsblBeacon:
-    """Beacon and how it is interrogated: a modem by its address, a transponder by the frequency (Hz) of its query."""
+    """Beacon, and how it is interrogated: a modem by its address, or a transponder by the frequency (Hz) of its query."""
 
     number: int
-    address: int = 0  #: 0 = a transponder
+    address: int = 0  #: acoustic address of the modem; 0 = the beacon is a transponder
     frequency: float = 0.0
-    code: int | None = None  #: of the query
+    code: int | None = None  #: code of the query
 
     def interrogate(self, broker: AsyncBroker) -> int:
         """Send the query and return the number of the request."""
@@ -37,19 +37,19 @@ class UsblBeacon:
 
 @dataclass(frozen=True)
 class UsblOptions:
-    """Behaviour of the USBL. ``head_offset`` is the position of the head in the body frame (m), horizontally from the
-    satellite antenna and vertically from the water line.
+    """Settings of the virtual USBL. ``head_offset`` is the position of the head in the body frame (m), horizontally
+    from the satellite antenna and vertically from the water line.
     """
 
     beacons: Sequence[UsblBeacon]
     telegrams: Sequence[str] = ("PSIMSSB",)
     period: float = 2.0  #: time in s from one interrogation to the next
-    orientation: str = "H"  #: of PSIMSSB
+    orientation: str = "H"  #: coordinates of the PSIMSSB telegrams
     head_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class ShipUsbl:
-    """Virtual USBL, a talker: bytes from hosts are ignored, and counted in ``ignored``."""
+    """Virtual USBL. It is a talker, so it ignores bytes from hosts and counts them in ``ignored``."""
 
     def __init__(self, broker: AsyncBroker, send: Bytes, sensors: Mapping[str, str], options: UsblOptions) -> None:
         self.broker, self.send, self.options = broker, send, options

@@ -1,4 +1,5 @@
-"""Telegrams of ship USBL systems: ``$...*`` with the exclusive or of the bytes, CR LF.
+"""Telegrams of ship USBL systems. A telegram has the form ``$...*``, followed by the exclusive or of its bytes, CR and
+LF.
 
 PSIMSSB and PSIMSNS (Kongsberg), PTSAG, PTSAX and PTSAH (iXblue), PSONLLD (Sonardyne). Encoders are pure functions of SI
 values and return the telegrams with their check sum and line end. Sources: manuals of NAVIS DP and Tritech MicronNav,
@@ -14,8 +15,8 @@ from datetime import datetime
 from wavesim_devices.nmea import sentence
 
 MAX_FRAME = 99999
-ALL_HYDROPHONES = "F"  #: validity of the four hydrophones of GAPS
-NO_DEPTH, CALCULATED_DEPTH = 0, 1  #: kinds of depth of GAPS
+ALL_HYDROPHONES = "F"  #: code that declares all four hydrophones of GAPS valid
+NO_DEPTH, CALCULATED_DEPTH = 0, 1  #: codes of GAPS for how the depth was obtained
 NO_SENSOR_DEPTH = 9999.0
 
 
@@ -27,7 +28,7 @@ class BeaconFix:
     beacon: int
     forward: float
     starboard: float
-    depth: float  #: below the water line
+    depth: float  #: depth below the water line in m
     north: float
     east: float
     latitude: float
@@ -36,7 +37,7 @@ class BeaconFix:
 
 @dataclass(frozen=True)
 class ShipState:
-    """The ship at a time. Angles are in rad, the speed is over ground in m/s."""
+    """State of the ship at a time. Angles are in rad; the speed is over ground, in m/s."""
 
     time: datetime
     latitude: float
@@ -52,7 +53,7 @@ def _time(time: datetime, digits: int) -> str:
 
 
 def _minutes(value: float, width: int, letters: str) -> str:
-    """Return an angle in degrees and minutes, with the letter of its sign."""
+    """Return an angle in degrees and minutes, with the letter for its sign."""
     minutes = round(abs(math.degrees(value)) * 60e5)
     letter = letters[value < 0.0]
     return f"{minutes // 6_000_000:0{width}d}{minutes % 6_000_000 / 1e5:08.5f},{letter}"
@@ -93,7 +94,7 @@ def ptsag(frame: int, fix: BeaconFix) -> bytes:
 
 
 def ptsag_ship(frame: int, ship: ShipState) -> bytes:
-    """Return PTSAG of the ship, which has the number 0 and no depth."""
+    """Return PTSAG for the ship, which has the number 0 and no depth."""
     place = f"{_minutes(ship.latitude, 2, 'NS')},{_minutes(ship.longitude, 3, 'EW')}"
     depth = f"0.00,{NO_DEPTH},{NO_SENSOR_DEPTH:.2f}"
     return sentence(f"{_gaps_head('PTSAG', frame, ship.time, 0)},{place},{ALL_HYDROPHONES},{depth}")

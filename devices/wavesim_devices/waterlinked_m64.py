@@ -1,10 +1,11 @@
 """Virtual Water Linked M64 modem on its serial port.
 
-Commands and replies are lines ``wcX,...`` and ``wrX,...*CRC`` as those of the serial protocol of the Water Linked DVL. A
-packet has eight bytes, which may be any: ``wcq,8,<bytes>`` queues one, ``wrp,8,<bytes>`` reports one.
+Commands and replies are lines ``wcX,...`` and ``wrX,...*CRC``, as in the serial protocol of the Water Linked DVL. A
+packet has eight bytes with arbitrary values: ``wcq,8,<bytes>`` queues a packet, and ``wrp,8,<bytes>`` reports a
+received packet.
 
-Role a sends a packet each second, role b answers each; without data they are empty. The modems do not repeat lost
-packets. Time is simulation time.
+The modem in role a sends a packet every second, and the modem in role b answers each of them. Packets without data are
+empty. The modems do not repeat lost packets. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
 PAYLOAD = 8
-PERIOD_S = 1.0  #: from packet to packet of role a
-PACKET_S, TURN_S = 0.3, 0.05  #: length of a packet, and pause before the answer of role b (assumed)
-SYNCHRONISATION = 3  #: packets to receive until the link is up, after a setting (the maker's simulator: 3 s)
-LINK_LOSS_S = 3.5  #: time without a packet after which the link is down (assumed)
-MAX_QUEUE = 32  #: packets (assumed)
+PERIOD_S = 1.0  #: time in s between two packets from role a
+PACKET_S, TURN_S = 0.3, 0.05  #: duration of a packet, and pause before the answer of role b, in s (assumed)
+#: number of packets that must arrive after a change of the settings before the link is up (maker's simulator: 3 s)
+SYNCHRONISATION = 3
+LINK_LOSS_S = 3.5  #: time without a packet in s after which the link is down (assumed)
+MAX_QUEUE = 32  #: maximum number of packets in the queue (assumed)
 LINE_LIMIT = 64
 _BINARY = b"wcq,"
 
 
 @dataclass(frozen=True)
 class SerialCommand:
-    """A line from the host: its letter and fields, or the reason for which it is none (``?`` or ``!``)."""
+    """A line from the host: its letter and fields, or the code for the reason why the line is not a command (``?`` or
+    ``!``).
+    """
 
     letter: str = ""
     fields: tuple[bytes, ...] = ()
@@ -39,7 +43,7 @@ class SerialCommand:
 
 
 class M64Splitter:
-    """Splitter of bytes from the host into commands. Bytes of a packet may be line ends."""
+    """Splitter of bytes from the host into commands. The bytes of a packet may include line ends."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -59,7 +63,7 @@ class M64Splitter:
         return found
 
     def _end(self) -> int | None:
-        """Return the index of the line end; None if it has not come."""
+        """Return the index of the line end, or None if it has not arrived yet."""
         start = _data_start(self._buffer)
         first = 0 if start is None else start[0] + start[1]
         ends = [e for e in (self._buffer.find(b"\r", first), self._buffer.find(b"\n", first)) if e >= 0]
@@ -67,7 +71,9 @@ class M64Splitter:
 
 
 def _data_start(line: bytes | bytearray) -> tuple[int, int] | None:
-    """Return where the data of a packet begin and their number; None if the line has no such head."""
+    """Return the position and the number of a packet's data bytes in the line, or None if the line does not announce a
+    packet.
+    """
     if not line.startswith(_BINARY):
         return None
     comma = line.find(b",", len(_BINARY))
@@ -100,7 +106,7 @@ def reply(text: bytes) -> bytes:
 
 
 class M64Modem:
-    """Virtual modem. ``channel`` is that of the transducer's band; hosts cannot select another."""
+    """Virtual M64 modem. ``channel`` is the channel of the transducer's band; hosts cannot select another one."""
 
     def __init__(self, broker: AsyncBroker, send: Bytes, role: str, channel: int) -> None:
         self.broker, self.send, self.role, self.channel = broker, send, role, channel
@@ -115,7 +121,7 @@ class M64Modem:
 
     @property
     def has_link(self) -> bool:
-        """Whether the other modem answers."""
+        """Whether the other modem is answering."""
         return self._in_step >= SYNCHRONISATION
 
     # -- the host ------------------------------------------------------------------------------
@@ -189,6 +195,6 @@ class M64Modem:
             self._transmit(heard.reception_ns + round((PACKET_S + TURN_S) * 1e9))
 
     def _transmit(self, at: int | None) -> None:
-        """Send the next packet of the queue if the link is up, else an empty one."""
+        """Send the next packet in the queue if the link is up. Otherwise, send an empty packet."""
         data = self._queue.popleft() if self._queue and self.has_link else b""
         self.broker.send(data, at=at, duration=PACKET_S)

@@ -1,8 +1,9 @@
 """Virtual Xsens MTi with MTData2 messages, from the ``ahrs`` and ``imu`` sensors of a body and its other sensors.
 
-A message is FA FF, identifier, length (FF and a u16 above 254), content, check byte: the sum of all bytes after FA is 0.
-Numbers are big endian. An answer has the identifier of the command plus 1. The housing is mounted upright: its frame S
-is x forward, y to port, z up. Orientation and velocity are in the local frame of the data identifier: ENU, NED or NWU.
+A message consists of FA FF, identifier, length (FF and a u16 if it exceeds 254), content, and a check byte that makes
+the sum of all bytes after FA equal to 0. Numbers are big endian. The identifier of an answer is that of the command
+plus 1. The housing is mounted upright: its frame S is x forward, y to port, z up. Orientation and velocity are in the
+local frame that the data identifier selects: ENU, NED or NWU.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from wavesim_sdk.epoch import utc
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.wire.state import Value
 
-TYPES = ("ahrs", "imu", "magnetometer", "gps", "ctd", "pressure")  #: sensor types that it uses
+TYPES = ("ahrs", "imu", "magnetometer", "gps", "ctd", "pressure")  #: sensor types that the MTi uses
 DEVICE_ID, PRODUCT, FIRMWARE = 0x07700001, b"MTi-G-710-2A8G4    ", (1, 12, 0)
-MAX_CONTENT = 8192  #: limit of the content of a message, bytes
+MAX_CONTENT = 8192  #: maximum length in bytes of the content of a message
 GO_TO_MEASUREMENT, RESET, GO_TO_CONFIG, ERROR, MT_DATA2, WAKE_UP = 0x10, 0x40, 0x30, 0x42, 0x36, 0x3E
 BAD_MESSAGE, BAD_PARAMETER = 0x04, 0x21
-MAX_RATE = 400  #: Hz
+MAX_RATE = 400  #: maximum output rate in Hz
 PA_PER_DBAR = 1e4
 #: codes of the rates that SetBaudrate accepts
 BAUD_CODES = (0x80, 0x0A, 0x0C, 0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x09, 0x0B, 0x0D)
@@ -58,7 +59,7 @@ class MessageSplitter:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return identifier and content of the complete messages."""
+        """Return the identifier and the content of each complete message."""
         found: list[tuple[int, bytes]] = []
         self._buffer += data
         while True:
@@ -85,7 +86,7 @@ class MessageSplitter:
 
 
 def _matrix_quaternion(R: Floats) -> list[float]:
-    """Return the quaternion of a rotation matrix, scalar first and not negative."""
+    """Return the quaternion of a rotation matrix, with the scalar first and not negative."""
     trace = float(np.trace(R))
     if trace > 0.0:
         s = 2.0 * math.sqrt(1.0 + trace)
@@ -100,7 +101,7 @@ def _matrix_quaternion(R: Floats) -> list[float]:
 
 @dataclass
 class _Measurement:
-    """Newest values of the sensors by type; `ahrs` and `imu` are among them."""
+    """Newest values of the sensors by type. `ahrs` and `imu` must be among them."""
 
     number: int
     values: Mapping[str, Value]
@@ -116,7 +117,7 @@ class _Measurement:
         return np.asarray(LOCAL[frame] @ rotation(quaternion(a.roll, a.pitch, a.heading)) @ HOUSING.T)
 
     def numbers(self, group: int, frame: int) -> Sequence[float] | None:
-        """Return the numbers of a data identifier without its low nibble; None = not measured."""
+        """Return the numbers of a data identifier without its low nibble, or None if they are not measured."""
         v = self.values
         gps = v.get("gps")
         match group:
@@ -147,7 +148,7 @@ class _Measurement:
         return None
 
     def integers(self, group: int) -> bytes | None:
-        """Return the content of a data identifier with integers; None = not measured."""
+        """Return the content of a data identifier that consists of integers, or None if it is not measured."""
         t, ns = utc(self.time_ns), self.time_ns
         pressure = self.values.get("pressure") or self.values.get("ctd")
         match group:
@@ -180,7 +181,7 @@ def is_known(identifier: int) -> bool:
 
 
 def block(identifier: int, measured: _Measurement) -> bytes:
-    """Return the MTData2 block of a data identifier, or nothing if its quantity is not measured."""
+    """Return the MTData2 block of a data identifier, or empty bytes if its quantity is not measured."""
     group = identifier & 0xFFF0
     content = measured.integers(group)
     if content is None:
@@ -192,7 +193,7 @@ def block(identifier: int, measured: _Measurement) -> bytes:
 
 
 class XsensMti:
-    """Virtual MTi, which measures after it starts. All hosts share its port, as with a serial line."""
+    """Virtual MTi, which starts measuring immediately. All hosts share its port, as with a serial line."""
 
     def __init__(self, send: Bytes, sensors: Mapping[str, str]) -> None:
         self.send, self.sensors, self.splitter, self.errors = send, sensors, MessageSplitter(), 0
@@ -232,7 +233,7 @@ class XsensMti:
             self.send(message(MT_DATA2, content))
 
     def _begins(self, identifier: int, period: int) -> bool:
-        """Return whether a period of an output has begun since the last one."""
+        """Return whether a new period of an output has begun since its last message."""
         last = self._last_period.get(identifier, -1)
         self._last_period[identifier] = period
         return period > last

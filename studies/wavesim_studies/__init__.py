@@ -1,1 +1,1 @@
-"""Studies over many runs: campaigns, learning environments, navigation, traffic."""
+"""Studies over many runs: campaigns, learning environments, navigation and traffic."""

@@ -1,4 +1,4 @@
-"""Dense networks in NumPy: tanh between layers, explicit gradients, and Adam."""
+"""Dense networks in NumPy with tanh between layers, explicit gradients, and the Adam optimizer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load(path: Path, what: str, least: int = 0) -> list[Array]:
 
 
 def forward(parameters: Sequence[Array], x: Array) -> Array:
-    """Return the output of dense layers with tanh between them; ``parameters`` are weights and biases in turn."""
+    """Return the output of dense layers with tanh between them; ``parameters`` contains weights and biases alternately."""
     for k in range(0, len(parameters), 2):
         x = x @ parameters[k] + parameters[k + 1]
         x = np.tanh(x) if k + 2 < len(parameters) else x

@@ -1,8 +1,9 @@
-"""Alarms for the operator: abnormal conditions of bodies, managed as ISA 18.2 (IEC 62682) asks.
+"""Alarms for the operator: abnormal conditions of bodies, managed as ISA 18.2 (IEC 62682) requires.
 
 Each alarm has a severity. A condition must last before it becomes an alarm (delay), and a value must return well within
-its limit before the alarm ends (dead band). All occurrences on one body are one alarm with a count (grouping). A user
-can acknowledge an alarm, or shelve it for a time. A file can change the thresholds (``docs/viewer.md``).
+its limit before the alarm ends (dead band). All occurrences of the same kind on one body form one alarm with a count
+(grouping). A user can acknowledge an alarm, or shelve it for some time. A file can change the thresholds
+(``docs/viewer.md``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CONDITIONS = {
     HELD: "frozen by the server: its state diverged (NaN or infinity)",
     INVALID: "invalid state: a value is not finite, or is beyond the permitted range",
 }
-#: severity of each kind of alarm; of all others: low
+#: severity of each kind of alarm; all other kinds have a low severity
 SEVERITIES: dict[str, Severity] = {
     "faulted": "high",
     "frozen": "high",
@@ -37,7 +38,8 @@ SEVERITIES: dict[str, Severity] = {
     "navigation": "medium",
     "stale": "medium",
 }
-DELAYED = ("navigation", "stale")  #: kinds whose condition must last for the rule ``delay`` before it is an alarm
+#: kinds whose condition must last for the time in the ``delay`` rule before it is an alarm
+DELAYED = ("navigation", "stale")
 MOST = 300  #: maximum number of alarms kept; the oldest finished ones are removed first
 MOST_SUBJECTS = 3  #: maximum number of conditions that the text of one alarm lists
 
@@ -53,7 +55,8 @@ class AlarmRules:
     navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate, m
     #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator states
     sigmas: float = 5.0
-    #: simulation time in s for which a condition must last before it is an alarm, and be over before the alarm ends
+    #: simulation time in s for which a condition must hold before it is an alarm, and must be over before the alarm
+    #: ends
     delay: float = 10.0
     band: float = 0.2  #: dead band: fraction of a limit by which a value must return before its alarm ends
 
@@ -75,7 +78,7 @@ class AlarmRules:
 
 @dataclass
 class BodyHealth:
-    """Data of a source for its alarms, by row. The motion of the bodies is not included."""
+    """Data from a source for its alarms, by row. The motion of the bodies is not included."""
 
     silent: dict[int, float] = field(default_factory=dict)  #: row -> s since the last datagram from the body's pilot
     removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot was removed by keep-alive
@@ -85,7 +88,7 @@ class BodyHealth:
     battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
 
 
-Found = Iterable[tuple[str, int, str]]  #: conditions found now: kind, row, text
+Found = Iterable[tuple[str, int, str]]  #: conditions that hold now: kind, row and text of each
 
 
 @dataclass
@@ -93,8 +96,8 @@ class _Condition:
     """Condition that holds, or held until recently."""
 
     since: float
-    over: float | None = None  #: time since when the condition does not hold
-    alarm: Alarm | None = None  #: None: the condition has not lasted long enough
+    over: float | None = None  #: time since when the condition has not held
+    alarm: Alarm | None = None  #: the alarm; None if the condition has not lasted long enough
 
 
 class AlarmMonitor:
@@ -106,7 +109,7 @@ class AlarmMonitor:
 
     def clear(self) -> None:
         """Clear everything, because simulation time has restarted."""
-        self.all: list[Alarm] = []  #: newest last
+        self.all: list[Alarm] = []  #: all alarms, with the newest last
         self._conditions: dict[tuple[str, int], _Condition] = {}
         self._time, self._last_id, self.version = -math.inf, 0, 1
 
@@ -135,7 +138,7 @@ class AlarmMonitor:
         self._unshelve(now)
 
     def _end(self, key: tuple[str, int], now: float) -> None:
-        """Forget a condition that does not hold now; its alarm ends after the delay."""
+        """Forget a condition that does not hold at the moment. Its alarm ends after the delay."""
         condition = self._conditions[key]
         condition.over = now if condition.over is None else condition.over
         if condition.alarm is not None and now - condition.over < self.rules.delay:
@@ -171,7 +174,9 @@ class AlarmMonitor:
         return alarm
 
     def acknowledge(self, number: int | None) -> bool:
-        """Acknowledge an alarm (None: all alarms). Return whether there was an alarm to acknowledge."""
+        """Acknowledge an alarm, or all alarms if the argument is None. Return whether there was an alarm to
+        acknowledge.
+        """
         unseen = [a for a in self.all if not a.seen and number in (None, a.id)]
         for a in unseen:
             a.seen = True
@@ -194,7 +199,7 @@ class AlarmMonitor:
         return True
 
     def _unshelve(self, now: float) -> None:
-        """Return shelved alarms to service when their time is over; an active one must be acknowledged again."""
+        """Return shelved alarms to service when their time is over. An active alarm must then be acknowledged again."""
         for a in self.all:
             if a.shelved is not None and a.shelved <= now:
                 a.shelved, a.seen = None, a.until is not None
@@ -203,7 +208,7 @@ class AlarmMonitor:
     # -- rules ---------------------------------------------------------------------------------
 
     def _limit(self, kind: str, row: int, limit: float, side: float = -1.0) -> float:
-        """Return a limit, moved by the dead band to one side (-1: down) while its alarm is active."""
+        """Return a limit, which is moved by the dead band to one side (-1: down) while its alarm is active."""
         condition = self._conditions.get((kind, row))
         active = condition is not None and condition.alarm is not None
         return limit * (1.0 + side * self.rules.band) if active else limit

@@ -31,7 +31,7 @@ def mounting(sensor: SensorConfig) -> Floats:
 
 def beams(sensor: SensorConfig) -> BeamInfo | None:
     """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six values per beam);
-    None if the instrument has no beams.
+    the result is None if the instrument has no beams.
 
     ``field`` names the instrument value that holds the ranges of the beams. If ``level`` is set, the vectors are in W,
     regardless of the attitude. If ``turning`` is set, the instrument has a single beam, and its value `angle` rotates
@@ -81,13 +81,13 @@ def _cone(width: float) -> list[Ray]:
 
 
 def _fan(count: int, width: float) -> list[Ray]:
-    """Return directions of beams in the y-z plane, from port to starboard."""
+    """Return the directions of beams in the y-z plane, from port to starboard."""
     angles = [width * (k / (count - 1) - 0.5) for k in range(count)]
     return [((0.0, 0.0, 0.0), (0.0, math.sin(a), math.cos(a))) for a in angles]
 
 
 def _janus(dvl: DvlConfig) -> list[Ray]:
-    """Return directions of four beams around z, 90 degrees apart."""
+    """Return the directions of four beams around z, 90 degrees apart."""
     rays: list[Ray] = []
     for k in range(4):
         c, s = math.cos(dvl.first + k * math.pi / 2.0), math.sin(dvl.first + k * math.pi / 2.0)

@@ -39,7 +39,7 @@ class BodyListener:
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the server. The thread then ends on its own."""
+        """Leave the server. The thread then ends by itself."""
         self._closed.set()
 
     @property
@@ -96,8 +96,8 @@ class BodyListener:
     def _describe(
         self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
     ) -> BodyEquipment:
-        """Build the description of the equipment from the server's data. Mounts and actuator laws come from the
-        configuration or the library, if its model equals the server's.
+        """Build the description of the equipment from the server's data. Mounts and actuator laws come from the model
+        in the configuration or the library, if that model equals the server's model.
         """
         model = model_of(self.loaded, self.model)
         known = actuators_of(model) if model is not None else ()
@@ -121,7 +121,7 @@ class BodyListener:
         }
 
     def complete(self, panel: BodyPanel) -> None:
-        """Add what the session receives to the panel data of the body."""
+        """Add the data that the session receives to the panel data of the body."""
         panel["note"] = self.trouble
         kit, state = self.equipment, self._state
         if kit is None or state is None:

@@ -1,4 +1,4 @@
-"""Time series for charts. For a log, they cover its whole length; for a server, they begin when its viewer was started.
+"""Time series for charts. For a log, they cover its whole length. For a server, they begin at the start of its viewer.
 
 A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
 ``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are in SI units, angles of
@@ -20,11 +20,11 @@ from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
 from wavesim_viz.page_protocol import ChartData
 from wavesim_viz.xml_trees import RequestFailed
 
-ChartSeries = tuple[Floats, Floats]  #: times of a line in s, and its values at these times
+ChartSeries = tuple[Floats, Floats]  #: times of a line in s, and the values of the line at these times
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 20_000
-MOST_VALUES = 64_000  #: lines times points: a request for more would hold up the frames
+MOST_VALUES = 64_000  #: maximum number of lines times points; a request for more would delay the frames
 MISSING = 10  #: number of sampling intervals without a value after which a line has a gap
 ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap
 
@@ -45,7 +45,7 @@ def motion_series(key: str, p: Floats, q: Floats, speed: Floats) -> Floats:
 
 def navigation_series(key: str, true: Floats, believed: Floats, sigma: Floats) -> Floats:
     """Compute a navigation quantity. ``error`` is the horizontal distance between estimate and truth. ``vertical`` is
-    the estimated minus the true depth. ``sigma`` is the horizontal standard deviation that the navigator reports,
+    the estimated minus the true depth. ``sigma`` is the horizontal standard deviation that the navigator reports:
     sqrt(north^2 + east^2).
     """
     match key:
@@ -65,7 +65,7 @@ class LogSeries:
         self.log = log
 
     def line(self, body: str, key: str, actuators: Sequence[str]) -> ChartSeries:
-        """Return a line of a body, which is empty if the log does not have the data."""
+        """Return a line of a body. The line is empty if the log does not have the data."""
         kind, _, rest = key.partition(".")
         if body not in self.log.names:
             return EMPTY_SERIES
@@ -136,7 +136,7 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Floats) -> Floats:
-    """Insert a time with a missing value into each gap of a line. The chart then does not bridge the gap with a
+    """Insert a time with a missing value into each gap of a line, so that the chart does not bridge the gap with a
     straight line.
     """
     if len(t) < 3:

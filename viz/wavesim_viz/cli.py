@@ -25,7 +25,7 @@ PORT = 9780
 
 
 class PageNotBuilt(WaveSimError):
-    """Error: the viewer's page is not built."""
+    """Error: the viewer's page has not been built."""
 
     exit_code = 11
 

@@ -76,7 +76,7 @@ class Configurator:
         return found
 
     def models(self, _query: Any) -> list[ModelEntry]:
-        """List all models that can be opened."""
+        """List all models that a user can open."""
         return [
             {"name": m.name, "title": m.title, "type": m.type, "file": path.name}
             for m, path in self._sources().values()
@@ -93,11 +93,13 @@ class Configurator:
         raise RequestFailed(f"the file of '{name}' has changed")
 
     def schema(self, _query: Any) -> dict[str, ElementRule]:
-        """Describe every element of a model, including its instruments: keys with unit, default, range, meaning."""
+        """Describe every element of a model, including its instruments, with the unit, default, range and meaning of
+        each key.
+        """
         return classes(Model, {})
 
     def _configurations(self) -> dict[str, Path]:
-        """Map file names to configurations: the scene's, and those in the folder."""
+        """Map file names to configurations: the configuration of the scene, and those in the folder."""
         own = [Path(f)] if (f := self._configuration()).endswith(".xml") else []
         found: dict[str, Path] = {}
         for path in [*own, *sorted(self.folder.glob("*.xml"))]:
@@ -121,8 +123,8 @@ class Configurator:
         return found
 
     def vehicle(self, query: Any) -> VehicleInstruments:
-        """Return a body of a configuration: its own <sensors>, the drawing of its model, and the instruments that it
-        inherits.
+        """Return the data of a body in a configuration: its own <sensors>, the drawing of its model, and the
+        instruments that it inherits.
         """
         path = self._configuration_of(query)
         element = _body(parse(path.read_bytes()), str(query.get("name", "")))
@@ -185,7 +187,7 @@ class Configurator:
         return {"ok": True, "look": model_info(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> ModelCheck:
-        """Check a vehicle whose own instruments were changed with the configuration reader, and return the result."""
+        """Check a vehicle with changed instruments of its own, with the configuration reader. Return the result."""
         try:
             with self._draft(body) as (draft, element):
                 model, instruments, inherited = self._describe_body(draft, element)
@@ -228,7 +230,7 @@ class Configurator:
 
     @staticmethod
     def _read(tree: Any, folder: Path) -> Model:
-        """Check the model of a tree and write it to ``folder``/model.xml."""
+        """Check the model that a tree describes, and write it to ``folder``/model.xml."""
         root = etree.Element("models")
         root.append(to_element(tree))
         path = folder / "model.xml"
@@ -402,7 +404,9 @@ def _commands(value: Any) -> dict[str, float]:
 
 
 def preset(model: Model, kind: str) -> dict[str, float]:
-    """Build the commands for a turning circle or a step in thrust: 70 % ahead; fins and swivels at half their limits."""
+    """Build the commands for a turning circle or a step in thrust. Thrust is 70 % ahead; fins and swivels are at half
+    their limits.
+    """
     found: dict[str, float] = {}
     forward = [t for t in model.thruster if t.direction[0] > 0.3 * math.dist(t.direction, (0, 0, 0))]
     for t in forward:
@@ -423,7 +427,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
 
 
 def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
-    """Return a warning for each waypoint below the sea bed."""
+    """Return a warning for each waypoint that lies below the sea bed."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
         if vehicle.name not in names:
@@ -436,7 +440,7 @@ def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str
 
 
 def _trial_configuration(model: Model, models_file: str) -> str:
-    """Return a configuration with one vehicle of the model."""
+    """Return a configuration that contains one vehicle of the model."""
     depth = {"underwater": 5.0}.get(model.type, 0.0)
     root = etree.Element("wavesim", name=f"try-{model.name}"[:31])
     etree.SubElement(etree.SubElement(root, "models"), "include", file=models_file)
@@ -452,7 +456,7 @@ def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None 
 
 
 def _body(root: Any, name: str) -> Any:
-    """Return the XML element of a body of a configuration."""
+    """Return the XML element of a body in a configuration."""
     for element in root.iterfind("fleet/*"):
         if element.tag in ("vehicle", "buoy") and element.get("name") == name:
             return element

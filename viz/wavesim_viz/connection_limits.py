@@ -11,18 +11,19 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 MAX_PER_ADDRESS = (
-    64  #: maximum number of connections per address, without websockets; a new connection closes the oldest
+    64  #: maximum number of connections per address, not counting websockets; a new connection closes the oldest one
 )
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s for the body of a request
 
 
 class ConnectionLimiter:
-    """Registry of open connections by address, oldest first."""
+    """Registry of the open connections by address, with the oldest first."""
 
     def __init__(self) -> None:
         self._open: dict[str, dict[LimitedRequestHandler, None]] = {}
-        self.closed: Counter[str] = Counter()  #: address -> number of connections closed to make room for another
+        #: address -> number of connections that were closed to make room for others
+        self.closed: Counter[str] = Counter()
 
     def enter(self, handler: LimitedRequestHandler) -> None:
         """Add a connection; close the oldest one if there are too many."""
@@ -36,7 +37,7 @@ class ConnectionLimiter:
                 oldest.transport.abort()
 
     def leave(self, handler: LimitedRequestHandler) -> None:
-        """Remove a connection that was closed, or became a websocket (counted elsewhere)."""
+        """Remove a connection that was closed, or that became a websocket (websockets are counted elsewhere)."""
         there = self._open.get(handler.address, {})
         there.pop(handler, None)
         if not there:
@@ -68,7 +69,7 @@ class LimitedRequestHandler(web.RequestHandler):
 
 
 def address_of(transport: asyncio.BaseTransport | None) -> str:
-    """Return the address of a connection's peer; empty if the connection is already closed."""
+    """Return the address of a connection's peer, or an empty text if the connection is already closed."""
     name = transport.get_extra_info("peername") if transport is not None else None
     return str(name[0]) if name else ""
 

@@ -1,6 +1,7 @@
 """Equipment of a body: its actuators and instruments by name, with units and limits, as plain data for the page.
 
-The hub sends it once per selected body. Each panel message then contains the values in the same order.
+The hub sends this description once for each selected body. Each panel message then contains the values in the same
+order.
 """
 
 from __future__ import annotations
@@ -25,22 +26,23 @@ ACTUATOR_FAULTS = ("lost", "stuck", "frozen", "reduced", "reversed", "none")
 
 @dataclass(frozen=True)
 class InstrumentDescription:
-    """Instrument as shared memory, a log or the server describes it. ``sensor`` is its declaration, if known."""
+    """Instrument as described by shared memory, a log or the server. ``sensor`` is its declaration, if it is known."""
 
     name: str
     type: str
     period_s: float | None
     sensor: SensorConfig | None = None
-    fields: tuple[Field, ...] = ()  #: fields of the instrument if its sensor type is not installed on this machine
+    #: fields of the instrument, given only if its sensor type is not installed on this machine
+    fields: tuple[Field, ...] = ()
 
 
 def model_of(loaded: LoadedConfig | None, name: str) -> Model | None:
-    """Find a model by name; return None if neither the configuration nor the library has it."""
+    """Find a model by name. Return None if neither the configuration nor the library contains it."""
     return (loaded.models.get(name) if loaded is not None else None) or library().get(name)
 
 
 def described_instruments(suite: Sequence[InstrumentConfig]) -> tuple[InstrumentDescription, ...]:
-    """Instruments declared by a configuration."""
+    """Return the instruments that a configuration declares."""
     return tuple(InstrumentDescription(i.name, i.type, 1.0 / i.parameters.rate, i.parameters) for i in suite)
 
 
@@ -62,7 +64,7 @@ def body_equipment(
 
 
 def actuator(a: Actuator, model: Model | None) -> ActuatorInfo:
-    """Describe one actuator; limits in the unit of its values."""
+    """Describe one actuator. Its limits are in the unit of its values."""
     part = a.slot - FIRST_SLOT[a.kind]
     low, high = a.minimum, a.maximum
     if model is not None and a.kind is ActuatorKind.THRUSTER and a.unit != a.actual_unit:
@@ -83,7 +85,7 @@ def actuator(a: Actuator, model: Model | None) -> ActuatorInfo:
 def instrument(
     description: InstrumentDescription, actuators: Sequence[Actuator] = (), loaded: LoadedConfig | None = None
 ) -> InstrumentInfo:
-    """Describe one instrument: quantities, period, mount, beams."""
+    """Describe one instrument: quantities, period, mount and beams."""
     table = all_sensor_tables().get(description.type)
     labels = _labels(description, actuators, loaded)
     sensor = description.sensor
@@ -109,7 +111,7 @@ def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> Field
 def _labels(
     description: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Return the names of a field's values, one per part of the body, and their units if they differ."""
+    """Return the names of a field's values, one for each part of the body, and their units if the units differ."""
     named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
         "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
         "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),

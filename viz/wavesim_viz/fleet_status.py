@@ -1,4 +1,6 @@
-"""Battery and mission of the vehicles: the status in the notices of the on-board programs, and the values of a log."""
+"""Battery and mission of the vehicles, from the status in the notices of the on-board programs, and from the values in
+a log.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def mission_state(status: MissionStatus) -> MissionState:
 
 
 class MissionTracker:
-    """The newest mission status of each body, by name."""
+    """Newest mission status of each body, by name."""
 
     def __init__(self) -> None:
         self._states: dict[str, MissionState] = {}
@@ -37,7 +39,7 @@ class MissionTracker:
                 self._states[notice["name"]] = mission_state(status)
 
     def by_row(self, names: Mapping[int, str]) -> dict[str, MissionState]:
-        """Return the status of the bodies in these rows, by row as a text."""
+        """Return the mission status of the bodies in these rows, by the row as a text."""
         return {str(row): self._states[name] for row, name in names.items() if name in self._states}
 
 
@@ -54,7 +56,7 @@ class LoggedFleet:
         }
 
     def at(self, time_s: float, notices: Iterable[Notice]) -> FleetStatus:
-        """Return the status at a time. ``notices`` are those until then."""
+        """Return the status at a time. ``notices`` are the notices up to this time."""
         charges: dict[str, float] = {}
         for row, series in self._batteries.items():
             k = int(np.searchsorted(series.time_ns, time_s * 1e9, "right")) - 1

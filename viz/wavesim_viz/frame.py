@@ -1,4 +1,4 @@
-"""State at one moment for a viewer, and its bytes on the websocket.
+"""State of the simulation at one moment for a viewer, and its encoding on the websocket.
 
 A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float32 (little-endian)::
 
@@ -41,7 +41,7 @@ def no_signals() -> Array:
 
 @dataclass
 class ViewerFrame:
-    """One frame for the viewers."""
+    """State at one moment that the hub sends to the viewers."""
 
     time_s: float
     tick: int
@@ -57,7 +57,7 @@ class ViewerFrame:
     roster: int = 0
     #: jump of simulation time: a source sets 1; viewers receive the number of all jumps so far, because they may miss frames
     jumped: int = 0
-    v_WB_B: Any = None  #: velocity of each body over ground, expressed in B, m/s; not part of the sent bytes
+    v_WB_B: Any = None  #: velocity over ground of each body in B in m/s; it is not part of the bytes that are sent
 
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]
@@ -81,7 +81,7 @@ class ViewerFrame:
 
 
 def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) -> Array:
-    """Build the body rows of a frame from table columns; ``held`` is the mask of frozen bodies."""
+    """Build the body rows of a frame from table columns. ``held`` is the mask of frozen bodies."""
     out = np.empty((len(rows), BODY), np.float32)
     p, q, v = (
         np.asarray(column, float).reshape(len(rows), size) for column, size in ((p_WB_W, 3), (q_WB, 4), (v_WB_B, 3))
@@ -99,14 +99,16 @@ def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) ->
 
 
 class HeldBodyDetector:
-    """Find frozen bodies: bodies that have moved and whose velocity is exactly zero although time advances.
+    """Find frozen bodies: bodies that have moved before, and whose velocity is exactly zero although time advances.
 
     Shared memory does not state which bodies are frozen, but a body that moves in water never has exactly zero
     velocity.
     """
 
     def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
-        """Mark bodies that have left their initial position. ``begun`` maps names of bodies to initial positions."""
+        """Mark the bodies that have left their initial positions. ``begun`` maps the names of bodies to their initial
+        positions.
+        """
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)
 
@@ -141,7 +143,7 @@ def signals(table: Any) -> Array:
 
 
 def decode_text(value: Any) -> str:
-    """Decode the text of a column; a last character with incomplete bytes is omitted."""
+    """Decode the text in a column. A last character with incomplete bytes is omitted."""
     return bytes(value).decode("utf-8", "replace")
 
 
@@ -164,7 +166,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def sent_rows(records: Any) -> list[SentSignal]:
-    """Build messages about sent signals, for the event list."""
+    """Build messages about sent signals for the event list."""
     return [
         {
             "id": int(r["id"]),

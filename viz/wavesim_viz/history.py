@@ -24,7 +24,7 @@ from wavesim_viz.page_content import (
 MAX_SAMPLES, FIRST_S = (
     1500,
     0.25,
-)  #: maximum number of samples; initial interval between samples in s, doubled when the maximum is reached
+)  #: maximum number of samples, and initial interval between samples in s, which is doubled when the maximum is reached
 MOST_SENT, MOST_RECEPTIONS, MOST_NOTICES = 400, 1600, 400
 TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
 
@@ -35,7 +35,7 @@ class HistorySource(Protocol):
     """
 
     def events(self) -> SignalEvents:
-        """Return the newest signals and notices, as in the message ``sounds``."""
+        """Return the newest signals and notices, in the form of the ``sounds`` message."""
 
     def tracks(self) -> dict[str, TrackPoints]:
         """Return the tracks so far: row -> times and positions, and the navigator's estimates."""

@@ -55,7 +55,7 @@ PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S, LOG_S = 0.1, 0.2, 0.
 IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no page is connected, for the history
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
-MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that wait for an answer
+MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that are waiting for an answer
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
@@ -82,16 +82,17 @@ class Viewer:
         self.panel = ""  #: panel data that was last sent for the body that this page shows
         self.traffic = ""  #: encounters that were last sent for the body that this page shows
         self.fresh = asyncio.Event()
-        #: messages to send, in this order; None: the newest frame
+        #: messages to send, in this order; None stands for the newest frame
         self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
-        self.first = False  #: the page has not drawn its first picture: details and history would delay it
+        self.first = False  #: whether the page has not drawn its first picture yet: details and history would delay it
         self.details = ""  #: details of the scene that the page has not received
-        self.informed = False  #: the page received the history
+        self.informed = False  #: whether the page has received the history
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
         #: sonar that this page shows -> number of its images that the page has received
         self.pictures: dict[tuple[int, str], int] = {}
-        #: (epoch, version) of each mosaic that this page has received, by row and sonar; None: it shows no mosaics
+        #: (epoch, version) of each mosaic that this page has received, by row and sonar; None if the page shows no
+        #: mosaics
         self.mosaics: dict[tuple[int, str], tuple[int, int]] | None = None
 
     def send(self, message: ServerMessage) -> None:
@@ -128,7 +129,7 @@ class Hub:
         self._due["log"] = 0.0
         self._log_state, self._log_query = "", concurrent.futures.Future[str]()
         self._log_query.set_result("")
-        self._answers: set[asyncio.Task[None]] = set()  #: commands to vehicles that wait for an answer
+        self._answers: set[asyncio.Task[None]] = set()  #: commands to vehicles that are waiting for an answer
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands
@@ -137,7 +138,7 @@ class Hub:
         self._vehicle_commands = concurrent.futures.ThreadPoolExecutor(MOST_VEHICLE_COMMANDS, "command")
 
     def hello(self, control: bool, write: bool, tiles: TilesetInfo | None, chart: bool) -> HelloMessage:
-        """Return the first message to a viewer, with its rights and the user's charts."""
+        """Return the first message for a viewer, which contains its rights and the user's charts."""
         s = self.source
         return {
             "type": "hello",
@@ -193,7 +194,7 @@ class Hub:
         viewer.fresh.set()
 
     def watch_mosaic(self, viewer: Viewer, on: bool) -> None:
-        """Send mosaics to a page, or no longer."""
+        """Start or stop sending mosaics to a page."""
         viewer.mosaics = {} if on else None
         if on and self.source is not None and self._mosaic is None:
             self._mosaic = LiveMosaic(self.source)
@@ -214,7 +215,7 @@ class Hub:
             self._screens.pop(s).close()
 
     def count_invalid_request(self, kind: str, text: str) -> None:
-        """Count a page that was disconnected for invalid messages."""
+        """Count a page that was disconnected because of invalid messages."""
         if n := self.refused.count(kind):
             print_line(f"wavesim viz: closed the socket of a page: {text}" + ("" if n == 1 else f" ({n} times so far)"))
 
@@ -234,7 +235,7 @@ class Hub:
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
     def command(self, viewer: Viewer, request: VehicleCommandRequest) -> None:
-        """Send a command to a vehicle, and its program's answer to the page."""
+        """Send a command to a vehicle, and send the answer of the vehicle's program to the page."""
 
         async def answer() -> None:
             ok, text = False, "this viewer has no simulation to control"
@@ -278,7 +279,7 @@ class Hub:
         helm.set_axes(request.axes)
 
     async def run(self) -> None:
-        """Read the source at the set rate while a page is connected, and otherwise rarely, for the history."""
+        """Read the source at the set rate while a page is connected. Otherwise, read it rarely, for the history."""
         due = time.monotonic()
         while True:
             seen = bool(self.viewers) or isinstance(self.source, ReplaySource)
@@ -380,7 +381,7 @@ class Hub:
             self._send_panels(source)
 
     def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
-        """Return the weather and clients, with the state of the log and the number of pages that share a replay."""
+        """Return the weather and the clients, with the state of the log and the number of pages that share a replay."""
         if now >= self._due["log"] and self._log_query.done():
             self._due["log"] = now + LOG_S
             with self.errors.contain(
@@ -429,7 +430,7 @@ class Hub:
             self._broadcast({"type": "alarms", "alarms": self.alarms.all})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
-        """Acknowledge an alarm; None acknowledges all."""
+        """Acknowledge an alarm; None acknowledges all alarms."""
         done = self.alarms.acknowledge(number)
         self._broadcast_alarms()
         return done, "acknowledged" if done else "no such alarm to acknowledge"
@@ -443,8 +444,8 @@ class Hub:
         return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "no longer shelved"
 
     def _data_of(self, row: int) -> str:
-        """Return a label of one body's data for error messages: with the name of the body if known, otherwise with its
-        row.
+        """Return a label for one body's data for error messages. The label contains the name of the body if it is
+        known, and otherwise its row.
         """
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
@@ -517,7 +518,7 @@ class Hub:
         await self._send_mosaics(viewer)
 
     async def _send_details(self, viewer: Viewer) -> None:
-        """Send the details of the scene, as soon as the page has drawn its first picture."""
+        """Send the details of the scene as soon as the page has drawn its first picture."""
         if viewer.details and not viewer.first:
             details, viewer.details = viewer.details, ""
             await viewer.ws.send_str(details)

@@ -3,8 +3,8 @@ need it.
 
 On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and its numbers,
 little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples of a sonar are u1 (beams,
-bins); those of a camera are rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma
-(m).
+bins); those of a camera are rows of red, green and blue values. Soundings are rows of f4: north, east, down, starboard,
+sigma (m).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
-MAX_READ = 20  #: maximum number of frames of a log read at once
-MAX_RECEIVED = 64  #: maximum number of frames that were received but not read yet
+MAX_READ = 20  #: maximum number of frames that are read from a log at once
+MAX_RECEIVED = 64  #: maximum number of received frames that have not been read yet
 _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
 
 
@@ -40,8 +40,8 @@ class FrameStream(Protocol):
     """Frames of one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return (whether earlier frames are no longer valid, frames that have arrived since the last call). Do not
-        block.
+        """Return whether earlier frames are no longer valid, and the frames that have arrived since the last call. Do
+        not block.
         """
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class ReceivedFrames:
         self._done = done
 
     def add(self, frame: ImagingFrame) -> None:
-        """Add a frame; called by the receiving thread."""
+        """Add a frame. The receiving thread calls this method."""
         self._came.append(frame)
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
@@ -81,8 +81,8 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Frames of a log. Their payloads do not fit into memory, so a thread copies them into an unnamed file for random
-    access.
+    """Frames of a log. Their payloads do not fit into memory, so a thread copies the payloads into an unnamed file for
+    random access.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
@@ -127,8 +127,8 @@ class LoggedFrames:
 
 
 class SequentialFrames:
-    """All frames of a log in their order, read from the file up to the replay time; from its start again after a jump
-    back. Nothing is kept.
+    """All frames of a log in their order, read from the file up to the replay time. After a jump back, reading restarts
+    at the beginning. No frames are kept.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
@@ -136,7 +136,7 @@ class SequentialFrames:
         self._now, self._select = now, (path, body, name)
         self._rest = frames(path, body, name)
         self._next: ImagingFrame | None = None
-        self._last_ns = -1  #: time of the last frame returned
+        self._last_ns = -1  #: time of the last frame that was returned, in ns
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
         now_ns, back = int(self._now() * 1e9), False
@@ -211,7 +211,7 @@ class ImageStream:
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
-        """Store new frames. A restarted server or another body in the row starts a new epoch."""
+        """Store new frames. A restart of the server or another body in the row starts a new epoch."""
         version = self._source.scene()[0]
         if self._stream is None or version != self._version:
             if now < self._due:

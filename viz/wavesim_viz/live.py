@@ -56,7 +56,7 @@ from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond its permitted number of periods
+GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond the permitted number of its periods
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )
@@ -68,7 +68,7 @@ class ViewerSource(Protocol):
 
     kind: str
     name: str
-    trouble: str  #: reason why the source has no data; empty = it has data
+    trouble: str  #: reason why the source has no data; empty if it has data
 
     def scene(self) -> tuple[int, Scene]:
         """Return the version of the static scene, and the scene itself."""
@@ -77,40 +77,40 @@ class ViewerSource(Protocol):
         """Return [row, name, model, type, generation] of each body in the last frame."""
 
     def frame(self) -> ViewerFrame | None:
-        """Return the newest frame; None if the source has no frame yet."""
+        """Return the newest frame, or None if the source has no frame yet."""
 
     def new_signals(self) -> SignalEvents | None:
-        """Return the signals since the last call."""
+        """Return the signals that were sent since the last call."""
 
     def beliefs(self) -> list[Numbers]:
-        """Return [row, north, east, down, three standard deviations] of each navigator's estimate."""
+        """Return [row, north, east, down, three standard deviations] for each navigator's estimate."""
 
     def sea_components(self) -> list[list[float]] | None:
-        """Return the current wave components (``sea_surface.py``), the same object while they do not change. None:
-        unknown.
+        """Return the current wave components (``sea_surface.py``), which are the same object as long as they do not
+        change. None means that they are unknown.
         """
 
     def cables(self) -> list[CableInfo]:
         """Return the current tethers, moorings and tow cables (``cables.py``)."""
 
     def health(self) -> BodyHealth:
-        """Return the inputs of alarms other than motion and estimates."""
+        """Return the inputs of the alarms, except motion and estimates."""
 
     def fleet(self) -> FleetStatus:
-        """Return battery and mission of the vehicles."""
+        """Return the battery and the mission of each vehicle."""
 
     def weather(self) -> WeatherReport:
-        """Return flow, wind and water level, and the clients with their round-trip times."""
+        """Return the flow, wind and water level, and the clients with their round-trip times."""
 
     def equipment(self, row: int) -> BodyEquipment | None:
-        """Return the equipment of a body (``equipment.py``), the same object until another body occupies the row."""
+        """Return the equipment of a body (``equipment.py``). It is the same object until another body occupies the row."""
 
     def panel(self, row: int) -> BodyPanel | None:
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
-        """Return the frames of a sonar or camera of a body: of a log, all of them (``every``) or the newest. Raise
-        WaveSimError with the reason if there are none.
+        """Return the frames of a sonar or camera on a body. For a log, these are all frames (``every``) or the newest
+        one. Raise WaveSimError with the reason if there are none.
         """
 
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
@@ -126,7 +126,9 @@ class ViewerSource(Protocol):
         """Start, pause, step or stop the simulation. This may block."""
 
     def log_state(self) -> str:
-        """Return the state of the log: "ok", "off", or what is wrong with it. Empty: unknown. This may block."""
+        """Return the state of the log: "ok", "off", or what is wrong with the log. An empty text means that the state
+        is unknown. This may block.
+        """
 
     def close(self) -> None:
         """Release the resources of the source."""
@@ -144,7 +146,7 @@ def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> BodyMotion:
 
 
 def actuation(record: Any, count: int) -> Actuation:
-    """Return commands and values of a body's actuators, in actuator order."""
+    """Return the commands and values of a body's actuators, in the order of the actuators."""
     return {
         "command": to_json_value(record["command"][:count]),
         "actual": to_json_value(record["actual"][:count]),
@@ -153,8 +155,8 @@ def actuation(record: Any, count: int) -> Actuation:
 
 
 def effort(record: Any) -> Effort | None:
-    """Return forces (N) and moments (N m) on a body, total and by component; None if no client has requested them from
-    the server.
+    """Return the forces (N) and moments (N m) on a body, in total and by component; None if no client has requested
+    them from the server.
     """
     found = {part: to_json_value(record[part]) for part in Effort.__annotations__}
     return cast("Effort", found) if any(any(six) for six in found.values()) else None
@@ -211,7 +213,7 @@ def _notices(records: Any) -> list[Notice]:
 
 
 class LiveSource:
-    """Source that reads the shared memory of a server. When the server ends, the source waits for it to restart."""
+    """Source that reads the shared memory of a server. When the server exits, the source waits for it to restart."""
 
     kind = "live"
 
@@ -230,7 +232,8 @@ class LiveSource:
         self._missions = MissionTracker()
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
-        #: faults of parts that pages have injected, by row and generation: the tables contain those of instruments only
+        #: faults of parts that pages have injected, by row and generation; the tables contain only the faults of
+        #: instruments
         self._faults: dict[tuple[int, int], dict[str, str]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
@@ -377,7 +380,7 @@ class LiveSource:
         return list(mine[np.argsort(mine["number"])])
 
     def _sessions_of(self, row: int) -> list[SessionInfo]:
-        """Return the clients of a body: its pilot first, even if the pilot was removed."""
+        """Return the clients of a body, with its pilot first, even if the pilot was removed."""
         pilot = self.state.clients()[row]
         found: list[SessionInfo] = []
         if pilot["status"]:
@@ -411,7 +414,7 @@ class LiveSource:
         return body_equipment(row, int(who["generation"]), found, instruments, self._loaded)
 
     def model_of_body(self, name: str) -> Model | None:
-        """Return the model of a body that the configuration declares; None: unknown."""
+        """Return the model of a body that the configuration declares, or None if the model is unknown."""
         declared = {b["name"]: b["model"] for b in self._scene["bodies"]}
         return model_of(self._loaded, declared.get(name, ""))
 
@@ -494,7 +497,7 @@ class LiveSource:
         return reply.ok, reply.text
 
     def _named(self, row: int) -> str | None:
-        """Return the name of the body in a row, if any."""
+        """Return the name of the body in a row, or an empty text if there is none."""
         there = 0 <= row < len(self._identity) and self._identity["present"][row]
         return decode_text(self._identity[row]["name"]) if there else None
 

@@ -1,7 +1,7 @@
 """Mosaics of all side-scan sonars and multibeam echosounders of a source, for the chart and the sea bed of pages.
 
 On the websocket, a tile consists of ``WVM1``, the length of its header (u4), the header (JSON, padded with spaces to a
-multiple of 4 bytes), and rows of f4 from south to north; NaN = no data.
+multiple of 4 bytes), and rows of f4 from south to north, in which NaN means no data.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from wavesim_viz.page_protocol import MosaicLayer, MosaicMessage, MosaicTileHead
 KINDS = ("sidescan", "bathymetry")
 MOST_LAYERS = 8
 RETRY_S = 2.0
-UPDATE_S = 0.5  #: interval between two computations of the values
-MOST_COMPUTED = 60  #: maximum number of tiles computed at once
-READ_S = 0.015  #: maximum wall time of one reading
-SHARES = (0.5, 99.5)  #: percentiles of the values that get the ends of the colour scale
+UPDATE_S = 0.5  #: interval in s between two computations of the values
+MOST_COMPUTED = 60  #: maximum number of tiles that are computed at once
+READ_S = 0.015  #: maximum wall time in s for reading frames once
+SHARES = (0.5, 99.5)  #: percentiles of the values that are mapped to the ends of the colour scale
 SAMPLED = 50_000  #: maximum number of values from which the percentiles are computed
 
 
 class SonarMosaic:
-    """Mosaic of one sonar, and the stream of its frames."""
+    """Mosaic of one sonar, and the stream of the sonar's frames."""
 
     def __init__(self, row: int, body: str, name: str, stream: FrameStream) -> None:
         self.row, self.body, self.name, self.stream = row, body, name, stream
-        self.mosaic: GrowingMosaic | None = None  #: None until the first frame
-        self.epoch = 0  #: tiles of another epoch are invalid
-        self.ignored = False  #: its frames cannot form a mosaic
+        self.mosaic: GrowingMosaic | None = None  #: the mosaic; None until the first frame
+        self.epoch = 0  #: number of the epoch; tiles of another epoch are invalid
+        self.ignored = False  #: whether the stream is ignored because its frames cannot form a mosaic
         self._due, self._settled = 0.0, True
         self.limits = (0.0, 1.0)
 
     def read(self, until: float) -> None:
-        """Add new frames until a wall time."""
+        """Add new frames until a wall time is reached."""
         while not self.ignored:
             back, found = self.stream.new()
             if back:
@@ -114,15 +114,16 @@ class SonarMosaic:
 
 
 class LiveMosaic:
-    """Mosaics of a source, from the moment that a page first shows them."""
+    """Mosaics of a source. Each mosaic begins when a page first shows it."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self.layers: dict[tuple[int, str, int], SonarMosaic] = {}  #: by row, sonar, and generation of the body
+        #: streams by row, name of the sonar, and generation of the body
+        self.layers: dict[tuple[int, str, int], SonarMosaic] = {}
         self._version, self._retry = -1, 0.0
 
     def read(self, roster: list[RosterEntry], now: float) -> None:
-        """Read new frames of all sonars. When a server restarts, all mosaics start again."""
+        """Read the new frames of all sonars. When a server restarts, all mosaics start again."""
         version = self._source.scene()[0]
         if version != self._version:
             self._version = version
@@ -135,7 +136,7 @@ class LiveMosaic:
             layer.compute(now)
 
     def _open(self, roster: list[RosterEntry]) -> None:
-        """Open the frames of new sonars; forget those of bodies that have left."""
+        """Open the frames of new sonars, and forget the sonars of bodies that have left."""
         present = {(row, generation) for row, _, _, _, generation in roster}
         for key in [k for k in self.layers if (k[0], k[2]) not in present]:
             self.layers.pop(key).stream.close()

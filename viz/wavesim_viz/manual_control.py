@@ -18,12 +18,13 @@ from wavesim_world.config import Model
 from wavesim_world.mixing import Mixer
 
 DEADMAN_S = 0.5  #: wall time in s for which a command from a page is valid
-PERIOD_S = 0.05  #: interval between two commands to the server, s
-NEUTRAL = (0.0, 0.0, 0.0, 0.0)  #: ahead, starboard, down, turn
+PERIOD_S = 0.05  #: interval in s between two commands to the server
+NEUTRAL = (0.0, 0.0, 0.0, 0.0)  #: neutral demands: ahead, to starboard, down, turn
 
 
 def command(mixer: Mixer, axes: Sequence[float]) -> dict[str, float]:
-    """Return commands by actuator for the demands ahead, to starboard, down and to turn to starboard, each from -1 to 1.
+    """Return commands by actuator for four demands, each from -1 to 1: ahead, to starboard, down, and turn to
+    starboard.
 
     A model without heave dives by its planes. Ballast tanks keep their commands.
     """
@@ -49,7 +50,7 @@ class ManualControlSession:
         return self._task.done()
 
     def set_axes(self, axes: Sequence[float]) -> None:
-        """Set the demands of the page, which are valid for a short time."""
+        """Set the demands from the page, which are valid for a short time."""
         self._axes, self._until = axes, time.monotonic() + DEADMAN_S
 
     def leave(self) -> None:

@@ -1,5 +1,5 @@
-"""Survey results from the frames of a log: mosaic of a side-scan sonar, depths of a multibeam echosounder compared with
-the true bed, detected and missed targets.
+"""Survey results from the frames of a log: the mosaic of a side-scan sonar, the depths of a multibeam echosounder
+compared with the true bed, and the detected and missed targets.
 
 Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range is
 converted to ground range over a level bed at the altitude of the ping.
@@ -33,18 +33,18 @@ from wavesim_viz.mosaic_tiles import place_sidescan
 from wavesim_viz.scene import of_log
 from wavesim_world.config.imaging import TargetConfig
 
-#: threshold in dB above the median of the surroundings for a detected target; speckle rarely exceeds it
+#: level in dB above the median of the surroundings at which a target is detected; speckle rarely exceeds it
 SEEN_DB = 12.0
 SURROUNDING_BINS = 40  #: number of samples on either side of a target that count as its surroundings
 SHARES = (0.5, 99.5)  #: percentiles of the levels: the first is drawn black, the second white
 
 FIELDS = ("north", "east", "angle", "value")
-MOST_CELLS = 10**8  #: maximum number of cells of a grid
+MOST_CELLS = 10**8  #: maximum number of cells in a grid
 
 
 @dataclass(frozen=True)
 class MosaicGrid:
-    """Means on square cells, indexed by (north, east) from the south-west corner; NaN = no data."""
+    """Means in square cells, indexed by (north, east) from the south-west corner. NaN means no data."""
 
     values: Floats
     south: float
@@ -81,7 +81,7 @@ def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFr
 
 def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
     """Place the levels of a side-scan sonar on the ground, in dB above the median of all samples at the same angle.
-    This removes the dependence on the angle. Overlapping lines are averaged in power.
+    This removes the dependence on the angle. Where lines overlap, their powers are averaged.
     """
     placed = [p for p in map(place_sidescan, frames(path, body, name)) if p is not None]
     if not placed:
@@ -95,7 +95,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
 
 
 def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, MosaicGrid]:
-    """Return a grid of the measured depths, and a grid with the same cells of the true depths at the same points."""
+    """Return two grids with the same cells: one of the measured depths, and one of the true depths at the same points."""
     points = []
     for frame in frames(path, body, name):
         s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
@@ -136,8 +136,8 @@ def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) 
 
 
 def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
-    """Draw all pictures for which the log has data. Yield lines of text: the pictures, figures and the table of
-    targets. With ``geotiff``, also write the grids as GeoTIFF.
+    """Draw all pictures for which the log has data. Yield lines of text that contain the names of the pictures, the
+    figures, and the table of targets. With ``geotiff``, also write the grids as GeoTIFF.
     """
     with usable(path):
         yield from _draw(path, folder, cell, geotiff)
@@ -199,7 +199,7 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
         yield f"{t.name:16} {t.shape:10} {result}"
 
 
-#: keys of GeoTIFF 1.1: first the keys with one number each, then the keys with values in another tag
+#: keys of GeoTIFF 1.1: first the keys with one number each, then the keys whose values are in another tag
 _KEYS = (
     (1024, 1),
     (1025, 1),
@@ -215,8 +215,8 @@ _DOUBLES = (3080, 3081, 3082, 3083, 3092)
 
 def geo(made: MosaicGrid, out: Path, origin: tuple[float, float]) -> str:
     """Write a grid as GeoTIFF, with NaN where data is missing; return the file name. ``origin`` is the latitude and
-    longitude (rad) of north 0, east 0. The projection is a transverse Mercator at the origin; within kilometres, its
-    metres equal those of the tangent plane.
+    longitude (rad) of the point at north 0, east 0. The projection is a transverse Mercator at the origin; within a few
+    kilometres of the origin, its metres equal those of the tangent plane.
     """
     doubles = (math.degrees(origin[1]), math.degrees(origin[0]), 0.0, 0.0, 1.0)
     keys = [(key, 0, 1, value) for key, value in _KEYS] + [(key, 34736, 1, k) for k, key in enumerate(_DOUBLES)]

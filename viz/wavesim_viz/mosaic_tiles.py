@@ -1,10 +1,12 @@
-"""Mosaics that grow frame by frame, in bounded memory: levels of a side-scan sonar, depths of a multibeam echosounder.
+"""Mosaics that grow frame by frame in bounded memory: levels of a side-scan sonar, or depths of a multibeam
+echosounder.
 
 A side-scan mosaic shows levels relative to the median of all levels at the same angle (:mod:`wavesim_viz.mosaic`). That
-median changes with every frame, so a cell keeps one sum of powers for each angle, and histograms of the levels
-give the medians. Each mosaic equals the mosaic of the same frames in a file, up to the width of a histogram bin.
+median changes with every frame. Therefore, a cell keeps one sum of powers for each angle, and the medians are computed
+from histograms of the levels. Each mosaic equals the mosaic of the same frames in a file, up to the width of a
+histogram bin.
 
-Memory is bounded by doubling the cells when a mosaic has too many of them.
+Memory is bounded because the size of the cells is doubled when a mosaic has too many of them.
 """
 
 from __future__ import annotations
@@ -18,20 +20,22 @@ import numpy as np
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 
-CELL_M = 0.25  #: size of a cell at the start
-TILE_CELLS = 64  #: cells along each side of a tile
+CELL_M = 0.25  #: initial size of a cell in m
+TILE_CELLS = 64  #: number of cells along each side of a tile
 MOST_TILES = 400
-MOST_SUMS = 1_500_000  #: maximum number of sums of a mosaic
-ANGLES = 91  #: whole degrees from the vertical
-LOWEST_DB, HIGHEST_DB, BIN_DB = -60.0, 260.0, 0.02  #: histograms of levels
-SETTLED_DB = 0.02  #: a tile is computed again when a median has moved by more
+MOST_SUMS = 1_500_000  #: maximum number of sums in a mosaic
+ANGLES = 91  #: number of angles, in whole degrees from the vertical
+LOWEST_DB, HIGHEST_DB, BIN_DB = -60.0, 260.0, 0.02  #: limits and bin width of the histograms of levels
+SETTLED_DB = 0.02  #: change of a median in dB above which a tile is computed again
 _BITS_LOCAL, _BITS_TILE = 19, 20
 _DETECTION = SOUNDING_COLUMNS.index("detection")
 
 
 @dataclass(frozen=True)
 class GroundSamples:
-    """GroundSamples on the ground: positions in W (m), whole degrees from the vertical, and levels (dB) or depths (m)."""
+    """Samples placed on the ground: positions in W (m), angles from the vertical in whole degrees, and levels (dB) or
+    depths (m).
+    """
 
     north: Floats
     east: Floats
@@ -40,7 +44,7 @@ class GroundSamples:
 
 
 def place_sidescan(frame: ImagingFrame) -> GroundSamples | None:
-    """Place the samples of a ping on a level bed at the altitude of the ping; None if the altitude is unknown."""
+    """Place the samples of a ping on a level bed at the altitude of the ping. Return None if the altitude is unknown."""
     altitude = float(frame.record["altitude"])
     if not math.isfinite(altitude):
         return None
@@ -63,14 +67,15 @@ def place_soundings(frame: ImagingFrame) -> GroundSamples:
 
 @dataclass
 class Tile:
-    """Sums of a square of cells, by cell and angle, and its values as they were computed last."""
+    """Square of cells: its sums by cell and angle, and its values as they were last computed."""
 
     keys: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     total: Floats = field(default_factory=lambda: np.zeros(0))
     count: Floats = field(default_factory=lambda: np.zeros(0))
-    usual: Floats | None = None  #: medians of the values; None: the sums have changed since then
-    values: np.ndarray[Any, np.dtype[np.float32]] | None = None  #: (north, east); NaN: no data
-    version: int = 0  #: of the mosaic, when the values changed last
+    #: medians with which the values were computed; None if the sums have changed since then
+    usual: Floats | None = None
+    values: np.ndarray[Any, np.dtype[np.float32]] | None = None  #: values by (north, east); NaN means no data
+    version: int = 0  #: version of the mosaic when the values last changed
 
     def add(self, keys: Ints, total: Floats, count: Floats) -> None:
         """Add sums with ascending keys."""
@@ -86,7 +91,7 @@ class Tile:
         self.count = np.insert(self.count, at, count[~known])
 
     def means(self, weight: Floats) -> Floats:
-        """Return the mean of each cell, with sums weighted by angle."""
+        """Return the mean of each cell, computed from sums that are weighted by angle."""
         cell, angle = np.divmod(self.keys, ANGLES)
         total = np.bincount(cell, self.total * weight[angle], TILE_CELLS**2)
         count = np.bincount(cell, self.count, TILE_CELLS**2)
@@ -95,12 +100,12 @@ class Tile:
 
 
 class GrowingMosaic:
-    """Mosaic of one sonar: of a side-scan sonar in dB, of a multibeam echosounder in m of depth."""
+    """Mosaic of one sonar: levels in dB for a side-scan sonar, depths in m for a multibeam echosounder."""
 
     def __init__(self, sidescan: bool, cell: float = CELL_M) -> None:
         self.sidescan, self.cell = sidescan, cell
-        self.tiles: dict[tuple[int, int], Tile] = {}  #: by the number of tiles north and east of the origin
-        self.version = 0  #: grows with each change of a tile's values
+        self.tiles: dict[tuple[int, int], Tile] = {}  #: tiles, by their numbers to the north and east of the origin
+        self.version = 0  #: version number, which increases with each change of a tile's values
         self.sums = 0
         bins = round((HIGHEST_DB - LOWEST_DB) / BIN_DB) if sidescan else 0
         self._levels = np.zeros((ANGLES, bins), np.int32)
@@ -144,7 +149,7 @@ class GrowingMosaic:
             self._add(north // 2, east // 2, angle, tile.total, tile.count)
 
     def medians(self) -> Floats:
-        """Return the median level in dB of each angle; 0 where there is none."""
+        """Return the median level in dB at each angle, or 0 where there is none."""
         if not self.sidescan:
             return np.zeros(ANGLES)
         seen = np.cumsum(self._levels, axis=1)
@@ -156,7 +161,7 @@ class GrowingMosaic:
         return found
 
     def update(self, most: int) -> bool:
-        """Compute the values of at most ``most`` tiles that have changed. Return whether none is left."""
+        """Compute the values of at most ``most`` tiles that have changed. Return whether no changed tile is left."""
         usual = self.medians()
         weight = 10.0 ** (-0.1 * usual)
         for tile in self.tiles.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
-#: types: list of numbers of which some may be missing; three numbers
+#: types: a list of numbers of which some may be missing, and a list of three numbers
 Numbers = list[float | None]
 Vector = tuple[float, ...]
 HullKind = Literal["box", "cylinder", "sphere"]
@@ -127,7 +127,7 @@ class Scene(TypedDict):
 
 
 class RosterEntry(NamedTuple):
-    """Body that is present."""
+    """Body that is present in the simulation."""
 
     row: int
     name: str
@@ -137,7 +137,7 @@ class RosterEntry(NamedTuple):
 
 
 class ActuatorInfo(TypedDict):
-    """Actuator, with limits in the unit of its values."""
+    """Actuator. Its limits are in the unit of its values."""
 
     name: str
     kind: ActuatorKindName
@@ -238,7 +238,7 @@ class SessionInfo(TypedDict):
 
 
 class Effort(TypedDict):
-    """Force (N) and moment (N m) on a body about its origin, in B: three numbers each, by component."""
+    """Force (N) and moment (N m) on a body about its origin, by component. Each has three numbers, in B."""
 
     total: Numbers
     restoring: Numbers
@@ -275,7 +275,7 @@ class BodyPanel(TypedDict):
 
 
 class Encounter(TypedDict):
-    """Other vessel, with the closest point of approach if both vessels keep course and speed."""
+    """Another vessel, with the closest point of approach if both vessels keep their course and speed."""
 
     row: int
     range: Annotated[float, "m"]
@@ -290,7 +290,7 @@ class Encounter(TypedDict):
 
 
 class Traffic(TypedDict):
-    """Encounters of a surface vessel (`row`), with the radii of its domain in m."""
+    """Encounters of a surface vessel (`row`) with other vessels, and the radii of its domain in m."""
 
     row: int
     time: float
@@ -370,7 +370,7 @@ class SignalEvents(TypedDict):
 
 
 class TrackPoints(TypedDict):
-    """Track of a body and of its navigator's estimates: times, and three numbers per point."""
+    """Track of a body and track of its navigator's estimates, each with times and with three numbers per point."""
 
     name: NotRequired[str]
     time: list[float]
@@ -392,7 +392,7 @@ Severity = Literal["high", "medium", "low"]
 
 @dataclass
 class Alarm:
-    """Abnormal condition of a body, with start and end of its newest occurrence in s of simulation time."""
+    """Abnormal condition of a body, with the start and end of its newest occurrence in s of simulation time."""
 
     id: int
     kind: str

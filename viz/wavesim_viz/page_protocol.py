@@ -51,14 +51,14 @@ class HelloMessage(TypedDict):
 
 
 class SceneMessage(TypedDict):
-    """Static scene, with the models of its bodies and without its sea bed."""
+    """Static scene, with the models of its bodies but without its sea bed."""
 
     type: Literal["scene"]
     scene: Scene
 
 
 class DetailsMessage(TypedDict):
-    """Rest of the scene: sea bed and all models. It follows the bodies, because it has more bytes than they."""
+    """Rest of the scene: sea bed and all models. It is sent after the bodies, because it is larger than they are."""
 
     type: Literal["details"]
     bed: BedGrid | None
@@ -66,7 +66,7 @@ class DetailsMessage(TypedDict):
 
 
 class RosterMessage(TypedDict):
-    """Bodies that are present."""
+    """Bodies that are present in the simulation."""
 
     type: Literal["roster"]
     bodies: list[RosterEntry]
@@ -86,7 +86,7 @@ class MarksMessage(TypedDict):
 
 
 class TracksMessage(TypedDict):
-    """Tracks so far, by row. `whole` is true for the tracks of a log from its start to its end."""
+    """Tracks so far, by row. `whole` is true for tracks that cover a log from its start to its end."""
 
     type: Literal["tracks"]
     whole: bool
@@ -94,14 +94,14 @@ class TracksMessage(TypedDict):
 
 
 class AlarmsMessage(TypedDict):
-    """All alarms, newest last."""
+    """All alarms, with the newest last."""
 
     type: Literal["alarms"]
     alarms: list[Alarm]
 
 
 class EstimatesMessage(TypedDict):
-    """Estimates of navigators: row, north, east, down and three standard deviations of each."""
+    """Estimates by navigators: row, north, east, down and three standard deviations of each estimate."""
 
     type: Literal["beliefs"]
     bodies: list[Numbers]
@@ -120,7 +120,7 @@ class FleetMessage(FleetStatus):
 
 
 class SeaMessage(TypedDict):
-    """Wave components (`sea_surface.py`); null: unknown."""
+    """Wave components (`sea_surface.py`); null means that they are unknown."""
 
     type: Literal["sea"]
     components: list[list[float]] | None
@@ -134,7 +134,7 @@ class CablesMessage(TypedDict):
 
 
 class TrafficMessage(TypedDict):
-    """Encounters of the body that the page watches; null: it is not a surface vessel."""
+    """Encounters of the body that the page watches; null means that the body is not a surface vessel."""
 
     type: Literal["traffic"]
     row: int
@@ -142,7 +142,7 @@ class TrafficMessage(TypedDict):
 
 
 class EquipmentMessage(TypedDict):
-    """Equipment of the body that the page watches; null: the body is not present."""
+    """Equipment of the body that the page watches; null means that the body is not present."""
 
     type: Literal["kit"]
     row: int
@@ -150,7 +150,7 @@ class EquipmentMessage(TypedDict):
 
 
 class PanelMessage(TypedDict):
-    """Current data of the body that the page watches; null: the body is not present."""
+    """Current data of the body that the page watches; null means that the body is not present."""
 
     type: Literal["panel"]
     row: int
@@ -158,7 +158,7 @@ class PanelMessage(TypedDict):
 
 
 class ImageMessage(TypedDict):
-    """State of a sonar or camera that the page shows; the images shown belong to this epoch."""
+    """State of a sonar or camera that the page shows. The images shown belong to this epoch."""
 
     type: Literal["picture"]
     row: int
@@ -168,7 +168,7 @@ class ImageMessage(TypedDict):
 
 
 class MosaicLayer(TypedDict):
-    """Mosaic of one sonar; its tiles of other epochs are invalid."""
+    """Mosaic of one sonar. Tiles from other epochs are invalid."""
 
     row: int
     body: str
@@ -189,14 +189,14 @@ class MosaicMessage(TypedDict):
 
 
 class SourceErrorMessage(TypedDict):
-    """Reason why the source has no data; empty: it has data."""
+    """Reason why the source has no data. An empty text means that it has data."""
 
     type: Literal["trouble"]
     text: str
 
 
 class ErrorsMessage(TypedDict):
-    """Errors of the viewer's server: number of all errors so far, and the last error of each part that fails."""
+    """Errors of the viewer's server: the number of all errors so far, and the last error of each failing part."""
 
     type: Literal["mishaps"]
     total: int
@@ -204,7 +204,7 @@ class ErrorsMessage(TypedDict):
 
 
 class ReplyMessage(TypedDict):
-    """Result of a request of this page."""
+    """Result of a request that this page has sent."""
 
     type: Literal["reply"]
     ok: bool
@@ -212,7 +212,7 @@ class ReplyMessage(TypedDict):
 
 
 class CommandAnswerMessage(TypedDict):
-    """Answer of a vehicle's program to a command of this page."""
+    """Answer of a vehicle's program to a command that this page has sent."""
 
     type: Literal["answer"]
     row: int
@@ -294,7 +294,7 @@ class MosaicTileHeader(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """Request the data of one body; None: request no data."""
+    """Request the data of one body. If `row` is None, request no data."""
 
     row: int | None
 
@@ -308,7 +308,7 @@ class PicturesRequest:
 
 @dataclass(frozen=True, slots=True)
 class MosaicRequest:
-    """Request the mosaics of all sonars, or no longer."""
+    """Start or stop requesting the mosaics of all sonars."""
 
     on: bool
 
@@ -334,7 +334,7 @@ class FaultRequest:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgeRequest:
-    """Acknowledge an alarm; None acknowledges all."""
+    """Acknowledge an alarm; None acknowledges all alarms."""
 
     alarm: int | None
 
@@ -360,8 +360,9 @@ class CommanderRequest:
 
 @dataclass(frozen=True, slots=True)
 class VehicleCommandRequest:
-    """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` is north, east and down in W and a speed (0: the
-    vehicle's own); None: not stated. The page selects ``number``, which the answer contains.
+    """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` contains north, east and down in W
+    and a speed (0 means the vehicle's own speed); None means that it is not stated. The page selects ``number``, which
+    the answer contains.
     """
 
     row: int
@@ -372,8 +373,8 @@ class VehicleCommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page: ahead, to starboard, down and turn to starboard, as fractions of the largest effect, -1
-    to 1; None: leave the body.
+    """Drive a body from a page. The demands are ahead, to starboard, down and turn to starboard, as fractions of the
+    largest effect (-1 to 1). None means that the page leaves the body.
     """
 
     body: str
@@ -433,7 +434,7 @@ class ChartData(TypedDict):
 
 
 class ChartArea(TypedDict):
-    """Area of an electronic chart: S-57 class, minimum depth, and rings of latitude and longitude."""
+    """Area of an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude."""
 
     kind: str
     depth: float | None
@@ -441,7 +442,7 @@ class ChartArea(TypedDict):
 
 
 class ChartLine(TypedDict):
-    """Line of an electronic chart: S-57 class, depth, and a path of latitude and longitude."""
+    """Line of an electronic chart, with its S-57 class, depth, and path of latitude and longitude."""
 
     kind: str
     depth: float | None
@@ -449,7 +450,7 @@ class ChartLine(TypedDict):
 
 
 class ChartMark(TypedDict):
-    """Buoy, beacon, wreck or other mark of an electronic chart, at latitude and longitude."""
+    """Buoy, beacon, wreck or other mark of an electronic chart, with its latitude and longitude."""
 
     kind: str
     name: str
@@ -467,7 +468,7 @@ class ChartContent(TypedDict):
 
 
 class XmlTree(TypedDict):
-    """/api/model: an XML element of a model, with the elements in it."""
+    """/api/model: an XML element of a model, with the elements that it contains."""
 
     tag: str
     attributes: dict[str, str]
@@ -491,7 +492,7 @@ class AttributeRule(TypedDict):
 
 
 class ChildRule(TypedDict):
-    """Permitted element in an element; `of` names its rules."""
+    """Permitted element within another element; `of` names its rules."""
 
     name: str
     of: str
@@ -526,7 +527,7 @@ class VehicleEntry(TypedDict):
 
 
 class ModelCheck(TypedDict):
-    """/api/check and /api/fit: result of a check, and the drawing if the model can be simulated."""
+    """/api/check and /api/fit: the result of a check, and the drawing of the model if it can be simulated."""
 
     ok: bool
     error: NotRequired[str]
@@ -536,7 +537,7 @@ class ModelCheck(TypedDict):
 
 
 class VehicleInstruments(TypedDict):
-    """/api/vehicle: instruments of a body of a configuration, and the drawing of its model."""
+    """/api/vehicle: instruments of a body in a configuration, and the drawing of its model."""
 
     file: str
     sensors: XmlTree | None
@@ -546,25 +547,25 @@ class VehicleInstruments(TypedDict):
 
 
 class SimulatedMotion(TypedDict):
-    """/api/test: motion of a simulated model, one column per quantity."""
+    """/api/test: motion of a simulated model, with one column per quantity."""
 
     commands: dict[str, float]
     columns: dict[str, list[float]]
 
 
 class SavedFile(TypedDict):
-    """/api/mount: the file written."""
+    """/api/mount: the file that was written."""
 
     file: str
 
 
 class SavedModel(SavedFile):
-    """/api/save: the file written, and a configuration that simulates the model."""
+    """/api/save: the file that was written, and a configuration that simulates the model."""
 
     trial: str
 
 
 class SavedMission(SavedFile):
-    """/api/mission: the file written, and warnings about waypoints."""
+    """/api/mission: the file that was written, and warnings about waypoints."""
 
     warnings: list[str]

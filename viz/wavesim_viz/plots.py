@@ -70,7 +70,7 @@ class LoggedRun:
         return self.log.get(f"/state/{name}", STATE)
 
     def actuators(self, name: str) -> list[dict[str, str]]:
-        """Return name, kind and unit of a body's actuators, in the order of the actuation columns."""
+        """Return the name, kind and unit of each actuator of a body, in the order of the actuation columns."""
         found: list[dict[str, str]] = self.log.bodies[self.rows[name]].get("actuators", [])
         return found
 
@@ -113,7 +113,7 @@ def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
 
 
 def tracks(run: LoggedRun) -> Figure | None:
-    """Draw true and estimated tracks over the sea bed, and below them depth over time."""
+    """Draw the true and estimated tracks over the sea bed, and below them the depth over time."""
     if not run.vehicles:
         return None
     figure = plt.figure(figsize=(10, 11.2))
@@ -189,7 +189,7 @@ def tracks(run: LoggedRun) -> Figure | None:
 
 
 def _obstacles(run: LoggedRun, chart: Axes) -> None:
-    """Draw blocks, walls of tunnels and piers, from above."""
+    """Draw blocks, tunnel walls and piers from above."""
     scene, _ = of_log(run.log)
     for x, y, _, length, width, _, heading in scene["boxes"]:
         c, s = np.cos(heading), np.sin(heading)
@@ -200,7 +200,7 @@ def _obstacles(run: LoggedRun, chart: Axes) -> None:
 
 
 def _cables(run: LoggedRun, chart: Axes) -> list[Any]:
-    """Draw mooring lines and cables at the end of the run, from above; return their nodes (n, 2), east and north."""
+    """Draw the mooring lines and cables at the end of the run, from above. Return their nodes (n, 2), east and north."""
     ways, label = [], "line at the end"
     for topic, series in run.log.series.items():
         if topic.startswith("/lines/") and len(series.records):
@@ -224,7 +224,7 @@ def _contacts(run: LoggedRun, chart: Axes) -> None:
 
 
 def _decimate(values: Any, points: int = 1200) -> Any:
-    """Return an even subset of about ``points`` of the values."""
+    """Return an evenly spaced subset of about ``points`` of the values."""
     return values[:: max(1, len(values) // points)]
 
 
@@ -269,7 +269,7 @@ def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
 
 
 def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool:
-    """Draw the sea bed under a vehicle as its echosounder measured it; return whether there are measurements."""
+    """Draw the sea bed under a vehicle as its echosounder measured it. Return whether there are measurements."""
     state, sounded = run.state(name), False
     for (body, _), echo in run.log.by_type("echosounder").items():
         good = echo.records["valid"] == 1
@@ -352,7 +352,8 @@ def ctd(run: LoggedRun) -> Figure | None:
     return figure
 
 
-#: rows of actuators in the motion picture: kinds of actuator, title of the row, and axis label and factor for each unit
+#: rows of actuators in the motion picture: the kinds of actuator, the title of the row, and the axis label and factor
+#: for each unit
 _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
     (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
     (("fin", "angle"), "fins and nozzles", {"rad": ("angle (deg)", float(np.degrees(1.0)))}),

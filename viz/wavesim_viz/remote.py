@@ -1,5 +1,5 @@
-"""Remote source: a server on another machine, through an observer session. A listener session provides the details of a
-body.
+"""Remote source, which reads a server on another machine through an observer session. A listener session provides the
+details of a body.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RemoteSource:
         self._observer.link.close()
 
     def _rejoin(self, why: str) -> None:
-        """Rejoin the server, as often as necessary."""
+        """Rejoin the server as often as necessary."""
         self.trouble = f"{why}; retrying"
         self._observer.link.close()
         while not self._closed.wait(RETRY_S):
@@ -249,7 +249,7 @@ class RemoteSource:
         return listening
 
     def _end_unused(self, now: float) -> None:
-        """Close the sessions that were not used recently, and the sessions of bodies that left."""
+        """Close the sessions that have not been used recently, and the sessions of bodies that have left."""
         for row, (listening, last_use) in list(self._listening.items()):
             if (last_use < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
                 row

@@ -1,4 +1,4 @@
-"""Replay of a log, from any time and at any speed."""
+"""Replay of a log, starting at any time and at any speed."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return two kinds of times by body name: when a body was frozen because its state diverged, and when a command
-        moved it to another pose and it continued.
+        """Return two mappings from body names to times: when a body was frozen because its state diverged, and when a
+        command moved a frozen body to another pose, so that it continued to move.
         """
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
@@ -128,7 +128,7 @@ class ReplaySource:
 
     def _sea_of_log(self) -> tuple[SeaSurface | None, list[tuple[int, SeaState]]]:
         """Return the sea that acted on bodies, and a list of (start time, sea state) for each change by a command. The
-        sea is None if the log does not contain it.
+        sea is None if the log does not contain a sea.
         """
         seed = self.log.metadata.get("seed", "")
         if self._loaded is None or not seed.isdecimal():
@@ -146,7 +146,7 @@ class ReplaySource:
 
     @staticmethod
     def _default_model_info(body: dict[str, Any]) -> ModelInfo:
-        """Return a placeholder for a model of which the log has only the name."""
+        """Return a placeholder for a model of which the log contains only the name."""
         shapes: dict[str, HullShape] = {
             "buoy": {"kind": "sphere", "size": (1.0, 1.0, 1.0)},
             "surface": {"kind": "box", "size": (2.0, 0.8, 0.6)},
@@ -388,14 +388,14 @@ class ReplaySource:
         }
 
     def _at_time(self, topic: str, table: Table) -> Any:
-        """Return the newest record of a topic; None before the first record."""
+        """Return the newest record of a topic, or None before the first record."""
         series = self.log.get(topic, table)
         k = int(np.searchsorted(series.time_ns, self._at * 1e9, "right")) - 1
         return series.records[k] if k >= 0 else None
 
     def equipment(self, row: int) -> BodyEquipment | None:
         """Return the equipment of a body: the instruments that have values in the log, as the configuration declares
-        them. None: no such body.
+        them. Return None if there is no such body.
         """
         if row not in self._series:
             return None
@@ -412,8 +412,8 @@ class ReplaySource:
         return self._kits[row]
 
     def marks(self) -> list[TimeMark]:
-        """Return the events for the time slider: notices, faults, commands, joins and leaves, and losses that carry
-        information.
+        """Return the events for the time slider: notices, faults, commands, joining and leaving bodies, and informative
+        losses of signals.
         """
         messages = self.log.json
         found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in messages.get("/notices", [])]
@@ -445,7 +445,7 @@ class ReplaySource:
         return [{"time": t * 1e-9, "kind": kind, "text": text} for t, kind, text in sorted(found)]
 
     def line(self, row: int, key: str) -> ChartSeries:
-        """Return a chart line over the whole log. ``other:KEY`` is the line of the body of the same name in the
+        """Return a chart line over the whole log. ``other:KEY`` is the line of the body with the same name in the
         comparison log.
         """
         if key.startswith(COMPARED_PREFIX):
@@ -508,7 +508,9 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """Return the last state at or before a time, or False before the first. ``changes`` contains (time, state) pairs."""
+    """Return the last state at or before a time, or False before the first change. ``changes`` contains (time, state)
+    pairs.
+    """
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 
@@ -520,6 +522,6 @@ def _between(q: Any, r: Any, f: float) -> Any:
 
 
 def _span(records: Any, column: str, since: float, until: float) -> Any:
-    """Return the records whose time is after ``since`` and not after ``until``."""
+    """Return the records whose time is after ``since``, but not after ``until``."""
     a, b = np.searchsorted(records[column], [since * 1e9, until * 1e9], "right")
     return records[a:b]

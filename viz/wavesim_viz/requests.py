@@ -26,15 +26,16 @@ from wavesim_viz.page_protocol import (
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
-MOST_WAYPOINTS = 1000  #: maximum number of waypoints of a mission
+MOST_WAYPOINTS = 1000  #: maximum number of waypoints in a mission
 MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
 MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may shelve an alarm
-FOUR = 4  #: numbers of a point (north, east, down, speed) and of the axes of a helm (ahead, starboard, down, turn)
+#: number of values in a point (north, east, down, speed) and in the axes of a helm (ahead, starboard, down, turn)
+FOUR = 4
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
 class InvalidRequest(WaveSimError):
-    """Error: a page sent a message that the viewer's own page never sends. The viewer counts errors by ``kind``."""
+    """Error: a page has sent a message that the viewer's own page never sends. The viewer counts errors by ``kind``."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)

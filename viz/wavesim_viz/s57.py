@@ -1,4 +1,5 @@
-"""Electronic charts (IHO S-57 cell, ``*.000``, with the updates in the same folder), read with GDAL from the extra ``charts``.
+"""Electronic charts (IHO S-57 cells, ``*.000``, with the updates in the same folder). They are read with GDAL, which
+the ``charts`` extra installs.
 
 The page receives areas, lines, soundings and marks in latitude and longitude. A world receives points of the sea bed.
 """
@@ -17,7 +18,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 from wavesim_viz.page_protocol import ChartContent
 
-#: S-57 object classes that are drawn; areas and lines with the attribute that states their depth
+#: S-57 object classes that are drawn; for areas and lines, the attribute that states their depth
 AREAS = {"DEPARE": "DRVAL1", "DRGARE": "DRVAL1", "LNDARE": ""}
 LINES = {"DEPCNT": "VALDCO", "COALNE": "", "SLCONS": ""}
 MARKS = (
@@ -37,21 +38,24 @@ MARKS = (
     "WRECKS",
 )
 SOUNDINGS = "SOUNDG"
-MOST_NUMBERS = 2_000_000  #: maximum number of coordinates drawn
+MOST_NUMBERS = 2_000_000  #: maximum number of coordinates that are drawn
 MISSING_GDAL = "electronic charts (S-57) need GDAL: pip install 'wavesim-viz[charts]'"
 
 
 @dataclass
 class ChartCell:
-    """Content of a cell. Paths are rows of latitude and longitude in degrees; depths are in m, NaN if the cell does not
-    state them.
+    """Content of a cell. Paths are rows of latitude and longitude in degrees; depths are in m, or NaN if the cell does
+    not state them.
     """
 
     name: str
-    areas: list[tuple[str, float, list[Floats]]] = field(default_factory=list)  #: areas: class, minimum depth, rings
-    lines: list[tuple[str, float, Floats]] = field(default_factory=list)  #: lines: class, depth, path
-    soundings: Floats = field(default_factory=lambda: np.zeros((0, 3)))  #: soundings: latitude, longitude, depth
-    marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: marks: class, name, latitude, longitude
+    #: areas, each with its class, minimum depth and rings
+    areas: list[tuple[str, float, list[Floats]]] = field(default_factory=list)
+    lines: list[tuple[str, float, Floats]] = field(default_factory=list)  #: lines, each with its class, depth and path
+    #: soundings, each with its latitude, longitude and depth
+    soundings: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    #: marks, each with its class, name, latitude and longitude
+    marks: list[tuple[str, str, float, float]] = field(default_factory=list)
 
     def to_message(self) -> ChartContent:
         """Return the content of the cell as plain data for the page."""
@@ -68,8 +72,8 @@ class ChartCell:
         }
 
     def bed(self, origin: Origin) -> Floats:
-        """Return north, east and depth in m, (n, 3), of soundings and of points of depth contours, in a world with this
-        origin.
+        """Return north, east and depth in m, as an array (n, 3), of the soundings and of the points on depth contours.
+        ``origin`` is the origin of the world frame.
         """
         lines = [np.column_stack([p, np.full(len(p), d)]) for kind, d, p in self.lines if kind == "DEPCNT"]
         points = np.vstack([self.soundings, *(line for line in lines if np.isfinite(line[:, 2]).all())])
@@ -135,7 +139,7 @@ def _parts(shapely: Any, shape: Any, kind: str) -> list[Any]:
 
 
 def _places(shapely: Any, shape: Any) -> Floats:
-    """Return rows of latitude and longitude."""
+    """Return the path as rows of latitude and longitude."""
     found: Floats = shapely.get_coordinates(shape)[:, ::-1]
     return found
 

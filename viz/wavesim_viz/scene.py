@@ -22,7 +22,7 @@ BED_POINTS, BED_SHARE = 97, 0.5
 
 
 def shape(model: Model) -> HullShape:
-    """Return the primitive shape of a model and its size (length, width, height) in m."""
+    """Return the primitive shape of a model, and its size (length, width, height) in m."""
     found = shape_of(model)
     return {"kind": cast("HullKind", found.kind), "size": found.size}
 
@@ -114,7 +114,7 @@ def empty(name: str) -> Scene:
 
 
 def of_log(log: Log) -> tuple[Scene, LoadedConfig | None]:
-    """Build the scene of a log, from its configuration (without the files to which it refers) and the sea bed that
+    """Build the scene of a log from its configuration (without the files to which it refers) and from the sea bed that
     these files defined.
     """
     loaded: LoadedConfig | None = None
@@ -130,7 +130,7 @@ def of_log(log: Log) -> tuple[Scene, LoadedConfig | None]:
 
 
 def scene_messages(scene: Scene) -> tuple[SceneMessage, DetailsMessage]:
-    """Split a scene for pages on slow connections: what the first picture needs, and the details."""
+    """Split a scene for pages on slow connections into the part that the first picture needs, and the details."""
     used = {b["model"] for b in scene["bodies"]}
     first: Scene = {**scene, "bed": None, "models": {n: m for n, m in scene["models"].items() if n in used}}
     return (

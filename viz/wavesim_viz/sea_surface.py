@@ -9,7 +9,9 @@ from wavesim_world.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORT
 
 
 class SeaState(NamedTuple):
-    """State of the sea: significant height (m), peak frequency (rad/s), direction of travel (rad); None: as configured."""
+    """State of the sea: significant height (m), peak frequency (rad/s) and direction of travel (rad). None means the
+    configured value.
+    """
 
     height: float | None = None
     peak: float | None = None
@@ -29,8 +31,8 @@ class SeaSurface:
         self._components: list[list[float]] = []
 
     def components(self, state: SeaState = AS_CONFIGURED) -> list[list[float]]:
-        """Return the wave components: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m),
-        phase (rad) of each. The result is empty for a calm sea.
+        """Return the wave components. Each has an amplitude (m), an angular frequency (rad/s), wave numbers north and
+        east (rad/m), and a phase (rad). The result is empty for a calm sea.
         """
         if state != self._of:
             sea = sea_components(self._loaded, self._seed, *state, self._depth)

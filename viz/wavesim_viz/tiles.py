@@ -23,8 +23,8 @@ class Tileset(Protocol):
     described: TilesetInfo
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        """Return the image of a tile and its type; None outside the chart. Rows are counted from the north, as in web
-        maps.
+        """Return the image of a tile and the type of the image, or None outside the chart. Rows are counted from the
+        north, as in web maps.
         """
 
     def close(self) -> None:
@@ -32,8 +32,8 @@ class Tileset(Protocol):
 
 
 def open_tiles(path: Path) -> Tileset:
-    """Open a file of either format, which is detected by the first bytes. Raise ConfigError if the file contains no
-    images.
+    """Open a file of either format, detecting the format from its first bytes. Raise ConfigError if the file contains
+    no images.
     """
     try:
         with path.open("rb") as file:
@@ -144,7 +144,7 @@ def _described(path: Path, metadata: dict[str, str], least: Any, most: Any) -> T
 
 
 def kind_of(data: Any) -> str | None:
-    """Detect the image type of some bytes from their signature."""
+    """Detect the type of an image from the signature in its first bytes."""
     return (
         next((k for head, k in PICTURES.items() if data[: len(head)] == head), None)
         if isinstance(data, bytes)

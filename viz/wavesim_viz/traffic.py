@@ -1,5 +1,5 @@
-"""Encounters of a selected surface vessel: distances at and times to the closest points of approach, if all vessels
-keep course and speed.
+"""Encounters of a selected surface vessel: the distances at the closest points of approach and the times until then, if
+all vessels keep their course and speed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 from wavesim_viz.page_content import ModelInfo, RosterEntry, Traffic
 
 MAX_ENCOUNTERS = 60
-STOPPED_SPEED = 0.05  #: speed in m/s below which the heading counts as course
+STOPPED_SPEED = 0.05  #: speed in m/s below which the heading is used as the course
 
 
 def encounter_table(
     frame: ViewerFrame, roster: Sequence[RosterEntry], row: int, models: Mapping[str, ModelInfo]
 ) -> Traffic | None:
     """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
-    entry per other vessel. An entry has the row, range (m), true bearing and course over ground (rad), speed over
-    ground (m/s), DCPA (m) and TCPA (s). It also has own ship's role under the collision regulations, and the positions
-    (north, east) of both vessels at the closest point of approach. Entries are in the order of TCPA. Return None if the
-    body is not a surface vessel, or if its model is unknown.
+    entry per other vessel. An entry contains the row, the range (m), the true bearing and the course over ground (rad),
+    the speed over ground (m/s), the DCPA (m) and the TCPA (s). It also contains own ship's role under the collision
+    regulations, and the positions (north, east) of both vessels at the closest point of approach. Entries are in the
+    order of TCPA. Return None if the body is not a surface vessel, or if its model is unknown.
     """
     kinds = {b[0]: (b[3], b[2]) for b in roster}
     kind, model = kinds.get(row, ("", ""))

@@ -19,7 +19,7 @@ from matplotlib.patches import Circle, Ellipse, Rectangle
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
-#: views of a drawing: title, horizontal axis, vertical axis, axis along the line of sight, labels of the axes
+#: views of a drawing: title, horizontal axis, vertical axis, axis along the line of sight, and labels of the axes
 _VIEWS = (
     ("from starboard", 0, 2, 1, ("x forward, m", "z down, m")),
     ("from above", 0, 1, 2, ("x forward, m", "y starboard, m")),

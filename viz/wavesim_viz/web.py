@@ -2,7 +2,7 @@
 
 The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). A
 websocket or a change must come from the page itself, and the page loads nothing from other servers. Viewers are
-read-only unless the user started the viewer with ``--control``. On another address every request needs a token.
+read-only unless the user started the viewer with ``--control``. On any other address, every request needs a token.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ from wavesim_viz.tiles import Tileset
 from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
-HASHED = re.compile(r"-[0-9A-Z]{8}\.(js|css)$")  #: name of a built file that never changes: it contains a hash
+#: name of a built file that never changes, because the name contains a hash
+HASHED = re.compile(r"-[0-9A-Z]{8}\.(js|css)$")
 MOST_VIEWERS, MOST_EACH = (
     64,
     16,
-)  #: maximum number of viewers, in total and per address of another machine; a new viewer closes the oldest
+)  #: maximum number of viewers, in total and for each address of another machine; a new viewer closes the oldest one
 MOST_BYTES = 1 << 20  #: maximum size of a request in bytes
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -85,7 +86,7 @@ class AccessPolicy:
         return a
 
     def role(self, token: str) -> str:
-        """Level of access: control, view or none."""
+        """Level of access: `control`, `view`, or none."""
         if not self.view_token:
             return "control" if self.control else "view"
         if self.control_token and hmac.compare_digest(token.encode(), self.control_token.encode()):
@@ -112,13 +113,13 @@ ACCESS, HUB, CONFIGURATOR = (
 
 
 def role_of(request: web.Request) -> str:
-    """Return the access level of a request's sender: control, view or none."""
+    """Return the access level of the sender of a request: `control`, `view`, or none."""
     access = request.app[ACCESS]
     return access.role(request.query.get("token") or request.cookies.get(access.cookie, ""))
 
 
 def _netloc(address: str) -> str | None:
-    """Return host and port of an address; None if the address is invalid, such as `http://[::1`."""
+    """Return the host and port of an address, or None if the address is invalid, such as `http://[::1`."""
     try:
         return urlsplit(address).netloc
     except ValueError:
@@ -195,8 +196,8 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines of a chart. The query has one or more ``line=ROW/KEY``, ``since`` and ``until`` (s), and the number
-    of ``points``.
+    """Return lines of a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
+    and the number of ``points``.
     """
     lines = request.query.getall("line", [])
     try:
@@ -329,7 +330,7 @@ async def _act(hub: Hub, viewer: Viewer, wanted: PageRequest, may_control: bool)
 WORKERS, MOST_WORK = (
     2,
     16,
-)  #: maximum number of configurator requests in progress, and maximum number in progress or waiting
+)  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")

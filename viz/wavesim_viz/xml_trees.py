@@ -18,12 +18,12 @@ from wavesim_world.config.ranging_sensors import SonarConfig
 from wavesim_world.config.schema import child_elements, keys, type_name
 from wavesim_world.sonars import presets
 
-#: Names of the presets of an element.
+#: names of the presets that an element can have
 LISTED: dict[type, Iterable[str]] = {TransducerConfig: modem_presets.PRESETS, SonarConfig: presets.PRESETS}
 
 
 class RequestFailed(WaveSimError):
-    """Request that cannot be fulfilled; the text explains the reason to the user."""
+    """Error: a request cannot be fulfilled. The text explains the reason to the user."""
 
 
 def to_tree(element: etree._Element) -> XmlTree:
@@ -79,7 +79,7 @@ def declared(of: type) -> ElementRule:
 
 
 def _choices(of: type, key: str) -> list[str]:
-    """Return the names that a text key accepts, where a library lists them."""
+    """Return the names that a text key accepts, if a library lists them."""
     return sorted(LISTED.get(of, ())) if key == "preset" else []
 
 
@@ -110,7 +110,7 @@ def parse(data: bytes) -> Any:
 
 
 def root_of(path: Path) -> str:
-    """Return the tag of the outermost element of a file; empty if the file cannot be read."""
+    """Return the tag of the outermost element in a file, or an empty text if the file cannot be read."""
     try:
         return str(parse(path.read_bytes()).tag)
     except (RequestFailed, OSError):

@@ -1,4 +1,4 @@
-"""Bridge to ROS 2 without a ROS installation: a vehicle becomes a node, over DDS. See docs/bridges/ros2.md."""
+"""Bridge to ROS 2 that needs no ROS installation: a vehicle becomes a ROS 2 node over DDS. See docs/bridges/ros2.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Commands for a whole body: a wrench, which is allocated to the thrusters, and a velocity, which the built-in pilot
-holds.
+keeps.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class WrenchAllocator:
 
 
 def built_in_pilot(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot | None:
-    """Return the built-in pilot; None if it does not support the vehicle."""
+    """Return the built-in pilot, or None if it does not support the vehicle."""
     try:
         return pilot_for(actuators)
     except BrokerError:

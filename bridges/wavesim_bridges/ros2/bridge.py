@@ -53,7 +53,7 @@ class Ros2Options:
 
 
 class Ros2Clock:
-    """ROS time of all vehicles of a process, which never decreases. A restarted run continues from the end of the last
+    """ROS time of all vehicles in a process. It never decreases: a restarted run continues from the end of the last
     run.
     """
 
@@ -61,14 +61,14 @@ class Ros2Clock:
         self._make, self._wall, self._gap = sensor_messages.MessageFactory(node.types), wall, gap_ns
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
-        self._offsets = [0]  #: ROS time at the start of each run, ns
+        self._offsets = [0]  #: ROS time in ns at the start of each run
         self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> index of its run, and the time in that run (ns)
         self._wall_ns = 0
         self.now = 0
         self._published = 0.0
 
     def step(self, vehicle: str, time_ns: int) -> None:
-        """Store the time of a vehicle's run."""
+        """Store the current time of a vehicle's run."""
         run, before = self._runs.get(vehicle, (0, 0))
         if time_ns < before:
             run += 1
@@ -99,14 +99,14 @@ class Ros2Clock:
 
 
 class StaticTransforms:
-    """Publisher of /tf_static: one message with all transforms of a node."""
+    """Publisher of /tf_static: one message that contains all transforms of a node."""
 
     def __init__(self, node: DdsNode) -> None:
         self._writer, self._new = node.writer("/tf_static", TF, latched=True), node.types.new(TF)
         self._known: dict[str, Message] = {}  # by child
 
     def add(self, transforms: Sequence[Message]) -> None:
-        """Add transforms."""
+        """Add transforms to the message."""
         self._known |= {t.child_frame_id: t for t in transforms}
         self._writer.write(self._new(list(self._known.values())))
 
@@ -185,7 +185,7 @@ class Ros2Instruments:
 
 
 class Ros2Bridge:
-    """Vehicle that a ROS 2 controller drives; without a controller, the outputs are neutral."""
+    """Vehicle that a ROS 2 controller drives. Without a controller, the outputs are neutral."""
 
     def __init__(
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
@@ -231,7 +231,7 @@ class Ros2Bridge:
         self._on_joined(self.vehicle.broker)
 
     def _on_joined(self, broker: AsyncBroker) -> tuple[CommandTopics, Ros2Instruments]:
-        """Create everything that depends on the vehicle's equipment, once."""
+        """Create, once, everything that depends on the vehicle's equipment."""
         if self._has is None:
             commands = CommandTopics(
                 self.shared.node,
@@ -371,8 +371,8 @@ class Ros2Bridge:
         self.shared.node.start_task(later())
 
     async def _execute_command(self, words: Sequence[str]) -> tuple[bool, str]:
-        """Execute `start`, `pause`, `stop`, or `fault PART[.FIELD] KIND [AMOUNT]`; return success and the server's
-        text.
+        """Execute `start`, `pause`, `stop`, or `fault PART[.FIELD] KIND [AMOUNT]`. Return whether the command
+        succeeded, and the server's text.
         """
         broker = self.vehicle.broker
         if broker is None:
@@ -391,7 +391,7 @@ class Ros2Bridge:
             return False, str(error)
 
     def _part(self, part: str) -> tuple[str, str, str]:
-        """Resolve a part name in ROS spelling: rudder_top for rudder-top."""
+        """Resolve the name of a part in ROS spelling, such as rudder_top for rudder-top."""
         name, dot, field = part.partition(".")
         known = [*(i.name for i in self._suite), *(a.name for a in self._actuators)]
         return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field

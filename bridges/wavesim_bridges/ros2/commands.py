@@ -26,7 +26,7 @@ SUSPICIOUS_SHARE, LONG_S = (
 
 class CommandTopics:
     """Last command of each topic. ``silence`` is the time in s, by wall clock and by simulation clock, after which a
-    silent controller is considered lost; 0: never.
+    silent controller is considered lost; 0 means never.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class CommandTopics:
             node.reader(topic, body_commands.TWIST, self._on_twist(topic))
 
     def current_commands(self, now: float, motion: VehicleMotion | None = None) -> list[float | None]:
-        """Return the commands in actuator order at a simulation time; ``motion`` is the true motion."""
+        """Return the commands at a simulation time, in the order of the actuators. ``motion`` is the true motion."""
         if self._fresh or now < self._heard_at:
             self._heard_at = now
         late = min(time.monotonic() - self._heard, now - self._heard_at)
@@ -146,7 +146,7 @@ class CommandTopics:
         return min(max(0.0, a.minimum), a.maximum)
 
     def _warn_small_commands(self, now: float) -> None:
-        """Report once that commands are so small that their unit is probably wrong."""
+        """Report once that the commands are so small that their unit is probably wrong."""
         shares = [
             abs(v) / max(abs(a.minimum), abs(a.maximum), 1e-9)
             for v, a in zip(self._values, self.actuators, strict=True)

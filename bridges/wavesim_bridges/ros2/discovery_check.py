@@ -1,5 +1,5 @@
-"""Diagnosis for a node without peers: counts participants in its DDS domain, and finds other domains in use on this
-machine.
+"""Diagnosis for a node without peers. It counts the participants in the node's DDS domain, and finds other domains in
+use on this machine.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
 QUIET_S = 10.0  #: wall time in s after which a node without any matching reader or writer is reported
-MAX_DOMAIN = 100  #: highest domain to check: ports of higher domains overlap with ephemeral ports
+MAX_DOMAIN = 100  #: highest domain to check, because the ports of higher domains overlap with ephemeral ports
 PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-)  #: base port and port step: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; multicast uses + 0
+    #: base port and port step: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; multicast uses
+    #: 7400 + 250 domain
+)
 _SOCKETS = Path("/proc/net/udp")
 
 
@@ -33,7 +35,7 @@ def domains_of(ports: Iterable[int]) -> list[int]:
 
 
 def _ports() -> list[int]:
-    """List UDP ports that are open on this machine; empty if the system does not provide them."""
+    """List the UDP ports that are open on this machine. The list is empty if the system does not provide them."""
     try:
         rows = _SOCKETS.read_text().splitlines()[1:]
         return [int(row.split()[1].rpartition(":")[2], 16) for row in rows]
@@ -42,7 +44,7 @@ def _ports() -> list[int]:
 
 
 def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
-    """Explain in one line why a node has no peers; ``others`` is the number of other participants in its domain."""
+    """Explain in one line why a node has no peers. ``others`` is the number of other participants in its domain."""
     if others:
         return (
             f"{others} other participant{'s are' if others > 1 else ' is'} in DDS domain {domain}, but none uses a topic "

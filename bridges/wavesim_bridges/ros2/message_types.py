@@ -1,4 +1,6 @@
-"""ROS 2 messages: definitions of a distribution and additional definitions, with serialisation, hashes and DDS names."""
+"""ROS 2 messages: the definitions in a distribution and additional definitions, with serialisation, hashes and DDS
+names.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from wavesim_bridges.core import MalformedMessage
 
-#: distributions; of the definitions used here, only sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid differ
+#: distributions; among the definitions used here, only sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid
+#: differ
 DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
 for _old in ("dashing", "eloquent", "foxy", "galactic"):
     DISTROS.pop(_old, None)
@@ -57,7 +60,7 @@ float32[] ranges
     "ros_gz_interfaces/msg/ParamVec": _HEADER + "rcl_interfaces/Parameter[] params\n",
     "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped": _HEADER + "float64 data\n",
 }
-#: types of request and reply by service type
+#: types of request and reply, by service type
 SERVICES = {
     "std_srvs/srv/Trigger": ("uint8 structure_needs_at_least_one_member\n", "bool success\nstring message\n"),
     "rcl_interfaces/srv/SetParameters": ("Parameter[] parameters\n", "SetParametersResult[] results\n"),
@@ -83,7 +86,7 @@ class MessageTypes:
         self._structs: dict[str, type[IdlStruct]] = {}
 
     def new(self, name: str) -> Callable[..., Message]:
-        """Return the constructor of messages of a type such as `sensor_msgs/msg/Imu`."""
+        """Return the constructor for messages of a type such as `sensor_msgs/msg/Imu`."""
         return cast("Callable[..., Message]", self.store.types[name])
 
     def packed(self, message: Message) -> bytes:
@@ -96,7 +99,7 @@ class MessageTypes:
         return data[:_HEAD] + _CALL.pack(*call) + data[_HEAD:]
 
     def read_call(self, data: bytes, name: str) -> tuple[tuple[int, int], Message]:
-        """Deserialise a request or a reply; return the identity of the call and the message."""
+        """Deserialise a request or a reply. Return the identity of the call, and the message."""
         if len(data) < _HEAD + _CALL.size:
             raise MalformedMessage("not a message of this type")
         call = _CALL.unpack_from(data, _HEAD)
@@ -114,7 +117,7 @@ class MessageTypes:
         return self.store.hash_rihs01(name)
 
     def has(self, name: str, field: str) -> bool:
-        """Return whether a message has a field; some fields exist only in later distributions."""
+        """Return whether a message has a field. Some fields exist only in later distributions."""
         return any(f == field for f, _ in self.store.fielddefs[name][1])
 
     def length(self, name: str) -> int:

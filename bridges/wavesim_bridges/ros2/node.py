@@ -23,13 +23,13 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
-DEPTH = 10  #: number of DDS samples kept for slow readers
-MOST_READ = 64  #: maximum number of DDS samples read in one call
+DEPTH = 10  #: number of DDS samples that are kept for slow readers
+MOST_READ = 64  #: maximum number of DDS samples that are read in one call
 MOST_PARTICIPANTS = 32
 ANNOUNCED_S = 1  #: interval between announcements in s, which is the maximum discovery time of later peers
-#: maximum time in s to wait until the caller of a service can receive the answer; polling interval in s
+#: maximum time in s to wait until the caller of a service can receive the answer, and polling interval in s
 CALLER_S, LOOK_S = 1.0, 0.01
-#: QoS of writers: RELIABLE, which matches readers that request BEST_EFFORT too; writers never block
+#: QoS of writers: RELIABLE, which also matches readers that request BEST_EFFORT; writers never block
 _OFFERED = (
     Policy.Reliability.Reliable(duration(milliseconds=0)),
     Policy.History.KeepLast(DEPTH),
@@ -66,7 +66,7 @@ def legal(name: str) -> str:
 
 
 class TopicWriter:
-    """Publisher on a topic. ``readers`` is the number of readers; without readers, it sends nothing."""
+    """Publisher on a topic. ``readers`` is the number of readers. Without readers, the publisher sends nothing."""
 
     def __init__(
         self, node: DdsNode, topic: str, type_: str, qos: Qos, latched: bool = False, inside: str = "rt"
@@ -98,13 +98,13 @@ class TopicWriter:
 
 
 class DdsNode:
-    """Node with topics and services. ``say`` prints a line for the user; ``drop`` counts an unusable message."""
+    """Node with topics and services. ``say`` prints a line for the user, and ``drop`` counts an unusable message."""
 
     def __init__(
         self, types: MessageTypes, name: str, domain: int, say: Callable[[str], None], drop: Callable[[str], None]
     ) -> None:
         self.types, self.name, self.say, self.drop = types, name, say, drop
-        self.message_counts: Counter[str] = Counter()  #: number of messages received by topic
+        self.message_counts: Counter[str] = Counter()  #: number of messages received on each topic
         self.met_participant = False  #: whether a peer reads or writes one of this node's topics
         self._loop = asyncio.get_running_loop()
         self._entities: list[Any] = []
@@ -129,7 +129,7 @@ class DdsNode:
         return self._writers[-1]
 
     def reader(self, topic: str, type_: str, take: Callable[[Message], None]) -> None:
-        """Call a function with every valid message of a topic."""
+        """Call a function with every valid message on a topic."""
 
         def taken(data: bytes) -> None:
             message = self.types.read(data, type_)
@@ -188,7 +188,7 @@ class DdsNode:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     def close(self) -> None:
-        """Leave the DDS domain; later calls do nothing."""
+        """Leave the DDS domain. Later calls do nothing."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
@@ -257,13 +257,13 @@ class _EntityListener(Listener):
             self._node.call_in_loop(self._on_data)
 
     def on_publication_matched(self, writer: Any, status: Any) -> None:
-        """Handle a reader that appeared or left."""
+        """Handle a reader that has appeared or left."""
         self._node.met_participant = True
         if self._writer is not None:
             self._writer.readers = status.current_count
 
     def on_subscription_matched(self, reader: Any, status: Any) -> None:
-        """Handle a writer that appeared or left."""
+        """Handle a writer that has appeared or left."""
         self._node.met_participant = True
         count = self.count = status.current_count
         self._node.call_in_loop(

@@ -1,4 +1,4 @@
-"""Instrument values as ROS messages: FLU, ENU, SI units, covariances from the declared noise."""
+"""Instrument values as ROS messages, in FLU, ENU and SI units, with covariances from the declared noise."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from wavesim_world.config.sensors import (
     UwbConfig,
 )
 
-PASCAL = 1e4  #: pressure unit: Pa per dbar
+PASCAL = 1e4  #: pressure unit: number of Pa in a dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
 UNKNOWN = 1e6  #: variance in m2 or rad2 so large that a filter ignores the value
-FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix from FRD to FLU, and back
+FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix that converts from FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
 ARRAY, NUMBER, JOINTS = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float64", "sensor_msgs/msg/JointState"
@@ -78,7 +78,7 @@ class MessageFactory:
         return self._point(float(v[0]), float(v[1]), float(v[2]))
 
     def quaternion(self, q: Floats) -> Message:
-        """Return a Quaternion message from w, x, y, z."""
+        """Return a Quaternion message from the components w, x, y, z."""
         w, x, y, z = map(float, q)
         return self._quaternion(x, y, z, w)
 
@@ -117,7 +117,7 @@ class MountedInstrument:
 
     @property
     def q_BS(self) -> Floats:
-        """Attitude of the instrument in the body, FRD to FRD."""
+        """Attitude of the instrument in the body, as a rotation from FRD to FRD."""
         return quaternion(*self.declared.attitude)
 
     def variance(self, sigma: float) -> float:
@@ -130,7 +130,7 @@ class MountedInstrument:
 
 Stamped = Callable[
     [MountedInstrument, Value, int], Message | None
-]  #: converts an instrument's value with its stamp to a message
+]  #: function that converts an instrument's value with its stamp to a message
 
 
 def _all_finite(*values: float) -> bool:
@@ -142,7 +142,7 @@ def _diagonal(*variances: float) -> Floats:
 
 
 def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Return the Imu message without attitude."""
+    """Return the Imu message without an attitude."""
     p = cast("ImuConfig", s.declared).resolved
     if not _all_finite(*v.force, *v.rates):
         return None
@@ -162,7 +162,7 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def attitude_covariance(s: MountedInstrument) -> Floats:
-    """Return the covariance of an AHRS about the world's axes; heading is less accurate than tilt."""
+    """Return the covariance of an AHRS about the world's axes. The heading is less accurate than the tilt."""
     return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
 
 
@@ -207,7 +207,7 @@ def _fix(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def no_fix(s: MountedInstrument, stamp: int) -> Message:
-    """Return the NavSatFix message of a satellite receiver; under water, its status is "no fix"."""
+    """Return the NavSatFix message of a satellite receiver. Under water, its status is "no fix"."""
     status = s.new("sensor_msgs/msg/NavSatStatus", -1, 1)
     return s.new(FIX, s.factory.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
 
@@ -215,7 +215,7 @@ def no_fix(s: MountedInstrument, stamp: int) -> Message:
 def _twist(
     s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Floats, covariance: Floats
 ) -> Message:
-    """Return a velocity message; components that are not measured are marked by -1."""
+    """Return a velocity message. Components that are not measured are marked by -1."""
     full = np.zeros((6, 6))
     full[:3, :3] = covariance
     full[3, 3] = -1.0
@@ -226,7 +226,7 @@ def _twist(
 
 
 def _pose(s: MountedInstrument, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
-    """Return a pose message for a position in the world; components that are not measured have a huge variance."""
+    """Return a pose message for a position in the world. Components that are not measured have a huge variance."""
     body = s.factory.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
     with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
     return s.new(POSE, s.factory.header(stamp, s.frames.world), with_covariance)
@@ -300,7 +300,7 @@ def _dvl_water(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Return the velocity over the bottom; without bottom lock, the velocity through the water."""
+    """Return the velocity over the bottom or, without bottom lock, the velocity through the water."""
     p = cast("DvlConfig", s.declared)
     bottom = _all_finite(*v.bottom)
     velocity = v.bottom if bottom else v.water
@@ -374,7 +374,7 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Return the ranges of all beams; NaN without a hit."""
+    """Return the ranges of all beams, with NaN for a beam without a hit."""
     along, _ = _beams(s)
     ranges = np.array(v.range[: len(along)], np.float32)
     flags = [s.new("marine_acoustic_msgs/msg/DetectionFlag", int(not np.isfinite(r))) for r in ranges]
@@ -442,8 +442,8 @@ def _battery(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
-    """Return the actuators as joints: angles (rad), shaft speeds (rad/s), thrusts (N); 0 for quantities that a joint
-    does not have.
+    """Return the actuators as joints, with angles (rad), shaft speeds (rad/s) and thrusts (N). Quantities that a joint
+    does not have are 0.
     """
     of = {"rad": 0, "1/s": 1, "N": 2}
     scale = 1.0, 2.0 * math.pi, 1.0
@@ -460,7 +460,7 @@ def _encoder(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Return the joint states of the thruster shafts, without other actuators."""
+    """Return the joint states of the thruster shafts, without the other actuators."""
     thrusters = [a for a in s.actuators if a.kind == ActuatorKind.THRUSTER]
     turning = [
         (a.name, n / 60.0 * 2.0 * math.pi) for a, n in zip(thrusters, v.numbers, strict=False) if math.isfinite(n)
@@ -523,7 +523,9 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
 
 
 def mounting(s: MountedInstrument) -> list[Message]:
-    """Return the static transforms of an instrument: its link on the body, its own axes, its beam direction."""
+    """Return the static transforms of an instrument: those to its link on the body, to its own axes, and to its beam
+    direction.
+    """
     p = s.declared
     w, x, y, z = s.q_BS
     none, turned = np.zeros(3), math.sqrt(0.5)

@@ -40,7 +40,8 @@ class CommandTopic:
     type: str
     actuator: ActuatorDescription
     sign: float = 1.0
-    rotor_constant: float = 0.0  #: thrust per square of shaft speed, N/(rad/s)2, if the topic carries a shaft speed
+    #: thrust divided by the square of the shaft speed, N/(rad/s)2, if the topic carries a shaft speed
+    rotor_constant: float = 0.0
     shaft: bool = False  #: whether the topic carries a shaft speed in rad/s
 
     def value(self, number: float) -> float:
@@ -88,12 +89,12 @@ class TopicLayout:
 
     @property
     def odometry(self) -> str:
-        """Topic for the true motion. If it is empty, the true motion is not published."""
+        """Topic for the true motion. If the name is empty, the true motion is not published."""
         return self._place(self._plain("odometry"))
 
     @property
     def joints(self) -> str:
-        """Topic of the actuators' true values."""
+        """Topic for the true values of the actuators."""
         return self._place(self._plain("joints"))
 
     def acoustics(self, what: str) -> str:
@@ -102,7 +103,7 @@ class TopicLayout:
 
     @property
     def map(self) -> str:
-        """Name of the parent frame of the world frame; empty: no parent frame."""
+        """Name of the parent frame of the world frame. If the name is empty, there is no parent frame."""
         return self._filled(self._table("frames").get("map", ""))
 
     def frames(self, sensor: str = "") -> FrameNames:
@@ -114,7 +115,7 @@ class TopicLayout:
         return FrameNames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
 
     def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, SensorOutput]]:
-        """Return (name, topic, output) of each topic for a sensor of the given type."""
+        """Return (name, topic, output) for each topic of a sensor with the given type."""
         table = self._table("sensors")
         if type_ in OUTPUTS:
             return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]

@@ -1,1 +1,3 @@
-"""Virtual WHOI Micro-Modem: ``sentences`` (serial protocol), ``packets`` (signals in the water), ``device``."""
+"""Virtual WHOI Micro-Modem: the serial protocol (``sentences``), the signals in the water (``packets``), and the
+``device``.
+"""

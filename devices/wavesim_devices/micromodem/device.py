@@ -1,7 +1,7 @@
 """Virtual WHOI Micro-Modem, first and second generation, on its serial port.
 
 Time is simulation time, plus the difference that the host sets with CCCLK or CCTMS. The modem also reports packets
-that are addressed to others, as the real one does.
+that are addressed to others, as the real modem does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception, SignalSent
 
 FIRMWARE = {1: "0.93.0.30", 2: "2.0.36274"}
-REVISION_S = 10.0  #: interval of CAREV
+REVISION_S = 10.0  #: interval of the CAREV sentences
 LATE_S = 2.0  #: time in s after which the modem stops waiting for a frame
 MINI_FRAME = 90  #: maximum number of bytes of a flexible packet that the receiver reports as a mini frame
 MINI_BITS = 0x1FFF
@@ -54,16 +54,16 @@ ROUNDING_S = 1e-9
 
 @dataclass(frozen=True)
 class ModemProperties:
-    """Properties that differ between modems."""
+    """Properties in which modems differ."""
 
     address: int  #: address, as in the configuration
-    generation: int  #: 1 or 2
-    carrier: float  #: Hz
+    generation: int  #: generation of the modem: 1 or 2
+    carrier: float  #: carrier frequency in Hz
 
 
 @dataclass
 class Cycle:
-    """A packet for which the modem asks its host frame by frame."""
+    """A packet whose data the modem requests from its host, frame by frame."""
 
     source: int
     destination: int
@@ -71,12 +71,13 @@ class Cycle:
     ack: bool
     frames: int
     data: list[tuple[bytes, bool]] = field(default_factory=list)
-    deadline: float = 0.0  #: time in s at which the modem gives up; meaningful while it waits for a frame
+    #: time in s at which the modem gives up waiting for a frame; meaningful only while it is waiting for one
+    deadline: float = 0.0
     waiting: bool = False
 
 
 class MicroModemDevice:
-    """Virtual modem: it turns the host's sentences into signals, and receptions into sentences."""
+    """Virtual Micro-Modem. It turns the host's sentences into signals, and receptions into sentences."""
 
     def __init__(self, broker: AsyncBroker, send: Bytes, modem: ModemProperties, sound_speed: float) -> None:
         self.broker, self.send, self.modem, self.sound_speed = broker, send, modem, sound_speed
@@ -116,7 +117,7 @@ class MicroModemDevice:
         self.send(sentence(*fields))
 
     def _utc(self, time_ns: int | None = None) -> datetime:
-        """Return the time of the modem's clock at a simulation time in ns, or now."""
+        """Return the time of the modem's clock at a simulation time in ns; the default is the current simulation time."""
         return utc(self._now * 1e9 if time_ns is None else time_ns) + self._clock
 
     def _stamp(self) -> str:
@@ -165,7 +166,7 @@ class MicroModemDevice:
         self._say("CAALQ", "AUV", 11)
 
     def _on_ccmsc(self, fields: list[str]) -> None:
-        """Restart immediately, because the modem does not sleep."""
+        """Restart immediately: the virtual modem does not sleep."""
         self._check_idle()
         self._say("CAREV", self._stamp(), "INIT")
         self._say_revision()
@@ -201,7 +202,9 @@ class MicroModemDevice:
     # -- transmissions -------------------------------------------------------------------------
 
     def _transmit(self, emit: list[Emit], count: int, on_end: object = None, xst: tuple[int, ...] = ()) -> None:
-        """Transmit signals of ``count`` bytes. ``xst`` = (rate, destination, ack, frames, packet type) for CAXST."""
+        """Transmit signals that contain ``count`` bytes in total. ``xst`` holds the fields (rate, destination, ack,
+        frames, packet type) for CAXST.
+        """
 
         def start(sent: SignalSent) -> None:
             self._ping = sent.id
@@ -370,7 +373,9 @@ class MicroModemDevice:
         self._say_statistics(CycleStatistics(r, 0, s.source, s.destination, 2))
 
     def _receive_cycle(self, s: Signal, cycle: Cycle) -> None:
-        """Report a cycle that another modem starts. If the cycle requests this modem's data, ask the host for the data."""
+        """Report a cycle that another modem has started. If the cycle requests this modem's data, ask the host for the
+        data.
+        """
         self._say("CACYC", 0, cycle.source, cycle.destination, cycle.rate, int(cycle.ack), cycle.frames)
         if cycle.source == self.modem.address and not self._transmitter.busy and self._cycle is None:
             self._cycle = cycle
@@ -429,7 +434,7 @@ class MicroModemDevice:
             self._say("CACST", *statistics.fields(arrival, version, self.modem.carrier, self.sound_speed))
 
     def _say_direction(self, r: Reception, arrival: datetime) -> None:
-        """Report the angles of a reception by a USBL head; the impulse responses of its elements are 0."""
+        """Report the angles of a reception by a USBL head. The impulse responses of its elements are reported as 0."""
         angles = (f"{57.29577951308232 * a:.1f}" for a in (r.azimuth or 0.0, r.elevation or 0.0))
         travel = f"{(r.range or 0.0) / self.sound_speed:.4f}"
         stamp = arrival.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,6 @@
-"""Long-baseline navigation with the Micro-Modem: one query, and up to four transponders, each with its own frequency or code."""
+"""Long-baseline navigation with the Micro-Modem. One query is answered by up to four transponders, each with its own
+frequency or code.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ REMUS_CODES = (
     2,
     3,
     4,
-)  #: codes of the replies of the digital transponders A to D, as the configuration must have them
-REMUS_QUERY = 100  #: code of a query to digital transponders; the channel is added
+)  #: codes of the replies of the digital transponders A to D; the configuration must contain the same codes
+REMUS_QUERY = 100  #: code of a query to digital transponders, before the channel is added
 MAX_TIMEOUT_MS = 60_000
 
 
@@ -22,11 +24,11 @@ MAX_TIMEOUT_MS = 60_000
 class NavigationQuery:
     """A query, the replies that it expects, and the travel times of the replies that have arrived."""
 
-    frequency: float  #: Hz
-    timeout: float  #: s after the emission at which the modem reports
-    expected: list[tuple[float, int | None] | None]  #: for each transponder: frequency in Hz, and code if it has one
+    frequency: float  #: frequency of the query in Hz
+    timeout: float  #: time in s after the emission at which the modem reports
+    expected: list[tuple[float, int | None] | None]  #: frequency in Hz of each transponder, and its code if it has one
     code: int | None = None
-    duration: float | None = None  #: s; None: that of the transducer
+    duration: float | None = None  #: duration of the query in s; None = the transducer's own signal duration
     sent_ns: int | None = None  #: time of the emission by the node's clock
     deadline: float = 0.0  #: simulation time in s of the report; valid after the emission
     times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
@@ -47,12 +49,14 @@ class NavigationQuery:
             self.times.setdefault(min(fitting)[1], travel)
 
     def fields(self) -> list[str]:
-        """Return the four travel times for SNTTA; they are empty for transponders that did not reply."""
+        """Return the four fields with travel times for SNTTA. The fields of transponders that did not reply are empty."""
         return [f"{self.times[k]:.4f}" if k in self.times else "" for k in range(4)]
 
 
 def narrow_band(fields: list[str]) -> NavigationQuery:
-    """Return the query of CCPNT: Ftx, Ttx, Trx, timeout, FA, FB, FC, FD, flag (Hz, ms)."""
+    """Return the query that a CCPNT sentence requests. Its fields are Ftx, Ttx, Trx, timeout, FA, FB, FC, FD and flag
+    (in Hz and ms).
+    """
     heard = [whole(fields, k, 0, 1_000_000) for k in range(4, 8)]
     whole(fields, 2, 0, 1000)
     return NavigationQuery(
@@ -64,7 +68,7 @@ def narrow_band(fields: list[str]) -> NavigationQuery:
 
 
 def digital(fields: list[str], carrier: float) -> NavigationQuery:
-    """Return the query of CCPDT. Its fields are group, channel, SF, STO, timeout and four flags."""
+    """Return the query that a CCPDT sentence requests. Its fields are group, channel, SF, STO, timeout and four flags."""
     wanted = [whole(fields, k, 0, 1) for k in range(5, 9)]
     whole(fields, 0, 1, 1)
     return NavigationQuery(
@@ -76,7 +80,9 @@ def digital(fields: list[str], carrier: float) -> NavigationQuery:
 
 
 def generic(fields: list[str]) -> NavigationQuery:
-    """Return the query of CCPGT: Ftx, nbits, code, timeout, Frx, nbits, four codes, bandwidths, reserved."""
+    """Return the query that a CCPGT sentence requests. Its fields are Ftx, nbits, code, timeout, Frx, nbits, four
+    codes, bandwidths and reserved.
+    """
     heard = float(whole(fields, 4, 1000, 1_000_000))
     codes = [_code(fields, k) for k in range(6, 10)]
     return NavigationQuery(

@@ -1,7 +1,8 @@
-"""Signals of Micro-Modems in the water: frames of data at seven rates, and mini-packets.
+"""Signals of Micro-Modems in the water: data frames at seven rates, and mini-packets.
 
-A packet is a series of signals, because a signal of the medium carries at most 256 bytes: each frame is one signal,
-or two of half a frame. Each signal has a header; a signal without it comes from another make of modem.
+A packet is a series of signals, because a signal in the medium carries at most 256 bytes. Each frame is one signal, or
+two signals with half a frame each. Each signal has a header; a signal without this header comes from another make of
+modem.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-MINI_S = 0.9  #: length of an FSK mini-packet
+MINI_S = 0.9  #: duration of an FSK mini-packet
 BROADCAST = 127
-DATA, FLEXIBLE, CYCLE, MINI, ACK = range(5)  #: contents of a signal
+DATA, FLEXIBLE, CYCLE, MINI, ACK = range(5)  #: kinds of content of a signal
 _HEADER = struct.Struct(">2s9B")
 _MAGIC = b"WH"
 _MAX_PART = 240
@@ -21,13 +22,13 @@ _MAX_PART = 240
 class Rate:
     """One of the modem's data rates."""
 
-    frames: int  #: maximum number in a packet
-    size: int  #: of a frame, bytes
+    frames: int  #: maximum number of frames in a packet
+    size: int  #: size of a frame in bytes
     bit_rate: float
-    preamble: float = 0.0  #: probe and gap, s
+    preamble: float = 0.0  #: duration of the probe and the gap before the data, s
 
     def frame_time(self) -> float:
-        """Return the duration of a frame in s. A frame that is not full takes just as long."""
+        """Return the duration of a frame in s, which is the same for frames that are not full."""
         return 8.0 * self.size / self.bit_rate
 
 
@@ -69,7 +70,7 @@ class Signal:
 
     @classmethod
     def decode(cls, payload: bytes) -> Signal | None:
-        """Return the signal with a payload; None if it comes from another make of modem."""
+        """Return the signal that a payload contains, or None if another make of modem sent it."""
         if len(payload) < _HEADER.size or payload[:2] != _MAGIC:
             return None
         _, kind, source, destination, rate, frames, number, frame, places, ack = _HEADER.unpack_from(payload)
@@ -82,8 +83,8 @@ class Signal:
 
 
 def data_signals(first: Signal, frames: list[tuple[bytes, bool]]) -> list[Signal]:
-    """Return the signals of a packet with frames of (content, whether it must be acknowledged). ``first`` has the kind,
-    the addresses, the rate and the number.
+    """Return the signals of a packet. Each frame is given as its content and whether it must be acknowledged. ``first``
+    holds the kind, the addresses, the rate and the number.
     """
     rate, found = RATES[first.rate], []
     for index, (content, ack) in enumerate(frames):
@@ -115,7 +116,7 @@ class PacketAssembler:
     """Frames of a packet that is being received."""
 
     first: Signal
-    frames: dict[int, bytes] = field(default_factory=dict)  #: complete frames, by index
+    frames: dict[int, bytes] = field(default_factory=dict)  #: complete frames, by their index
     acks: set[int] = field(default_factory=set)  #: complete frames that must be acknowledged
     reported: set[int] = field(default_factory=set)  #: lost frames of which the host has been informed
     _parts: list[bytes] = field(default_factory=list)

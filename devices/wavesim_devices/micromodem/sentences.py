@@ -1,4 +1,6 @@
-"""Sentences of the Micro-Modem's serial port. The host's begin with CC, the modem's with CA, or SN for navigation."""
+"""Sentences of the Micro-Modem's serial port. Sentences from the host begin with CC. Sentences from the modem begin
+with CA, or with SN for navigation.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,21 @@ from operator import xor
 
 from wavesim_sdk.wire.items import Reception
 
-CHECKSUM_ERROR, UNKNOWN_COMMAND, INVALID_ARGUMENT, BUSY, NOT_SENT = 1, 2, 3, 4, 5  #: codes in CAERR,...,NMEA
+CHECKSUM_ERROR, UNKNOWN_COMMAND, INVALID_ARGUMENT, BUSY, NOT_SENT = 1, 2, 3, 4, 5  #: error codes in CAERR,...,NMEA
 
 _PARAMETERS = """
 AGC=0 AGN=250 ASD=0 BND=3 BR1=3 BW0=4000 CRL=50 CST=1 CTO=10 DTH=108 DTO=10 DTP=50 ECD=50 FC0=25000 FMD=1
 FML=200 IRE=0 MFD=0 MOD=0 NDT=120 NPT=50 NRL=25 NRV=0 PAD=2 PCM=0 POW=-100 PRL=50 PTH=50 PTO=14 REV=1 RXA=0
 RXD=1 RXP=1 SCG=0 SGP=0 SHF=0 SNR=0 SNV=0 SRC=0 TAT=50 TOA=0 TXD=0 TXF=1 TXP=1 XST=1
 """
-#: default of each parameter of CCCFG. A real modem has more; hosts may set these
+#: default of each parameter of CCCFG; hosts may set these, although a real modem has more
 DEFAULTS = {name: int(value) for name, _, value in (text.partition("=") for text in _PARAMETERS.split())}
 
 
 class InvalidSentence(Exception):
-    """Raised for a host's sentence that the modem cannot execute. The arguments are the code and the text of its CAERR."""
+    """Raised for a sentence from the host that the modem cannot execute. The arguments are the code and the text of the
+    CAERR reply.
+    """
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -29,7 +33,7 @@ class InvalidSentence(Exception):
 
 
 def checksum(body: str) -> int:
-    """Return the exclusive or of all characters between the dollar sign and the asterisk."""
+    """Return the checksum: the exclusive or of all characters between the dollar sign and the asterisk."""
     return reduce(xor, body.encode("ascii", errors="replace"), 0)
 
 
@@ -40,7 +44,8 @@ def sentence(*fields: object) -> bytes:
 
 
 def parse(line: str) -> tuple[str, list[str]] | None:
-    """Return the name and the fields of a host's sentence; None if the line is not a sentence. The checksum is optional.
+    """Return the name and the fields of a sentence from the host, or None if the line is not a sentence. The checksum
+    is optional.
 
     Raises InvalidSentence if the checksum is wrong.
     """
@@ -83,18 +88,18 @@ def data(fields: list[str], index: int, most: int) -> bytes:
 
 @dataclass
 class CycleStatistics:
-    """Statistics of a reception, as CACST reports them."""
+    """Statistics of a reception, as the modem reports them in CACST."""
 
     reception: Reception
     rate: int
     source: int
     destination: int
-    packet_type: int  #: 1 FSK, 2 FSK mini-packet, 3 PSK, 5 flexible
+    packet_type: int  #: type of the packet: 1 FSK, 2 FSK mini-packet, 3 PSK, 5 flexible
     frames: int = 1
     bad_frames: int = 0
 
     def fields(self, arrival: datetime, version: int, carrier: float, sound_speed: float) -> list[object]:
-        """Return the fields after CACST in version 0 or 6. Detector values that do not exist here are 0."""
+        """Return the fields after CACST in version 0 or 6. Detector values that are not simulated are 0."""
         r = self.reception
         level, snr = round(r.level), f"{r.snr:.1f}"
         doppler = f"{sound_speed * (r.frequency / carrier - 1.0):.1f}"

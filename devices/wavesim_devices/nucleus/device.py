@@ -21,11 +21,11 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.wire.state import Value
 
-TYPES = ("dvl", "ahrs", "imu", "magnetometer", "ctd", "pressure")  #: sensor types that it uses
+TYPES = ("dvl", "ahrs", "imu", "magnetometer", "ctd", "pressure")  #: sensor types that the Nucleus uses
 BEAMS = 3
 PASSWORD = "nortek"
 PROMPT, WELCOME = b"Please enter password:\r\n", b"Welcome to Nortek Nucleus (WaVeSim)\r\n"
-UNKNOWN_POSITION = 9999.0  #: value of LAT and LONG without a start position
+UNKNOWN_POSITION = 9999.0  #: reported value of LAT and LONG if there is no start position
 GAUSS, METRES_PER_DBAR, EARTH = 1e4, 0.993, 6_371_000.0
 ID = {"SN": str(packets.SERIAL), "STR": '"Nucleus1000"'}
 FIRMWARE = {"STR": '"1.7.8"', "MAJOR": "1", "MINOR": "7", "PATCH": "8"}
@@ -33,11 +33,11 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class _CommandError(Exception):
-    """Raised for a command that is answered with ERROR. Its text is the answer to GETERROR."""
+    """Raised for a command that is answered with ERROR. The text of the exception is the answer to GETERROR."""
 
 
 class Nucleus:
-    """Virtual Nucleus. Packets go to all hosts that have logged in, replies to the host that sent the command."""
+    """Virtual Nucleus. Packets go to all hosts that have logged in; replies go only to the host that sent the command."""
 
     def __init__(self, sound_speed: float, sensors: Mapping[str, str]) -> None:
         self.sound_speed, self.sensors = sound_speed, sensors
@@ -53,7 +53,7 @@ class Nucleus:
         self._position = np.zeros(3)
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host at one of the ports command, stream and serial."""
+        """Create the connection with a host at the `command`, `stream` or `serial` port."""
         host = StreamConnection(self, send) if port == "stream" else CommandConnection(self, send, port == "command")
         self.hosts.append(host)
         return host
@@ -66,7 +66,7 @@ class Nucleus:
 
     @property
     def clock(self) -> datetime:
-        """The clock of the instrument."""
+        """Return the clock of the instrument."""
         return _EPOCH + timedelta(microseconds=self.unix_us(self._now_ns))
 
     def set_clock(self, time: datetime) -> None:
@@ -74,7 +74,7 @@ class Nucleus:
         self._clock_offset_us += (time - self.clock) // datetime.resolution
 
     def start(self) -> None:
-        """Start to measure: from the origin, or from the position of the mission."""
+        """Start measuring, either from the origin or from the position in the mission settings."""
         self.is_measuring, self._moved, self._position, self.triggers = True, None, np.zeros(3), 0
         self._last.clear()
 
@@ -177,7 +177,7 @@ class Nucleus:
 
 
 class StreamConnection:
-    """Connection at the packet port. It ignores bytes from the host."""
+    """Connection with a host at the packet port. It ignores bytes from the host."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes) -> None:
         self.nucleus, self.send = nucleus, send
@@ -195,7 +195,7 @@ class StreamConnection:
 
 
 class CommandConnection(StreamConnection):
-    """Connection at the command port, where TCP needs a password, or at the serial port."""
+    """Connection with a host at the command port, which requires a password over TCP, or at the serial port."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes, asks_password: bool) -> None:
         super().__init__(nucleus, send)
@@ -374,5 +374,5 @@ def _selected(values: Mapping[str, str], keys: list[str]) -> str:
 
 
 def _values(text: str) -> str:
-    """Return the values of `KEY=value,...` without their keys, as in replies outside of NMEA sentences."""
+    """Return the values from `KEY=value,...` without their keys, which only NMEA sentences contain."""
     return ",".join(part.partition("=")[2] or part for part in text.split(","))

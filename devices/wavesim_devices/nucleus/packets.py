@@ -14,13 +14,15 @@ _AHRS_OFFSET = 36
 
 
 def checksum(data: bytes) -> int:
-    """Return the sum of the little-endian words of the data and of B58C. A last odd byte is a high byte."""
+    """Return the checksum: the sum of the little-endian words of the data and of B58C. If the last byte is not part of
+    a word, it counts as a high byte.
+    """
     words: tuple[int, ...] = struct.unpack(f"<{len(data) // 2}H", data[: len(data) // 2 * 2])
     return (0xB58C + sum(words) + (data[-1] << 8 if len(data) % 2 else 0)) & 0xFFFF
 
 
 def packet(identifier: int, data: bytes) -> bytes:
-    """Return a packet with its header."""
+    """Return a packet, which consists of a header and the data."""
     head = struct.pack("<BBBBHH", 0xA5, 10, identifier, 0x20, len(data), checksum(data) if data else 0)
     return head + struct.pack("<H", checksum(head)) + data
 
@@ -45,7 +47,9 @@ def _number(value: float) -> float:
 def track(
     unix_us: int, water: WaterState, velocities: Sequence[float], distances: Sequence[float], xyz: Sequence[float]
 ) -> bytes:
-    """Return the data of a bottom or water track: velocities along the beams, distances and velocity; NaN = invalid."""
+    """Return the data of a bottom or water track: velocities along the beams, distances and velocity. NaN marks an
+    invalid number.
+    """
     beams, ranges = [math.isfinite(v) for v in velocities], [math.isfinite(d) for d in distances]
     valid = [math.isfinite(v) for v in xyz]
     bits = [*beams, *ranges, *beams, *valid, *valid]
@@ -61,7 +65,7 @@ def track(
 
 
 def altimeter(unix_us: int, water: WaterState, distance: float) -> bytes:
-    """Return the data of the altimeter; a distance of NaN is invalid."""
+    """Return the data of the altimeter. A distance of NaN means that there is no valid distance."""
     status = (3 if math.isfinite(distance) else 0) | 3 << 16
     head = _common(1, 36, unix_us) + struct.pack("<III", status, SERIAL, 0)
     numbers = water.sound_speed, water.temperature, water.pressure, _number(distance)
@@ -79,7 +83,7 @@ class Attitude:
 
     angles: tuple[float, float, float]
     quaternion: Sequence[float]
-    matrix: Sequence[float]  #: from the body to NED, by row
+    matrix: Sequence[float]  #: rotation matrix from the body frame to NED, row by row
     declination: float
     depth: float
 
@@ -93,7 +97,7 @@ class Attitude:
 @dataclass(frozen=True)
 class Navigation:
     """Inertial navigation: course in deg, altitude and position in m from the start, velocities in m/s, rates in deg/s.
-    ``latitude`` and ``longitude`` in deg are None without a start position.
+    ``latitude`` and ``longitude`` are in deg, or None if there is no start position.
     """
 
     course: float

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class NumberSetting:
-    """Number between two limits. Its default has the type of the setting."""
+    """Setting that is a number between two limits. Its default has the type of the setting."""
 
     default: float
     low: float
@@ -17,11 +17,11 @@ class NumberSetting:
 
     @property
     def limits(self) -> str:
-        """Text of the limits."""
+        """Text that states the limits."""
         return f"[{self.low};{self.high}]"
 
     def parse(self, text: str) -> float | None:
-        """Return the value of a text, or None if it is invalid."""
+        """Return the value that a text contains, or None if the text is invalid."""
         try:
             value = type(self.default)(text)
         except ValueError:
@@ -31,22 +31,22 @@ class NumberSetting:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several words, in quotes."""
+    """Setting that is one of several words, in quotes."""
 
     words: tuple[str, ...]
 
     @property
     def default(self) -> str:
-        """The first word."""
+        """The first word, which is the default."""
         return self.words[0]
 
     @property
     def limits(self) -> str:
-        """Text of the limits."""
+        """Text that states the limits: the allowed words."""
         return "[" + ";".join(f'"{w}"' for w in self.words) + "]"
 
     def parse(self, text: str) -> str | None:
-        """Return the word of a quoted text, or None if it is invalid."""
+        """Return the word in a quoted text, or None if it is invalid."""
         word = text.strip('"').upper()
         return word if word in self.words else None
 
@@ -108,7 +108,7 @@ def default_values() -> Values:
 
 
 def text_of(value: float | str) -> str:
-    """Return a value as in a reply."""
+    """Return a value in the form in which a reply contains it."""
     if isinstance(value, str):
         return f'"{value}"'
     return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,1 +1,1 @@
-"""Virtual EvoLogics S2C modem in NET mode, with USBL if its transducer has a head."""
+"""Virtual EvoLogics S2C modem in NET mode. It has USBL if its transducer has a USBL head."""

@@ -1,7 +1,7 @@
 """Split the bytes from the host of an S2C modem into commands.
 
-A command is a line that ends with LF or CR LF. After the length field of a ``AT*SEND`` command, that many bytes are
-data, whatever they contain, and a line end follows.
+A command is a line that ends with LF or CR LF. The length field of an ``AT*SEND`` command is followed by this number of
+data bytes with arbitrary values, and then by a line end.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 MAX_BURST = 16384
-MAX_LINE = 256  #: bytes of a command without data
+MAX_LINE = 256  #: maximum length in bytes of a command without data
 _NUMBER = rb"(\d{1,10})"
 _HEADS = {
     b"": re.compile(rb"AT\*SEND,(?:p" + _NUMBER + rb",)?" + _NUMBER + b"," + _NUMBER + b",()"),
@@ -23,17 +23,19 @@ _KIND = re.compile(rb"AT\*SEND(IMS|IM|PBM|),")
 
 @dataclass(frozen=True)
 class SendCommand:
-    """Command to send data. ``kind`` is empty for a burst, or IM, IMS or PBM."""
+    """Command that sends data. ``kind`` is empty for a burst; otherwise, it is IM, IMS or PBM."""
 
     kind: str
     process: int | None  #: identifier ``p<id>`` of the sending program
     to: int
-    option: str  #: ack, noack or force of an IM, the time of an IMS
+    option: str  #: option of the command: ack, noack or force of an IM, or the time of an IMS
     data: bytes
 
 
 class S2cParser:
-    """Splitter of bytes from the host into commands. Text is a command without data; None stands for an invalid one."""
+    """Splitter of bytes from the host into commands. It returns a command without data as text, and None for each
+    invalid command.
+    """
 
     def __init__(self) -> None:
         self._buffer = bytearray()

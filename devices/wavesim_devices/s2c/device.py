@@ -27,13 +27,13 @@ from wavesim_sdk.wire.items import Reception, SignalSent
 
 MAX_IM = 64
 BROADCAST = 255
-USBL_ACCURACY = 0.0017  #: reported accuracy of directions, rad
+USBL_ACCURACY = 0.0017  #: reported accuracy of directions in rad
 _TYPES = {FrameKind.IMS: "ims", FrameKind.BURST: "burst", FrameKind.ACKNOWLEDGEMENT: "ack"}
 
 
 @dataclass(frozen=True)
 class S2cModel:
-    """Values of the modem that must equal the configuration."""
+    """Properties of the modem that must equal the configuration."""
 
     address: int
     payload: int
@@ -47,14 +47,14 @@ class S2cModel:
 
 
 class S2cDevice:
-    """Virtual modem in NET mode."""
+    """Virtual S2C modem in NET mode."""
 
     def __init__(self, broker: AsyncBroker, model: S2cModel, compass: str = "") -> None:
         self.broker, self.model, self.compass = broker, model, compass
         self.transmitter = Transmitter(broker)
         self.settings = S2cSettings(model.address, round(broker.welcome.sound_speed))
         self.hosts: list[S2cHost] = []
-        self.errors = 0  #: commands that were refused
+        self.errors = 0  #: number of commands that the modem refused
         self.travel_us = 0
         self.quality: Quality | None = None  # of the last reception
         self._exchange: Exchange | None = None
@@ -66,12 +66,12 @@ class S2cDevice:
         self._attitude: tuple[float, float, float] | None = None  # None until the compass has a value
 
     def connect(self, port: str, send: Bytes) -> S2cHost:
-        """Connect a host. All hosts receive the notices; answers go to the host that asked."""
+        """Connect a host. All hosts receive the notices; an answer goes only to the host that sent the command."""
         return S2cHost(self, send)
 
     @property
     def clock_us(self) -> int:
-        """The modem's clock."""
+        """Time of the modem's clock."""
         return round((self.transmitter.time or 0.0) * 1e6)
 
     @property
@@ -119,7 +119,9 @@ class S2cDevice:
         return "OK"
 
     def _multipath(self) -> list[str]:
-        """Return delay in us and integrity of each arrival of the last signal; the medium reports the first one."""
+        """Return the delay in us and the integrity of each arrival of the last signal. The medium reports only the
+        first arrival.
+        """
         first = 0 if self.quality is None else self.quality.integrity
         if self.model.multiline:
             return [f"{0:8d} {first:8d}"]
@@ -273,8 +275,8 @@ class S2cDevice:
             self.notify(received("RECVIM", fields, data, frame.process))
 
     def _acknowledge(self, heard: Reception, frame: S2cFrame, now: float) -> None:
-        """Send the acknowledgement of a frame after a turn-around time that it states, so that its sender can measure
-        the travel time.
+        """Send the acknowledgement of a frame after a turn-around time. The acknowledgement states this time, so that
+        the frame's sender can measure the travel time.
         """
         turn = now + 2.5 * self._period + 0.05 - heard.reception_ns * 1e-9
         turn_us, at = math.ceil(turn * 100.0) * 10_000, None

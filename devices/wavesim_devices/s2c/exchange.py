@@ -9,12 +9,12 @@ from wavesim_devices.s2c.frames import BURST_HEAD_BYTES, FrameKind, S2cFrame
 from wavesim_devices.transmitter import Progress, Transmitter
 from wavesim_sdk.wire.items import Reception, SignalSent
 
-ACK_WAIT_S = 6.0  #: time in s for an acknowledgement after the end of a frame
+ACK_WAIT_S = 6.0  #: time in s to wait for an acknowledgement after the end of a frame
 MAX_FRAGMENTS = 255
 
 
 def fragments(data: bytes, payload: int, sequence: int, process: int | None) -> list[S2cFrame]:
-    """Return the frames of a burst for packets with a maximum payload."""
+    """Return the frames of a burst, for packets with a given maximum payload."""
     size = payload - BURST_HEAD_BYTES
     parts = [data[k : k + size] for k in range(0, len(data), size)] or [b""]
     return [S2cFrame(FrameKind.BURST, sequence, process, p, k, len(parts)) for k, p in enumerate(parts)]
@@ -22,7 +22,7 @@ def fragments(data: bytes, payload: int, sequence: int, process: int | None) -> 
 
 @dataclass
 class Exchange:
-    """Frames to one modem. Each is repeated until its acknowledgement, or until its retries end."""
+    """Frames for one modem. Each frame is repeated until it is acknowledged or no retries are left."""
 
     transmitter: Transmitter
     frames: list[S2cFrame]
@@ -71,7 +71,7 @@ class Exchange:
 
     @property
     def done(self) -> bool:
-        """Whether all frames are acknowledged."""
+        """Whether all frames have been acknowledged."""
         return self.next >= len(self.frames)
 
     def retry(self, time: float) -> bool:

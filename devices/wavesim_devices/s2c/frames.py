@@ -1,4 +1,4 @@
-"""Frames of the S2C modem in the water: the payload of packets of the simulated modem.
+"""Frames of the S2C modem in the water. A frame is the payload of a packet that the simulated modem sends.
 
 | byte | content |
 |---|---|
@@ -34,7 +34,7 @@ IM_FLAGS = {FrameKind.IM_NOACK: "noack", FrameKind.IM_ACK: "ack", FrameKind.IM_F
 
 @dataclass(frozen=True)
 class S2cFrame:
-    """Frame of a message."""
+    """Frame that carries a message."""
 
     kind: FrameKind
     sequence: int
@@ -55,7 +55,7 @@ class S2cFrame:
 
     @classmethod
     def unpack(cls, frame: bytes) -> S2cFrame | None:
-        """Return the frame of some bytes, or None if another kind of modem sent them."""
+        """Return the frame that bytes contain, or None if another kind of modem sent them."""
         if len(frame) < HEAD_BYTES or frame[0] > max(FrameKind):
             return None
         kind, process = FrameKind(frame[0]), None if frame[2] == NO_PROCESS else frame[2]

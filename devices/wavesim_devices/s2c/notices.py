@@ -10,14 +10,14 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import asin, atan2
 from wavesim_sdk.frames import quaternion, rotation
 
-CLOCK_US = 2**32  #: the clock of the modem counts microseconds in 32 bits
-RSSI_ZERO_DB = 170.0  #: received level (dB re 1 uPa) for which the modem reports 0 dB
-INTEGRITY = 60.0, 4.0  #: reported integrity without signal, and its growth per dB of signal-to-noise ratio
+CLOCK_US = 2**32  #: period of the modem's clock, which counts microseconds in 32 bits
+RSSI_ZERO_DB = 170.0  #: received level (dB re 1 uPa) that the modem reports as 0 dB
+INTEGRITY = 60.0, 4.0  #: reported integrity at a signal-to-noise ratio of 0 dB, and its increase per dB
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Report of a modem about a received packet."""
+    """Report by a modem on a received packet."""
 
     duration_us: int
     level: float
@@ -26,17 +26,17 @@ class Quality:
 
     @property
     def rssi(self) -> int:
-        """Strength in dB, from an assumed sensitivity."""
+        """Strength of the signal in dB, from an assumed sensitivity."""
         return round(self.level - RSSI_ZERO_DB)
 
     @property
     def integrity(self) -> int:
-        """Integrity, from an assumed relation: above 100 for a good reception."""
+        """Integrity of the signal, from an assumed relation. It exceeds 100 for a good reception."""
         return min(max(round(INTEGRITY[0] + INTEGRITY[1] * self.snr), 0), 250)
 
 
 def received(name: str, fields: Sequence[object], data: bytes, process: int | None) -> bytes:
-    """Return a notice with data; its first fields are the program identifier and the length of the data."""
+    """Return a notice with data. Its first fields are the program identifier and the length of the data."""
     own = [] if process is None else [f"p{process}"]
     head = ",".join([name, *own, str(len(data)), *map(str, fields)])
     return head.encode() + b"," + data + b"\r\n"
@@ -46,15 +46,17 @@ def received(name: str, fields: Sequence[object], data: bytes, process: int | No
 class UsblFix:
     """Direction and distance of another modem from a USBL head."""
 
-    time: float  #: s
-    measured: float  #: time of the measurement, s
+    time: float  #: time of the notice in s
+    measured: float  #: time of the measurement in s
     address: int
     direction_B: Floats
     attitude: tuple[float, float, float]  #: roll, pitch and heading in rad, from the compass
-    accuracy: float  #: rad
+    accuracy: float  #: accuracy of the direction in rad
 
     def notices(self, distance: float, travel_us: int, quality: Quality) -> list[str]:
-        """Return USBLLONG and USBLANGLES. X, Y, Z are forward, starboard and down; E, N, U east, north and up."""
+        """Return the USBLLONG and USBLANGLES notices. X, Y, Z are forward, starboard and down; E, N, U are east, north
+        and up.
+        """
         north, east, down = matvec(rotation(quaternion(*self.attitude)), self.direction_B)
         attitude = ",".join(f"{a:.4f}" for a in self.attitude)
         times = f"{self.time:.6f},{self.measured:.6f},{self.address}"

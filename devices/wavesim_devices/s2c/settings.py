@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 LEVELS_DB = (0.0, -6.0, -12.0, -20.0)  #: source level of ``!L0`` to ``!L3`` relative to full power
-#: settings by command, with their lowest and highest value; those without an effect are accepted (see the help)
+#: settings by command, with their lowest and highest values; settings without an effect are accepted (see the help)
 LIMITS = {
     "!L": (0, 3),
     "!G": (0, 1),
@@ -38,12 +38,12 @@ _SETTING = re.compile(r"([!@][A-Z]+)(\d{1,9})")
 
 
 class S2cCommandError(Exception):
-    """Raised for a command that the modem refuses. Its text is the modem's answer."""
+    """Raised for a command that the modem refuses. The text of the exception is the modem's answer."""
 
 
 @dataclass
 class S2cSettings:
-    """Settings of the modem."""
+    """Settings of an S2C modem."""
 
     address: int
     sound_speed: int
@@ -60,7 +60,9 @@ class S2cSettings:
         self.values = {**DEFAULTS, "!CA": self.sound_speed}
 
     def change(self, command: str) -> bool:
-        """Apply a command that changes a setting. Return False if it is not such a command. Raises S2cCommandError."""
+        """Apply a command that changes a setting. Return False if the command does not change a setting. Raises
+        S2cCommandError if the value is invalid.
+        """
         match = _SETTING.fullmatch(command)
         if match is None:
             return False
@@ -87,5 +89,5 @@ class S2cSettings:
         return None
 
     def lines(self) -> list[str]:
-        """Return all settings, one in each line."""
+        """Return all settings, one per line."""
         return [f"!AL {self.address}", *(f"{name} {value}" for name, value in self.values.items())]

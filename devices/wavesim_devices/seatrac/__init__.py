@@ -1,1 +1,3 @@
-"""Virtual Blueprint Subsea SeaTrac beacon: ``messages`` (serial protocol), ``exchanges`` (sound), ``device``."""
+"""Virtual Blueprint Subsea SeaTrac beacon: the serial protocol (``messages``), the sound (``exchanges``), and the
+``device``.
+"""

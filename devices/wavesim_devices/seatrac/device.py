@@ -22,8 +22,8 @@ TYPES = ("pressure", "ahrs", "battery")  #: sensors that the beacon reads if the
 PART_NUMBERS = {"X150": 795, "X110": 843}
 BANNER = b"Blueprint Subsea SeaTrac %s\r\nMain firmware 2.2.1024\r\n"
 REBOOT_S = 6.0
-SLACK_S = 0.5  #: time in s that the beacon waits in addition to the duration of the longest answer
-SUPPLY_V, AIR_PRESSURE_PA, TEMPERATURE_C = 12.0, 101325.0, 15.0  #: without a sensor
+SLACK_S = 0.5  #: time in s for which the beacon waits in addition to the duration of the longest answer
+SUPPLY_V, AIR_PRESSURE_PA, TEMPERATURE_C = 12.0, 101325.0, 15.0  #: values that the beacon reports without a sensor
 DEPTH_STEP_M = 0.5
 SUPPLY_MV = round(SUPPLY_V * 1000)
 _USBL_TYPES = (
@@ -42,7 +42,7 @@ _ERRORS = {
 
 
 class CommandRefusal(Exception):
-    """Raised for a command that the beacon refuses. Its argument is the status."""
+    """Raised for a command that the beacon refuses. Its argument is the status code of the reply."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -51,23 +51,23 @@ class CommandRefusal(Exception):
 
 @dataclass
 class BeaconExchange:
-    """A request to another beacon, until its answer or its time-out."""
+    """A request to another beacon, kept until the answer arrives or the request times out."""
 
     protocol: Protocol
     kind: MessageType
     destination: int
-    signal: int = 0  #: signal of the request; 0 = it has not left yet
-    reply: Reception | None = None  #: the transducer's reply
-    deadline: float = math.inf  #: simulation time in s
+    signal: int = 0  #: number of the request's signal; 0 = the signal has not left yet
+    reply: Reception | None = None  #: reply of the other beacon's transducer
+    deadline: float = math.inf  #: simulation time in s at which the request times out
 
     @property
     def has_content(self) -> bool:
-        """Whether the answer contains a packet."""
+        """Whether the answer is to contain a packet."""
         return self.protocol is not Protocol.PING or self.kind is MessageType.REQUEST_X
 
 
 class SeaTracDevice:
-    """Virtual beacon: it turns the host's commands into exchanges, and answers other beacons automatically."""
+    """Virtual SeaTrac beacon. It turns the host's commands into exchanges, and answers other beacons automatically."""
 
     def __init__(
         self, broker: AsyncBroker, send: Bytes, beacon: int, model: str, sound_speed: float, sensors: Mapping[str, str]
@@ -247,7 +247,7 @@ class SeaTracDevice:
         return bytes((m.OK, message.destination))
 
     def _emit(self, message: AcousticMessage) -> Emit:
-        """Return the function that sends a message. A simple ping has neither a payload nor its own length."""
+        """Return the function that sends a message. A simple ping has no payload and no duration of its own."""
         payload, to, length = message.encode(), message.destination, message.duration
         if not message.kind.is_request:
             return lambda at: self.broker.send(payload, to=to, at=at, duration=length)
@@ -326,7 +326,7 @@ class SeaTracDevice:
         return r.azimuth, r.elevation
 
     def _notify(self, r: Reception, message: AcousticMessage) -> None:
-        """Report a message to the host."""
+        """Report a message from another beacon to the host."""
         fix = self._fix(r, message.kind, message.source, message.destination)
         content = message.content
         if message.protocol is Protocol.PING:
@@ -367,7 +367,7 @@ class SeaTracDevice:
         return out
 
     def _finish(self, exchange: BeaconExchange, message: AcousticMessage | None) -> None:
-        """Report the answer to a request."""
+        """Report the answer to a request to the host."""
         r = exchange.reply
         if r is None or r.range is None:
             return
@@ -448,7 +448,7 @@ def _kind(payload: bytes, index: int) -> MessageType:
 
 
 def _data(payload: bytes, index: int, most: int) -> bytes:
-    """Return data after their length. Drivers may send more bytes than that."""
+    """Return the data that follow their length byte. Drivers may send more bytes than the length states."""
     if len(payload) <= index or len(payload) <= index + payload[index]:
         raise CommandRefusal(m.MISSING)
     if payload[index] > most:
@@ -490,6 +490,6 @@ _HANDLERS: dict[int, Callable[[SeaTracDevice, bytes], bytes]] = {
     ),
     **dict.fromkeys(range(0x70, 0x78), SeaTracDevice._refuse),
 }
-#: commands whose answer has the status and the destination
+#: commands whose answer contains the status and the destination
 _ADDRESSED = {Command.PING_SEND, Command.ECHO_SEND, Command.NAV_SEND, Command.DATA_SEND}
 _ADDRESSED |= {Command.NAV_QUEUE_SET, Command.DATA_QUEUE_SET}

@@ -12,9 +12,10 @@ from enum import IntEnum
 
 from wavesim_devices.seatrac.messages import MAX_BEACON, MessageType
 
-OVERHEAD_S = 0.4  #: length of a packet without data, s (assumed)
-BYTE_S = 0.08  #: length of a byte of data
-GAP_S = 0.06  #: pause between the reply and the content of an answer, longer than the transducer recharges
+OVERHEAD_S = 0.4  #: duration of a packet without data in s (assumed)
+BYTE_S = 0.08  #: duration of a data byte in s
+#: pause between the reply and the content of an answer; it is longer than the transducer takes to recharge
+GAP_S = 0.06
 _HEADER = struct.Struct(">2s4B")
 _MAGIC = b"ST"
 
@@ -35,17 +36,17 @@ class AcousticMessage:
     protocol: Protocol
     kind: MessageType
     source: int
-    destination: int  #: 0 = all
+    destination: int  #: identifier of the destination; 0 = all beacons
     content: bytes = b""
 
     @property
     def is_simple_ping(self) -> bool:
-        """Whether the message is a ping whose answer has no depth. It needs no payload."""
+        """Whether the message is a ping whose answer contains no depth. Such a ping needs no payload."""
         return self.protocol is Protocol.PING and self.kind is not MessageType.REQUEST_X
 
     @property
     def duration(self) -> float:
-        """Length of the packet in s."""
+        """Duration of the packet in s."""
         return OVERHEAD_S + BYTE_S * len(self.content)
 
     def encode(self) -> bytes:
@@ -54,7 +55,7 @@ class AcousticMessage:
 
     @classmethod
     def decode(cls, payload: bytes) -> AcousticMessage | None:
-        """Return the message with a payload; None if it comes from another make of modem."""
+        """Return the message that a payload contains, or None if another make of modem sent it."""
         if len(payload) < _HEADER.size:
             return None
         magic, protocol, kind, source, destination = _HEADER.unpack_from(payload)

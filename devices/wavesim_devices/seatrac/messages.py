@@ -1,4 +1,4 @@
-"""Messages of the SeaTrac's serial port: hexadecimal digits after # (command) or $ (answer), with a CRC-16."""
+"""Messages at the SeaTrac's serial port: hexadecimal digits after # (command) or $ (answer), with a CRC-16."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Command(IntEnum):
 
 
 class MessageType(IntEnum):
-    """Types of acoustic messages. U: with USBL. X: the answer contains the depth."""
+    """Types of acoustic messages. A U in the name means with USBL; an X means that the answer contains the depth."""
 
     ONE_WAY = 0
     ONE_WAY_U = 1
@@ -80,7 +80,7 @@ class MessageType(IntEnum):
 
     @property
     def answer(self) -> MessageType:
-        """The type of the answer to a request."""
+        """Return the type of the answer to a request."""
         return MessageType(self + 1)
 
 
@@ -105,7 +105,7 @@ def frame(command: int, payload: bytes = b"", mark: bytes = b"$") -> bytes:
 
 
 def parse(line: str) -> tuple[int, bytes] | None:
-    """Return the command and its payload of a line from the host; None if the line is not a valid command."""
+    """Return the command and the payload of a line from the host, or None if the line is not a valid command."""
     start = line.rfind("#")
     try:
         body = bytes.fromhex(line[start + 1 :]) if start >= 0 else b""
@@ -117,7 +117,7 @@ def parse(line: str) -> tuple[int, bytes] | None:
 
 
 def decimal(value: float, scale: float, low: int, high: int) -> int:
-    """Return a value in a message's unit, limited to the range of its field; 0 for a missing value."""
+    """Return a value in the unit of a message, limited to the range of its field. A missing value becomes 0."""
     return min(max(round(value * scale), low), high) if math.isfinite(value) else 0
 
 
@@ -128,11 +128,11 @@ def tenth_degrees(angle: float) -> int:
 
 @dataclass
 class BeaconSensors:
-    """Values of the beacon's own sensors; NaN without a sensor. SI units and radians."""
+    """Values of the beacon's own sensors in SI units and radians. NaN means that there is no sensor."""
 
     depth: float = math.nan
-    pressure: float = math.nan  #: Pa, absolute
-    temperature: float = math.nan  #: degC
+    pressure: float = math.nan  #: absolute pressure in Pa
+    temperature: float = math.nan  #: temperature in degC
     roll: float = 0.0
     pitch: float = 0.0
     yaw: float = 0.0
@@ -144,15 +144,15 @@ class BeaconSensors:
 
 @dataclass(frozen=True)
 class AcousticFix:
-    """Position fix: data of a beacon about a received message."""
+    """Position fix: what a beacon knows about a received message."""
 
     destination: int
     source: int
     kind: MessageType
-    level: float  #: dB
-    travel: float | None = None  #: one-way travel time, s
-    angles: tuple[float, float] | None = None  #: azimuth and elevation in the body frame, downwards positive, rad
-    remote_depth: float | None = None  #: m
+    level: float  #: received level in dB
+    travel: float | None = None  #: one-way travel time in s
+    angles: tuple[float, float] | None = None  #: azimuth and elevation (positive downwards) in the body frame, rad
+    remote_depth: float | None = None  #: depth of the other beacon in m
 
     def encode(self, own: BeaconSensors, sound_speed: float) -> bytes:
         """Return the fix as the first part of a message."""
@@ -180,7 +180,7 @@ class AcousticFix:
     def position(
         self, own: BeaconSensors, distance: float, azimuth: float, elevation: float
     ) -> tuple[float, float, float]:
-        """Return easting and northing of the other beacon from this one, and its depth, in m."""
+        """Return the easting and northing of the other beacon from this one, and the depth of the other beacon, in m."""
         attitude = rotation(quaternion(own.roll, own.pitch, own.yaw))
         north, east, down = matvec(attitude, direction_of_arrival(azimuth, elevation)).tolist()
         depth = own.depth if math.isfinite(own.depth) else 0.0

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from wavesim_devices.seatrac.messages import SETTINGS_BYTES
 
-#: number, offset and format of the settings that have an effect
+#: number, offset and struct format of the settings that have an effect
 _STATUS_MODE, _STATUS_FIELDS, _ENVIRONMENT, _SOUND_SPEED = (0, "B"), (1, "B"), (28, "B"), (35, "H")
 _TRANSCEIVER, _BEACON, _RANGE_TIMEOUT, _RESPONSE_TIME = (95, "B"), (96, "B"), (97, "H"), (99, "H")
-STATUS_PERIODS = (0.0, 1.0, 0.4, 0.2, 0.1, 0.04)  #: period in s of each status mode; 0: only on request
+#: period in s of each status mode; 0 = the beacon sends its status only on request
+STATUS_PERIODS = (0.0, 1.0, 0.4, 0.2, 0.1, 0.04)
 ALL_FIELDS = 0x3F
 _AUTOMATIC_SPEED, FIX_MESSAGES = 0x01, 0x40
 
@@ -41,14 +42,16 @@ class Settings:
         return settings
 
     def copy(self) -> Settings:
-        """Return a copy."""
+        """Return a copy of the settings."""
         return Settings(bytearray(self.block))
 
     def _value(self, place: tuple[int, str]) -> int:
         return int(struct.unpack_from(f"<{place[1]}", self.block, place[0])[0])
 
     def is_valid(self, beacon: int) -> bool:
-        """Return whether a beacon with this identifier accepts the settings. Its identifier is in the configuration."""
+        """Return whether a beacon with this identifier accepts the settings. The configuration determines its
+        identifier.
+        """
         return (
             len(self.block) == SETTINGS_BYTES
             and self._value(_BEACON) == beacon
@@ -74,7 +77,7 @@ class Settings:
 
     @property
     def range_timeout(self) -> float:
-        """Range in m from which the beacon expects answers."""
+        """Maximum range in m from which the beacon expects answers."""
         return float(self._value(_RANGE_TIMEOUT))
 
     def sound_speed(self, water: float) -> float:

@@ -3,8 +3,8 @@ files.
 
 A file is :func:`file_header` followed by a :func:`ping` for each frame. The header contains installation (#IIP),
 settings (#IOP) and sound speed (#SVP). A ping contains attitude (#SKM), position (#SPO) and soundings (#MRZ version 3).
-The reference point of the vessel is the sonar; its axes are x ahead, y to starboard, z down. Levels are as received,
-whereas real instruments correct and filter them. Only lost detections are flagged.
+The reference point of the vessel is the sonar; its axes are x ahead, y to starboard, z down. Levels are written as
+received, whereas real instruments correct and filter them. Only lost detections are flagged.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 
 ECHO_SOUNDER = 2040
-HEADER = struct.Struct("<I4sBBHII")  #: struct of a datagram header: size, type, version, system, echosounder, s, ns
+#: struct format of a datagram header: size, type, version, system, echosounder, s, ns
+HEADER = struct.Struct("<I4sBBHII")
 MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
-NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: detection methods, as in the column `detection` of a sounding
-LOST = 2  #: code for the type of a failed detection
-ACTIVE = 1  #: status code of a sensor in use
+NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: detection methods, as in the `detection` column of the soundings
+LOST = 2  #: code for a failed detection
+ACTIVE = 1  #: status code of a sensor that is in use
 _AT = "X=0.000;Y=0.000;Z=0.000"
 _TURNED = _AT + ";R=0.000;P=0.000;H=0.000"
-#: text of the datagram #IIP; readers require all of its parts, the first seven in this order
+#: text of the #IIP datagram; readers require all of its parts, with the first seven in this order
 INSTALLATION = (
     f"OSCV:Empty,EMXV:EM{ECHO_SOUNDER},PU_0,SN=0,IP=0.0.0.0:0x00000000,UDP=0,TYPE=none,SERIALno:,TX:0,RX:0,SERIALno-END,"
     f"SYSTEM:EM {ECHO_SOUNDER}-Single Tx single Rx,TRAI_TX1:N=0;{_TURNED};S=0.5,TRAI_RX1:N=0;{_TURNED};G=0.000,"
@@ -42,7 +43,7 @@ SOUNDED = struct.Struct("<H8BH6f2H18f4H")
 
 
 class NoSoundings(WaveSimError):
-    """The frame has no soundings, because it is not from a multibeam echosounder."""
+    """Raised for a frame that has no soundings because it does not come from a multibeam echosounder."""
 
 
 def _check(frame: ImagingFrame) -> Any:
@@ -57,7 +58,7 @@ def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
 
 
 def _text_datagram(kind: bytes, time_ns: int, text: str) -> bytes:
-    """Return the datagram #IIP or #IOP with a text, padded to four bytes."""
+    """Return the #IIP or #IOP datagram with a text that is padded to a multiple of four bytes."""
     data = text.encode() + b"\0"
     data += bytes(-(6 + len(data)) % 4)
     return _datagram(kind, 0, time_ns, struct.pack("<3H", 6 + len(data), 0, 0) + data)
@@ -83,14 +84,16 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """Return the datagrams of a frame in a world with this origin. ``period`` is the time in s between pings."""
+    """Return the datagrams of a frame. ``origin`` is the origin of the world frame. ``period`` is the time in s between
+    pings.
+    """
     r = _check(frame)
     where = origin.degrees(r["p_WS_W"])
     return _attitude(r, where) + _position(r, where) + _soundings(frame, r, where, origin, period)
 
 
 def _attitude(r: Any, where: tuple[float, float]) -> bytes:
-    """Return the datagram #SKM with one attitude sample at the time of the ping."""
+    """Return the #SKM datagram with one attitude sample, taken at the time of the ping."""
     time_ns = int(r["ping_ns"])
     roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
     velocity = [float(x) for x in r["v_WS_W"]]
@@ -102,7 +105,7 @@ def _attitude(r: Any, where: tuple[float, float]) -> bytes:
 
 
 def _position(r: Any, where: tuple[float, float]) -> bytes:
-    """Return the datagram #SPO with the position at the ping."""
+    """Return the #SPO datagram with the position at the time of the ping."""
     time_ns = int(r["ping_ns"])
     north, east = float(r["v_WS_W"][0]), float(r["v_WS_W"][1])
     course = math.degrees(math.atan2(east, north)) % 360.0
@@ -111,7 +114,7 @@ def _position(r: Any, where: tuple[float, float]) -> bytes:
 
 
 def _soundings(frame: ImagingFrame, r: Any, where: tuple[float, float], origin: Origin, period: float) -> bytes:
-    """Return the datagram #MRZ with the soundings of the ping."""
+    """Return the #MRZ datagram with the soundings of the ping."""
     s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     half, heading = 0.5 * math.degrees(float(r["sector"])), float(r["euler"][2])

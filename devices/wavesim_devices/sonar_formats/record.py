@@ -20,7 +20,7 @@ FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
     """Record the frames of a sonar to the file ``path``. Return (frames written, frames lost).
 
-    Recording stops after ``frames`` frames (0 = no limit), at the end of the run or the server, or on Ctrl-C.
+    Recording stops after ``frames`` frames (0 = no limit), when the run ends, when the server exits, or on Ctrl-C.
     """
     if path.suffix not in FORMATS:
         raise WaveSimError(f"unknown type of sonar file '{path.suffix}': the name must end in {' or '.join(FORMATS)}")

@@ -20,11 +20,11 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.imaging_frames import ImagingFrame
 
 DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
-FORMATS = {1: 8, 2: 3}  #: XTF code of the sample format (u8 or u16), by bytes per sample
+FORMATS = {1: 8, 2: 3}  #: XTF code of the sample format (u8 or u16), by the number of bytes per sample
 
 
 class NoSideScan(WaveSimError):
-    """The frame is not from a side-scan sonar, so XTF cannot represent it."""
+    """Raised for a frame that XTF cannot represent because it does not come from a side-scan sonar."""
 
 
 def _check(frame: ImagingFrame) -> Any:
@@ -34,7 +34,7 @@ def _check(frame: ImagingFrame) -> Any:
 
 
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
-    """Return the file header (1024 bytes) for frames of this sonar."""
+    """Return the file header (1024 bytes) for the frames of this sonar."""
     r = _check(frame)
     out = bytearray(1024)
     out[0:2] = b"\x7b\x01"
@@ -50,7 +50,9 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """Return the XTF record of a frame in a world with this origin. ``period`` is the time in s between pings."""
+    """Return the XTF record of a frame. ``origin`` is the origin of the world frame. ``period`` is the time in s
+    between pings.
+    """
     r = _check(frame)
     when = utc(int(r["ping_ns"]))
     latitude, longitude = origin.degrees(r["p_WS_W"])

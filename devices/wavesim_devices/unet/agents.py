@@ -11,12 +11,14 @@ from wavesim_devices.unet.fjage import MESSAGE, AgentContainer, AgentMessage
 UNET = "org.arl.unet."
 SERVICES = UNET + "Services."
 BROADCAST = 0
-MAX_PARAMETERS = 64  #: parameters that one request may name
+MAX_PARAMETERS = 64  #: maximum number of parameters that one request may name
 
 
 @dataclass(frozen=True)
 class AgentParameter:
-    """Parameter of an agent. ``change`` accepts a new value, or raises ValueError; None: it cannot be set."""
+    """Parameter of an agent. ``change`` accepts a new value, or raises ValueError; if it is None, the parameter cannot
+    be set.
+    """
 
     value: Callable[[], Any]
     change: Callable[[Any], None] | None = None
@@ -37,7 +39,7 @@ def number(value: Any, low: float, high: float) -> float:
 
 
 class ParameterAgent:
-    """Agent that has parameters, and answers each message that it does not understand."""
+    """Agent that has parameters, and that answers even messages that it does not understand."""
 
     services: tuple[str, ...] = ()
 
@@ -60,7 +62,7 @@ class ParameterAgent:
         self.container.reply(message, UNET + "RefuseRsp", "REFUSE", reason=reason)
 
     def notify(self, topic: str, clazz: str, **fields: Any) -> None:
-        """Publish a message on one of the agent's own topics. The main topic has no name."""
+        """Publish a message on one of the agent's own topics. The main topic has an empty name."""
         recipient = f"#{self.name}__{topic}__ntf" if topic else f"#{self.name}__ntf"
         self.container.post(AgentMessage(clazz, fields, sender=self.name, recipient=recipient))
 
@@ -84,7 +86,9 @@ class ParameterAgent:
         self.container.reply(message, "org.arl.fjage.param.ParameterRsp", index=index, values=values, **head)
 
     def _change(self, parameter: AgentParameter, value: Any) -> None:
-        """Set a parameter. The answer always contains the value that applies, so that the requester notices a refusal."""
+        """Set a parameter. The answer always contains the value that is in effect, so that the requester notices if the
+        new value was rejected.
+        """
         if value is None or parameter.change is None:
             return
         try:
@@ -94,7 +98,7 @@ class ParameterAgent:
 
 
 class NodeAgent(ParameterAgent):
-    """Agent with address and name of the node."""
+    """Agent with the address and the name of the node."""
 
     services = (SERVICES + "NODE_INFO",)
 
@@ -108,7 +112,7 @@ class NodeAgent(ParameterAgent):
 
 
 class AddressAgent(ParameterAgent):
-    """Agent that resolves names of nodes into addresses."""
+    """Agent that resolves the names of nodes into addresses."""
 
     services = (SERVICES + "ADDRESS_RESOLUTION",)
 

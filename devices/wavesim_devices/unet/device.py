@@ -23,12 +23,13 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-#: wall time in s until a line is processed; fjagepy 2.2.0 fails if an answer comes before it waits for it
+#: wall time in s after which a line is processed; fjagepy 2.2.0 fails if an answer arrives before it is waiting for the
+#: answer
 READING_S = 0.02
 
 
 def read_later(call: Callable[[], None]) -> None:
-    """Call a function when the modem has finished reading a line."""
+    """Call a function after the time that the modem needs to read a line."""
     asyncio.get_running_loop().call_later(READING_S, call)
 
 

@@ -1,9 +1,9 @@
-"""Container of fjåge agents, as a gateway sees it: one JSON object in each line, over TCP.
+"""Container of fjåge agents, as a gateway sees it: a TCP port at which each line is one JSON object.
 
 A request ``{"id": ..., "action": "agents"}`` gets an answer with the same ``id``. A message
 ``{"action": "send", "message": {"clazz": ..., "data": {...}}}`` goes to the agent, gateway or topic ``recipient``. The
-identifier of an agent is its name, of a topic ``#name``, and of an agent's own topic ``#name__ntf``. A gateway receives
-the messages for the identifiers that it has listed with ``wantsMessagesFor``.
+identifier of an agent is its name. The identifier of a topic is ``#name``, and that of an agent's own topic is
+``#name__ntf``. A gateway receives the messages for the identifiers that it has listed with ``wantsMessagesFor``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from wavesim_devices.splitters import LONG_LINE, LineSplitter
 
 ALIVE = b'{"alive": true}\n'
 MESSAGE = "org.arl.fjage.Message"
-MAX_WATCHED = 256  #: identifiers that a gateway may list
+MAX_WATCHED = 256  #: maximum number of identifiers that a gateway may list
 
 
 @dataclass(frozen=True)
 class AgentMessage:
-    """Message between agents: its class, and its fields without the common ones."""
+    """Message between agents: its class, and its fields other than the common ones."""
 
     clazz: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -59,7 +59,9 @@ def to_json_bytes(data: bytes) -> dict[str, str]:
 
 
 def from_json_bytes(value: Any) -> bytes | None:
-    """Return the bytes of a list of numbers, signed or unsigned, or of a base64 object; None if it is neither."""
+    """Return the bytes that a list of signed or unsigned numbers or a base64 object contains; None if the value is
+    neither.
+    """
     try:
         if isinstance(value, dict) and value.get("clazz") == "[B":
             return base64.b64decode(value["data"], validate=True)
@@ -71,7 +73,7 @@ def from_json_bytes(value: Any) -> bytes | None:
 
 
 class Agent(Protocol):
-    """Agent of a container."""
+    """Agent in a container."""
 
     name: str
     services: tuple[str, ...]
@@ -86,7 +88,7 @@ class AgentContainer:
     def __init__(self, agents: Mapping[str, Agent], sent_at: Callable[[], int]) -> None:
         self.agents, self.sent_at = agents, sent_at
         self.gateways: list[GatewayConnection] = []
-        self.malformed = 0  #: lines that were not valid requests or messages
+        self.malformed = 0  #: number of lines that were not valid requests or messages
         self._count = 0
 
     def post(self, message: AgentMessage, source: GatewayConnection | None = None) -> None:
@@ -108,11 +110,11 @@ class AgentContainer:
         self.post(AgentMessage(clazz, fields, perf, request.recipient, request.sender, in_reply_to=request.message_id))
 
     def agree(self, request: AgentMessage) -> None:
-        """Tell the sender of a request that the result will follow."""
+        """Inform the sender of a request that the result will follow."""
         self.reply(request, MESSAGE, "AGREE")
 
 
-#: calls a function after the time that a modem needs to read a line
+#: function that calls another one after the time that a modem needs to read a line
 Later = Callable[[Callable[[], None]], None]
 
 
@@ -121,7 +123,7 @@ def _at_once(call: Callable[[], None]) -> None:
 
 
 class GatewayConnection:
-    """Connection with a gateway, the client side of fjåge."""
+    """Connection with a gateway, which is the client side of fjåge."""
 
     def __init__(self, container: AgentContainer, send: Bytes, later: Later = _at_once) -> None:
         self.container, self._send, self._later = container, send, later

@@ -1,8 +1,8 @@
 """Agents that send sound: physical layer, link and ranging.
 
 A frame is the payload of a packet of the simulated modem. Its first byte holds the kind of the frame in the upper two
-bits (0 datagram, 1 datagram with acknowledgement, 2 acknowledgement) and the protocol in the others. The second byte of
-kinds 1 and 2 is the sequence number of the datagram.
+bits (0 datagram, 1 datagram with acknowledgement, 2 acknowledgement) and the protocol in the lower six bits. The second
+byte of kinds 1 and 2 is the sequence number of the datagram.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wavesim_sdk.wire.items import Reception, SignalSent
 
 DATAGRAM, RELIABLE, ACKNOWLEDGEMENT = range(3)
 HEAD_BYTES = 2
-CONTROL, DATA = 1, 2  #: types of frames of the physical layer
+CONTROL, DATA = 1, 2  #: types of frames in the physical layer
 USER, MAX_PROTOCOL = 32, 63
 LOWEST_POWER_DB = -138.0
 
@@ -33,7 +33,7 @@ class UnetDatagram:
     protocol: int
     data: bytes
     reliable: bool | None
-    patience: float  #: time to live in s
+    patience: float  #: time to live of the datagram in s
 
     @classmethod
     def parse(cls, message: AgentMessage, limit: int) -> UnetDatagram:
@@ -100,7 +100,9 @@ class PhysicalAgent(ParameterAgent):
         frame_type: int = DATA,
         at: int | None = None,
     ) -> None:
-        """Send a frame. ``head`` is its head if it is not a simple datagram; ``at`` is a time in ns."""
+        """Send a frame. ``head`` is the head of a frame that is not a simple datagram; ``at`` is the time to send it in
+        ns.
+        """
         power = self.powers[frame_type]
         frame = (head or bytes([DATAGRAM << 6 | datagram.protocol])) + datagram.data
         level = None if power == 0.0 else max(self.level + power, 0.0)
@@ -139,7 +141,7 @@ class PhysicalAgent(ParameterAgent):
         self.container.agree(message)
 
     def publish(self, heard: Reception, datagram: UnetDatagram, address: int) -> None:
-        """Publish a received frame; frames to other nodes go to the topic for snooping."""
+        """Publish a received frame. Frames for other nodes go to the topic for snooping."""
         self.notify(
             "" if datagram.to in (address, BROADCAST) else "snoop",
             UNET + "phy.RxFrameNtf",
@@ -222,7 +224,7 @@ class LinkAgent(ParameterAgent):
         self.container.reply(message, UNET + "DatagramFailureNtf", "FAILURE", to=datagram.to, reason=reason)
 
     def receive(self, heard: Reception, kind: int, sequence: int, datagram: UnetDatagram) -> None:
-        """Process a frame of the link to this node."""
+        """Process a received frame of the link that is addressed to this node."""
         if kind == ACKNOWLEDGEMENT:
             pending = self._pending.get(sequence)
             if pending is not None and pending.datagram.to == heard.from_address:
@@ -276,7 +278,7 @@ class ForwardingAgent(ParameterAgent):
 
 
 class RangingAgent(ParameterAgent):
-    """Ranging: it measures the range to a node by a query to which the node's modem replies."""
+    """Agent that measures the range to a node with a query, to which the node's modem replies."""
 
     services = (SERVICES + "RANGING",)
 
@@ -315,7 +317,7 @@ class RangingAgent(ParameterAgent):
             self.container.reply(message, UNET + "localization.RangeNtf", **fields)
 
     def step(self, time: float) -> None:
-        """Give up queries that received no reply in time."""
+        """Give up the queries that have received no reply in time."""
         for to, (_, deadline) in list(self._pending.items()):
             if deadline is not None and time >= deadline:
                 self._fail(to, "no reply")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 Numbers = Mapping[str, Sequence[float]]  #: values by the name of their quantity
 
-#: fields of each group from bit 0 on: name of the quantity and format; a quantity without a value is sent as zeros
+#: fields of each group, starting with bit 0: name of the quantity and format; a quantity without a value is sent as
+#: zeros
 GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
     (  # common
         ("startup", "Q"), ("gps_ns", "Q"), ("", "Q"), ("ypr", "3f"), ("quaternion", "4f"), ("rates", "3f"),
@@ -40,7 +41,7 @@ GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
         ("", "64x"),
     ),
 )  # fmt: skip
-GROUPS += (GROUPS[3],)  #: the second receiver of a VN-300 has the fields of the first
+GROUPS += (GROUPS[3],)  #: the second receiver of a VN-300 has the same fields as the first
 _COUNTS = {"Q": 1, "H": 1, "I": 1, "B": 1, "f": 1, "b5BH": 7}
 
 
@@ -80,7 +81,7 @@ def _pack(layout: str, numbers: Sequence[float]) -> bytes:
 
 @dataclass(frozen=True)
 class BinaryOutput:
-    """Binary output: bits of its groups, bits of the fields of each group, and divisor of the base rate."""
+    """Binary output: the bits of its groups, the bits of the fields in each group, and the divisor of the base rate."""
 
     groups: int
     fields: tuple[int, ...]

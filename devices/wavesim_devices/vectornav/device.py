@@ -13,11 +13,12 @@ from wavesim_devices.vectornav.codec import BinaryOutput, Numbers, crc16, is_kno
 from wavesim_devices.vectornav.sample import Sampler
 from wavesim_sdk.broker import Step
 
-#: sensor types that it uses
+#: sensor types that the VectorNav device uses
 TYPES = ("ahrs", "imu", "magnetometer", "gps", "ctd", "pressure")
-BASE_RATES: Mapping[str, int] = MappingProxyType({"VN-100": 800, "VN-200": 800, "VN-300": 400})  #: Hz
+#: base rate of the measurements of each model, Hz
+BASE_RATES: Mapping[str, int] = MappingProxyType({"VN-100": 800, "VN-200": 800, "VN-300": 400})
 BAUD_RATES = (9600, 19200, 38400, 57600, 115200, 128000, 230400, 460800, 921600)
-ASCII_RATES = (1, 2, 4, 5, 10, 20, 25, 40, 50, 100, 200)  #: Hz
+ASCII_RATES = (1, 2, 4, 5, 10, 20, 25, 40, 50, 100, 200)  #: allowed rates of the ASCII output, Hz
 CHECKSUM, COMMAND, TOO_FEW, TOO_MANY, VALUE, REGISTER, NOT_ALLOWED, BAUD = (
     0x03,
     0x04,
@@ -29,7 +30,7 @@ CHECKSUM, COMMAND, TOO_FEW, TOO_MANY, VALUE, REGISTER, NOT_ALLOWED, BAUD = (
     0x0C,
 )
 _ANGLE, _ACCELERATION, _RATE, _MAGNETIC = "{:+08.3f}", "{:+07.3f}", "{:+010.6f}", "{:+08.4f}"
-#: registers of measurements: quantities and their formats
+#: registers that contain measurements, with their quantities and formats
 _MEASURED: Mapping[int, tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         8: (("ypr", _ANGLE),),
@@ -57,7 +58,7 @@ _MEASURED: Mapping[int, tuple[tuple[str, str], ...]] = MappingProxyType(
 )  # fmt: skip
 _COUNTS = {"ypr": 3, "quaternion": 4, "deltas": 7, "lla": 3, "gps_lla": 3}
 _VECTORS = ("magnetic", "acceleration", "rates", "velocity", "gps_velocity", "gps_accuracy")
-#: register of the content of each type of ASCII output
+#: register whose content each type of ASCII output sends
 ASCII_TYPES: Mapping[int, tuple[str, int]] = MappingProxyType(
     {
         1: ("VNYPR", 8), 2: ("VNQTN", 9), 10: ("VNMAG", 17), 11: ("VNACC", 18), 12: ("VNGYR", 19), 13: ("VNMAR", 20),
@@ -67,7 +68,7 @@ ASCII_TYPES: Mapping[int, tuple[str, int]] = MappingProxyType(
 
 
 class _CommandError(Exception):
-    """Raised for a command that is answered with VNERR and this code."""
+    """Raised for a command that is answered with VNERR and an error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -91,12 +92,13 @@ def measured_fields(register: int, numbers: Numbers) -> str:
 
 @dataclass
 class RegisterSettings:
-    """Registers that a host writes."""
+    """Registers that a host can write."""
 
     ascii_type: int
     ascii_rate: int = 40
     baud: int = 115200
-    outputs: dict[int, tuple[int, BinaryOutput]] = field(default_factory=dict)  #: port mask and output by register
+    #: port mask and binary output, by register
+    outputs: dict[int, tuple[int, BinaryOutput]] = field(default_factory=dict)
 
 
 class VectorNav:
@@ -145,7 +147,7 @@ class VectorNav:
                 self.send(output.frame(self.sampler.numbers))
 
     def _begins(self, register: int, period: int) -> bool:
-        """Return whether a period of an output has begun since its last message."""
+        """Return whether a new period of an output has begun since its last message."""
         last = self._last_period.get(register)
         self._last_period[register] = period
         return last is None or period > last

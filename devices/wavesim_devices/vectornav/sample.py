@@ -11,16 +11,18 @@ from wavesim_sdk.epoch import EPOCH, utc
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.wire.state import Value
 
-GAUSS = 1e4  #: gauss per tesla
+GAUSS = 1e4  #: number of gauss in a tesla
 _GPS_EPOCH_S = 315964800  # 1980-01-06 in Unix time
-LEAP_S = 18  #: GPS time minus UTC
+LEAP_S = 18  #: difference in s between GPS time and UTC
 WEEK_NS = 604_800_000_000_000
-NOMINAL_SPEED_ACCURACY = 0.05  #: m/s
-TRACKING, LOST = 0x0006, 0x0003  #: INS status: tracking with a GNSS fix; loss of GNSS
+NOMINAL_SPEED_ACCURACY = 0.05  #: nominal accuracy of the speed in m/s
+TRACKING, LOST = 0x0006, 0x0003  #: INS status codes: tracking with a GNSS fix, and loss of GNSS
 
 
 class Sampler:
-    """Collector of the newest quantities. Values of a lost GNSS fix are kept for the INS, not for the receiver."""
+    """Collector of the newest quantities. After a GNSS fix is lost, its values are kept for the INS but not for the
+    receiver.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[str, tuple[float, ...]] = {

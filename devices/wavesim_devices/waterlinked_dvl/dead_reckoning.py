@@ -11,26 +11,26 @@ from wavesim_devices.waterlinked_dvl.measurement import Measurement, rotation_ab
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import quaternion, rotation
 
-MAX_AGE_S = 1.0  #: maximum age of a velocity with which the position is extrapolated
+MAX_AGE_S = 1.0  #: maximum age of a velocity that is used to extrapolate the position
 
 
 @dataclass(frozen=True)
 class LocalPosition:
-    """Position in m and angles in deg in the local frame: the frame of the vehicle at the reset."""
+    """Position in m and angles in deg in the local frame, which is the frame of the vehicle at the time of the reset."""
 
     time_ns: int
     position: tuple[float, float, float]
-    deviation: float  #: standard deviation of the position, m
-    angles: tuple[float, float, float]  #: roll, pitch, yaw
+    deviation: float  #: standard deviation of the position in m
+    angles: tuple[float, float, float]  #: roll, pitch and yaw in deg
 
 
 class DeadReckoning:
-    """Position since the last reset. Velocities are integrated with the trapezoidal rule, also over a gap between two
+    """Position since the last reset. Velocities are integrated with the trapezoidal rule, even over a gap between two
     valid velocities. The yaw drifts at a constant rate, like the yaw of a calibrated gyro.
     """
 
     def __init__(self, yaw_drift: float) -> None:
-        self.yaw_drift = yaw_drift  #: deg/s
+        self.yaw_drift = yaw_drift  #: drift rate of the yaw in deg/s
         self._start_ns: int | None = None  # None until the first attitude
         self._R_WB = self._R_start = self._R_LB = np.eye(3)
         self._position = np.zeros(3)
@@ -64,7 +64,7 @@ class DeadReckoning:
         self._last = measured.time_ns, velocity
 
     def at(self, time_ns: int) -> LocalPosition | None:
-        """Return the position at a time; None before the first attitude."""
+        """Return the position at a time, or None before the first attitude."""
         if self._start_ns is None:
             return None
         position = self._position

@@ -35,7 +35,7 @@ class HostConnection:
     def report_velocity(
         self, measured: Measurement, time_of_validity: int, time_of_transmission: int, ensemble: Ensemble
     ) -> None:
-        """Send a measurement; times are Unix times in us."""
+        """Send a measurement. Its times are Unix times in us."""
 
     def report_position(self, position: LocalPosition, unix_s: float) -> None:
         """Send a dead reckoning report."""
@@ -147,7 +147,7 @@ class JsonConnection(HostConnection):
 
 
 def json_settings(dvl: DvlInstrument) -> dict[str, Any]:
-    """Return the settings as in the JSON protocol, with whole numbers as integers."""
+    """Return the settings in the form of the JSON protocol, with whole numbers as integers."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in asdict(dvl.settings).items()}
 
 
@@ -155,10 +155,11 @@ def _rfc3339(unix_us: int) -> str:
     return datetime.fromtimestamp(unix_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-#: output of the serial port by the number of the command wcp: whether it is a PD format, or has the old sentences
+#: outputs of the serial port, by the number in the wcp command: whether it is a PD format, or contains the old
+#: sentences
 OUTPUTS: Mapping[str, str] = MappingProxyType({"0": "", "1": "old", "2": "pd6", "3": "new", "6": "pd4"})
-LATER = "later"  #: in the place of a reply that follows later
-#: order of the settings in the command wcs
+LATER = "later"  #: placeholder for a reply that follows later
+#: order of the settings in the wcs command
 SERIAL_ORDER = (
     "speed_of_sound",
     "mounting_rotation_offset",
@@ -170,13 +171,14 @@ SERIAL_ORDER = (
 
 
 class SerialConnection(HostConnection):
-    """Connection at the serial port. All hosts there are one."""
+    """Connection at the serial port, where all hosts count as one."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         super().__init__(dvl, send)
         self._splitter = LineSplitter()
         self.output = "new"
-        #: by letter: function that returns the reply (empty = accepted), and the possible numbers of fields
+        #: by letter of the command: the function that returns the reply (empty = accepted), and the possible numbers of
+        #: fields
         self._commands: dict[str, tuple[Callable[..., str | None], Collection[int]]] = {
             "v": (lambda: "wrv,2,8,0", (0,)),
             "w": (self._get_product, (0,)),
@@ -214,7 +216,7 @@ class SerialConnection(HostConnection):
         self.send(reports.serial_line(text))
 
     def _execute(self, letter: str, fields: list[str]) -> str:
-        """Execute a command and return the reply, or LATER. Raises a ValueError if it is refused."""
+        """Execute a command and return the reply, or LATER. Raises ValueError if the command is refused."""
         call, counts = self._commands.get(letter, (None, ()))
         if call is None or len(fields) not in counts:
             return "wr?"
@@ -261,7 +263,7 @@ class SerialConnection(HostConnection):
     def report_velocity(
         self, measured: Measurement, time_of_validity: int, time_of_transmission: int, ensemble: Ensemble
     ) -> None:
-        """Send a measurement in the chosen output."""
+        """Send a measurement in the selected output format."""
         if self.output in ("old", "new"):
             old = self.output == "old"
             self.send(reports.serial_velocity(measured, time_of_validity, time_of_transmission, old))
@@ -269,13 +271,13 @@ class SerialConnection(HostConnection):
             _send_pd(self.send, self.output, ensemble)
 
     def report_position(self, position: LocalPosition, unix_s: float) -> None:
-        """Send a dead reckoning report, except with PD4 and PD6."""
+        """Send a dead reckoning report, unless the output format is PD4 or PD6."""
         if self.output in ("old", "new"):
             self.send(reports.serial_position(position, unix_s))
 
 
 def _serial_value(name: str, text: str) -> Any:
-    """Return the value of a setting in the serial protocol; None if it is malformed."""
+    """Return the value of a setting in the serial protocol, or None if the value is malformed."""
     if name == "range_mode":
         return text
     if name.endswith("enabled"):

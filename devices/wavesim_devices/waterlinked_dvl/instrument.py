@@ -27,24 +27,25 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.wire.state import Value
 from wavesim_world.ocean.seawater import depth
 
-TYPES = ("dvl", "ahrs", "ctd")  #: sensor types that it uses
-POSITION_PERIOD_NS = 200_000_000  #: interval of dead reckoning reports
-MAX_PINGS = 15  #: limit of queued pings
+TYPES = ("dvl", "ahrs", "ctd")  #: sensor types that the DVL uses
+POSITION_PERIOD_NS = 200_000_000  #: interval in ns between dead reckoning reports
+MAX_PINGS = 15  #: maximum number of queued pings
 CYCLE_NS = 10_000_000_000  #: interval between two searches for a nearer bottom
-SEARCH_PINGS = 2  #: number of measurements that such a search costs
-CALIBRATION_NS = 10_000_000_000  #: duration of a gyro calibration
-REST_SPEED, REST_RATE = 0.05, math.radians(2.0)  #: limits in m/s and rad/s of a vehicle at rest
-PD4_ORDER = (2, 0, 3, 1)  #: transducers in the order of the beams 1 to 4 of PD4
+SEARCH_PINGS = 2  #: number of measurements that are lost during a search for a nearer bottom
+CALIBRATION_NS = 10_000_000_000  #: duration of a gyro calibration in ns
+#: limits of speed (m/s) and rate (rad/s) below which a vehicle is at rest
+REST_SPEED, REST_RATE = 0.05, math.radians(2.0)
+PD4_ORDER = (2, 0, 3, 1)  #: transducers in the order of beams 1 to 4 of PD4
 VERSION = "2.7.2"
 CHIP = "0x57615665"
 
 
 @dataclass
 class Calibration:
-    """Calibration of the gyro in progress."""
+    """Calibration of the gyro that is in progress."""
 
     end_ns: int
-    answer: Callable[[str], None]  #: receives the error, or no text
+    answer: Callable[[str], None]  #: function that receives the error, or an empty text
 
 
 class MeasurementHost(Protocol):
@@ -53,7 +54,7 @@ class MeasurementHost(Protocol):
     def report_velocity(
         self, measured: Measurement, time_of_validity: int, time_of_transmission: int, ensemble: Ensemble
     ) -> None:
-        """Send a measurement; times are Unix times in us."""
+        """Send a measurement. Its times are Unix times in us."""
 
     def report_position(self, position: LocalPosition, unix_s: float) -> None:
         """Send a dead reckoning report."""
@@ -83,7 +84,7 @@ class DvlInstrument:
         self.temperature = 15.0
 
     def about(self) -> dict[str, Any]:
-        """Return product and version."""
+        """Return the product name and the version."""
         return {
             "chipid": CHIP,
             "hardware_revision": 4,
@@ -118,7 +119,7 @@ class DvlInstrument:
         self._queue += 1
 
     def calibrate_gyro(self, answer: Callable[[str], None]) -> None:
-        """Calibrate the gyro, which takes 10 s at rest. ``answer`` receives the error, or no text."""
+        """Calibrate the gyro, which takes 10 s at rest. ``answer`` receives the error, or an empty text."""
         self._calibrations.append(Calibration(self._now_ns + CALIBRATION_NS, answer))
 
     def set_clock(self, unix_us: int) -> None:
@@ -157,7 +158,9 @@ class DvlInstrument:
                 self._report_position(position)
 
     def _pings_at(self, time_ns: int) -> bool:
-        """Return whether a measurement begins at this time. It uses up a queued ping, or one of the search."""
+        """Return whether a measurement begins at this time. The measurement uses up a queued ping, or a ping of the
+        bottom search.
+        """
         if not self.settings.acoustic_enabled:
             self._queue, is_queued = max(self._queue - 1, 0), self._queue > 0
             return is_queued
@@ -193,7 +196,7 @@ class DvlInstrument:
             host.report_velocity(measured, at, self.now_us, ensemble)
 
     def _choose_mode(self, altitude: float) -> None:
-        """Choose the first range mode that covers the altitude, or the next one if none does."""
+        """Choose the first range mode that covers the altitude. If none does, choose the next one."""
         allowed = self.settings.modes
         found = [k for k in allowed if RANGE_MODES[k].lowest <= altitude <= RANGE_MODES[k].highest]
         self._mode = found[0] if found else allowed[(self._mode - allowed[0] + 1) % len(allowed)]
@@ -204,7 +207,7 @@ class DvlInstrument:
             host.report_position(position, unix_s)
 
     def _calibrate(self, ahrs: Value | None) -> None:
-        """End calibrations, with an error if the vehicle is moving, otherwise after their duration."""
+        """End calibrations: with an error if the vehicle is moving, and otherwise when their time has passed."""
         moves = math.hypot(*self._velocity) > REST_SPEED or (ahrs is not None and math.hypot(*ahrs.rates) > REST_RATE)
         for c in list(self._calibrations):
             if moves or self._now_ns >= c.end_ns:

@@ -12,24 +12,24 @@ from wavesim_devices.waterlinked_dvl.settings import RANGE_MODES, WATER_SPEED, D
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.wire.state import Value
 
-BEAM_ANGLE = math.radians(22.5)  #: angle between the beams and the z axis
-ORDER = (1, 2, 3, 0)  #: beams of the sensor (azimuths 45, 135, 225, 315 degrees) in the order of the transducers 0 to 3
-WATER_LAYER = (1.5, 4.5)  #: distances along z of the measured water, m
-#: unit vectors of the transducers 0 to 3 in the frame of the DVL: x forward, y starboard, z down (4, 3)
+BEAM_ANGLE = math.radians(22.5)  #: angle between each beam and the z axis in rad
+ORDER = (1, 2, 3, 0)  #: the sensor's beams (azimuths 45, 135, 225, 315 degrees) in the order of transducers 0 to 3
+WATER_LAYER = (1.5, 4.5)  #: distances along z in m between which the water is measured
+#: unit vectors of transducers 0 to 3 in the frame of the DVL: x forward, y starboard, z down (4, 3)
 DIRECTIONS = np.array(
     [
         (math.sin(BEAM_ANGLE) * math.cos(a), math.sin(BEAM_ANGLE) * math.sin(a), math.cos(BEAM_ANGLE))
         for a in np.radians((135.0, 225.0, 315.0, 45.0))
     ]
 )
-NOISE_DBM = -96.0  #: noise density of a transducer
+NOISE_DBM = -96.0  #: noise density of a transducer in dBm
 _MEMORY = 20  #: number of measurements over which the noise of a beam is averaged
-INVALID_FOM = 2.707  #: figure of merit of an invalid velocity
+INVALID_FOM = 2.707  #: figure of merit that is reported for an invalid velocity
 
 
 @dataclass(frozen=True)
 class Beam:
-    """Echo of one transducer: velocity along the beam in m/s and distance in m; NaN = no echo."""
+    """Echo at one transducer: velocity along the beam in m/s and distance in m. NaN means that there was no echo."""
 
     velocity: float
     distance: float
@@ -41,22 +41,22 @@ class Beam:
 
     @property
     def level(self) -> float:
-        """Level of the echo in dBm: a nominal level that falls with the distance; the noise without an echo."""
+        """Level of the echo in dBm: a nominal level that decreases with the distance, or the noise level if there was
+        no echo.
+        """
         return -35.0 - 20.0 * math.log10(max(self.distance, 0.1)) if self.valid else NOISE_DBM
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measurement. The velocity is that of the vehicle, x forward, y starboard, z down, after the mounting
-    rotation.
-    """
+    """One measurement. The velocity is the vehicle's (x forward, y starboard, z down), after the mounting rotation."""
 
     time_ns: int
-    interval_ms: float  #: time since the previous measurement
-    velocity: tuple[float, float, float]  #: m/s; NaN = invalid
-    covariance: Floats  #: of the velocity, (m/s)2, (3, 3)
+    interval_ms: float  #: time in ms since the previous measurement
+    velocity: tuple[float, float, float]  #: velocity of the vehicle in m/s; NaN = invalid
+    covariance: Floats  #: covariance of the velocity in (m/s)2, with the shape (3, 3)
     beams: tuple[Beam, ...]
-    altitude: float  #: m; NaN = unknown
+    altitude: float  #: altitude in m; NaN = unknown
     is_water: bool = False  #: whether the velocity is relative to the water
 
     @property
@@ -71,14 +71,14 @@ class Measurement:
 
 
 def rotation_about_z(degrees: float) -> Floats:
-    """Return the matrix that turns vectors from the frame of the DVL to that of the vehicle (3, 3)."""
+    """Return the matrix that transforms vectors from the frame of the DVL into that of the vehicle (3, 3)."""
     c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 class Meter:
-    """Computation of measurements. It knows the noise of its beams from their disagreement: two opposite beams measure
-    the same vertical velocity as the other two.
+    """Computation of measurements. It estimates the noise of the beams from the difference between them: two opposite
+    beams measure the same vertical velocity as the other two.
     """
 
     def __init__(self, variant: Variant, sound_speed: float) -> None:
@@ -86,7 +86,9 @@ class Meter:
         self._beam_variance = 0.005**2
 
     def bottom(self, value: Value, settings: DvlSettings, interval_ms: float) -> Measurement:
-        """Measure the velocity over the bottom with the beams whose altitude the range mode and the variant cover."""
+        """Measure the velocity over the bottom with the beams whose altitude is covered by the range mode and the
+        variant.
+        """
         scale = settings.speed_of_sound / self.sound_speed  # it measures times and frequencies
         modes = [RANGE_MODES[k] for k in settings.modes]
         lowest, highest = min(m.lowest for m in modes), min(max(m.highest for m in modes), self.variant.maximum)

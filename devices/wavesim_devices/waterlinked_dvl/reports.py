@@ -10,7 +10,7 @@ from wavesim_devices.waterlinked_dvl.dead_reckoning import LocalPosition
 from wavesim_devices.waterlinked_dvl.measurement import NOISE_DBM, Measurement
 
 FORMAT = "json_v3.3"
-_DIGITS = 9  #: decimals of numbers, which keep each message below 2000 bytes
+_DIGITS = 9  #: number of decimals, which keeps each message below 2000 bytes
 
 
 def json_line(message: dict[str, Any], kind: str) -> bytes:
@@ -19,14 +19,14 @@ def json_line(message: dict[str, Any], kind: str) -> bytes:
 
 
 def json_response(command: str, error: str = "", result: Any = None) -> bytes:
-    """Return the response to a JSON command; an error text means failure."""
+    """Return the response to a JSON command. A text in ``error`` means that the command failed."""
     return json_line(
         {"response_to": command, "success": not error, "error_message": error, "result": result}, "response"
     )
 
 
 def json_velocity(m: Measurement, time_of_validity: int, time_of_transmission: int) -> bytes:
-    """Return a velocity report; times are Unix times in us."""
+    """Return a velocity report. Its times are Unix times in us."""
     vx, vy, vz = (round(v, _DIGITS) for v in (m.velocity if m.valid else (0.0, 0.0, 0.0)))
     report: dict[str, Any] = {
         "time": m.interval_ms,
@@ -89,7 +89,9 @@ def serial_line(text: str) -> bytes:
 
 
 def serial_velocity(m: Measurement, time_of_validity: int, time_of_transmission: int, old: bool) -> bytes:
-    """Return the sentences of a measurement: wrz or wrs, and wru for each transducer; with ``old``, also wrx and wrt."""
+    """Return the sentences of a measurement: wrz or wrs, and wru for each transducer. With ``old``, also return wrx and
+    wrt.
+    """
     velocity = ",".join(f"{v:.3f}" for v in (m.velocity if m.valid else (0.0, 0.0, 0.0)))
     valid, altitude = "y" if m.valid else "n", f"{_or(m.altitude, -1.0):.2f}"
     covariance = ";".join(f"{c:.6g}" for c in m.covariance.flat)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 WATER_TRACK = "wt"
-WATER_RATE = 2.0  #: rate of measurements of the water, Hz
-WATER_SPEED = 7.5  #: maximum speed through the water, m/s
+WATER_RATE = 2.0  #: rate of measurements of the water in Hz
+WATER_SPEED = 7.5  #: maximum speed through the water in m/s
 _RANGE_MODE = re.compile(r"auto|wt|=([0-4])|([0-4])<=([0-4])")
 
 
@@ -20,8 +20,8 @@ class Variant:
     """Variant of the DVL."""
 
     name: str
-    maximum: float  #: maximum altitude, m
-    maximum_speed: float  #: m/s
+    maximum: float  #: maximum altitude in m
+    maximum_speed: float  #: maximum speed in m/s
 
 
 VARIANTS: Mapping[str, Variant] = MappingProxyType(
@@ -31,7 +31,7 @@ VARIANTS: Mapping[str, Variant] = MappingProxyType(
 
 @dataclass(frozen=True)
 class RangeMode:
-    """Range mode: altitudes in m in which it finds the bottom, and its rate in Hz."""
+    """Range mode: the altitudes in m at which it finds the bottom, and its rate in Hz."""
 
     lowest: float
     highest: float
@@ -49,7 +49,7 @@ RANGE_MODES = (
 
 @dataclass(frozen=True)
 class DvlSettings:
-    """Settings that a host changes. The fields have the names of the protocol."""
+    """Settings that a host can change. The fields have the names of the protocol."""
 
     speed_of_sound: float = 1500.0
     acoustic_enabled: bool = True
@@ -60,7 +60,7 @@ class DvlSettings:
 
     @property
     def modes(self) -> range:
-        """Numbers of the range modes that are allowed; none for a measurement of the water."""
+        """Numbers of the allowed range modes; none for a measurement of the water."""
         if self.range_mode == WATER_TRACK:
             return range(0)
         found = _RANGE_MODE.fullmatch(self.range_mode)
@@ -77,7 +77,7 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def changed_settings(old: DvlSettings, new: Mapping[str, Any]) -> DvlSettings:
-    """Return settings with some of them replaced. Raises a ValueError that names the invalid value."""
+    """Return the settings with some of them replaced. Raises a ValueError that names the invalid value."""
     checked: dict[str, Any] = {}
     for name, value in new.items():
         if name == "speed_of_sound":

@@ -1,1 +1,1 @@
-"""Virtual Water Linked Underwater GPS G2 topside."""
+"""Virtual topside unit of a Water Linked Underwater GPS G2."""

@@ -1,8 +1,8 @@
 """Position of the locator relative to the antenna.
 
-The locator pings at the multiples of a period by a clock that it shares with the topside (a cable, or a satellite
-receiver before the dive). The arrival time therefore gives its range, and the arrival times at the hydrophones of the
-antenna give its direction.
+The locator pings at multiples of a period on a clock that it shares with the topside (through a cable, or through a
+satellite receiver before the dive). The arrival time therefore gives its range, and the arrival times at the
+hydrophones of the antenna give its direction.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from wavesim_devices.level_frame import Point, level_direction
 from wavesim_sdk.wire.items import Reception
 
-POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: of the filter, for each ping
-SPREAD_GAIN = 0.1  #: of the running mean square of the filter's innovations
-PING_LIMIT = 4.0  #: number of periods without a ping after which the filter starts again
+POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: gains with which the filter follows each ping
+SPREAD_GAIN = 0.1  #: gain of the running mean square of the filter's innovations
+PING_LIMIT = 4.0  #: number of periods without a ping after which the filter restarts
 
 
 @dataclass(frozen=True)
 class RawPosition:
-    """Position from one ping: forward, starboard and down from the antenna (m), in a level frame."""
+    """Position computed from one ping: forward, starboard and down from the antenna (m), in a level frame."""
 
-    time: float  #: arrival by the node's clock, s
+    time: float  #: time of arrival by the node's clock in s
     point: Point
-    level: float  #: dB
-    noise: float  #: level of the noise in the band, dB
+    level: float  #: received level in dB
+    noise: float  #: noise level in the band in dB
 
 
 def raw_position(
@@ -36,10 +36,10 @@ def raw_position(
     attitude: tuple[float, float],
     down: float | None,
 ) -> RawPosition | None:
-    """Return the position from a ping; None if it has no direction or contradicts the depth.
+    """Return the position computed from a ping, or None if the ping has no direction or contradicts the depth.
 
-    ``emission`` is the period of the pings and their offset in s, ``attitude`` roll and pitch in rad. ``down`` is the
-    known depth below the antenna in m; None = it follows from the elevation of the arrival.
+    ``emission`` is the period and the offset of the pings in s, and ``attitude`` is roll and pitch in rad. ``down`` is
+    the known depth below the antenna in m; if it is None, the depth follows from the elevation of the arrival.
     """
     if heard.azimuth is None or heard.elevation is None:
         return None
@@ -62,7 +62,7 @@ class PositionFilter:
     def __init__(self, period: float) -> None:
         self._period = period
         self.point: Point | None = None
-        self.std = 0.0  #: root mean square of the horizontal innovations, m
+        self.std = 0.0  #: root mean square of the horizontal innovations in m
         self._velocity = [0.0, 0.0, 0.0]
         self._time = 0.0
 
@@ -83,10 +83,10 @@ class PositionFilter:
 
 
 def receiver_distances(point: Point, receivers: Sequence[Point], antenna: Point, rotation: float) -> list[float]:
-    """Return the distance in m of each receiver from a point.
+    """Return the distance in m between a point and each receiver.
 
-    ``point`` and the position of the ``antenna`` are in the frame of the topside, ``receivers`` in that of the antenna,
-    which is rotated by ``rotation`` (rad).
+    ``point`` and the position of the ``antenna`` are in the frame of the topside. ``receivers`` are in the frame of the
+    antenna, which is rotated by ``rotation`` (rad).
     """
     s, c = math.sin(rotation), math.cos(rotation)
     found = []

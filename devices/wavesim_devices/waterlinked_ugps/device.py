@@ -27,7 +27,7 @@ TYPES = ("gps", "ahrs", "ctd", "temperature")  #: sensors that the topside reads
 MASTER_PERIOD_S = 1.0
 BOARD_C, WATER_C, BATTERY_PERCENT = 35.0, 15.0, 100
 NO_DATA = -1
-#: receivers of the antenna in its frame: forward, starboard, down, m (assumed)
+#: receivers of the antenna in its frame: forward, starboard and down in m (assumed)
 RECEIVERS: tuple[Point, ...] = ((0.2, 0.0, 0.0), (-0.2, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.2))
 VERSION = {
     "chipid": "0x0123456789abcdef0123456789abcdef",
@@ -48,7 +48,7 @@ def _no_master() -> dict[str, Any]:
 
 
 class UnderwaterGps:
-    """Virtual topside. ``emission`` is the period of the locator's pings and their offset in s."""
+    """Virtual topside. ``emission`` is the period and the offset of the locator's pings in s."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class UnderwaterGps:
         self.emission, self.receivers = emission, receivers
         self.antenna = s.AntennaSettings(depth=antenna_depth)
         self.generic = s.GenericSettings(speed_of_sound=broker.welcome.sound_speed)
-        self.errors = 0  #: number of requests that were refused
+        self.errors = 0  #: number of rejected requests
         self._sensors = sensors
         self._attitude, self._compass, self._water = (0.0, 0.0), math.nan, WATER_C
         self._onboard: dict[str, Any] | None = None
@@ -107,7 +107,7 @@ class UnderwaterGps:
         return HttpConnection(self.handle, send)
 
     def handle(self, method: str, path: str, content: Any) -> HttpAnswer:
-        """Answer a request."""
+        """Answer a host's request."""
         name = path.removeprefix(_API).strip("/") if path.startswith(_API) else ""
         if method == "GET":
             if name in self._get:
@@ -153,14 +153,14 @@ class UnderwaterGps:
 
     @property
     def _is_valid(self) -> bool:
-        """Whether the locator was received lately, inside the search area."""
+        """Whether the topside has recently received the locator, at a position inside the search area."""
         point = self._filter.point
         if point is None or self._raw is None or self._now - self._raw.time > PING_LIMIT * self.emission[0]:
             return False
         return self.generic.contains(point[0], point[1])
 
     def _topside_frame(self, point: Point) -> Point:
-        """Return a point relative to the antenna in the frame of the topside, whose origin is at the surface."""
+        """Convert a point relative to the antenna into the frame of the topside, whose origin is at the surface."""
         turn = math.radians(self.antenna.antenna_rotation)
         x, y, z = point
         return (
@@ -201,7 +201,7 @@ class UnderwaterGps:
         return HttpAnswer(200, {**master, **own, "orientation": NO_DATA, "cog": NO_DATA, "sog": NO_DATA})
 
     def _current_master(self) -> dict[str, Any]:
-        """Return position and orientation of the topside, from the sources that are set."""
+        """Return the position and the orientation of the topside, from the selected sources."""
         g = self.generic
         static = {"lat": g.static_lat, "lon": g.static_lon, "hdop": 1, "numsats": 0, "fix_quality": 1}
         sources = {"onboard": self._onboard, "external": self._external, "static": _no_master() | static}

@@ -1,4 +1,4 @@
-"""Settings of the Underwater GPS, and the checks of what a host sends."""
+"""Settings of the Underwater GPS, and checks of the content that a host sends."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 MAX_CHANNEL = 32
 SOURCES = ("onboard", "static", "external")
 LOCATORS = ("d1", "a1", "s1", "p1", "u1")
-EXTERNAL_DEPTH = "a1"  #: locator without a depth sensor
+EXTERNAL_DEPTH = "a1"  #: type of a locator without a depth sensor
 
 
 class InvalidContent(Exception):
-    """Content that the topside refuses; the text is its error."""
+    """Raised for content that the topside rejects. Its text is the error."""
 
 
 @dataclass(frozen=True)
 class NumberField:
-    """Number between two limits."""
+    """Setting that is a number between two limits."""
 
     low: float
     high: float
     is_whole: bool = False
 
     def check(self, name: str, value: Any) -> float | int:
-        """Return the number. Raises InvalidContent."""
+        """Return the number. Raises InvalidContent if it is invalid."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
             raise InvalidContent(f"{name} must be a number between {self.low:g} and {self.high:g}")
         if self.is_whole:
@@ -39,12 +39,12 @@ class NumberField:
 
 @dataclass(frozen=True)
 class ChoiceField:
-    """One of several words."""
+    """Setting that is one of several words."""
 
     words: tuple[str, ...]
 
     def check(self, name: str, value: Any) -> str:
-        """Return the word. Raises InvalidContent."""
+        """Return the word. Raises InvalidContent if it is invalid."""
         if not isinstance(value, str) or value not in self.words:
             raise InvalidContent(f"{name} must be one of {', '.join(self.words)}")
         return value
@@ -93,7 +93,7 @@ EXTERNAL_ORIENTATION: Fields = MappingProxyType({"orientation": _ANGLE})
 
 
 def check_fields(content: Any, fields: Fields, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the checked values of a JSON object. Raises InvalidContent."""
+    """Return the checked values of a JSON object. Raises InvalidContent if one of them is invalid."""
     if not isinstance(content, dict):
         raise InvalidContent("the content must be a JSON object")
     for name in content:
@@ -107,17 +107,17 @@ def check_fields(content: Any, fields: Fields, required: tuple[str, ...] = ()) -
 
 @dataclass
 class AntennaSettings:
-    """Place of the antenna: relative to the position of the satellite receiver (m), and its depth (m)."""
+    """Position of the antenna relative to the satellite receiver (m), and its depth (m)."""
 
     x: float = 0.0
     y: float = 0.0
     depth: float = 1.0
-    antenna_rotation: float = 0.0  #: in deg
+    antenna_rotation: float = 0.0  #: rotation of the antenna in deg
 
 
 @dataclass
 class GenericSettings:
-    """Other settings; angles in deg."""
+    """Other settings of the topside. Angles are in deg."""
 
     channel: int = 1
     locator_type: str = "u1"
@@ -132,6 +132,6 @@ class GenericSettings:
     speed_of_sound: float = 1500.0
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether a position relative to the antenna (m) is inside the search area."""
+        """Return whether a position relative to the antenna (m) is inside the search area."""
         off = (math.degrees(math.atan2(y, x)) - self.search_direction + 180.0) % 360.0 - 180.0
         return math.hypot(x, y) <= self.search_radius and abs(off) <= self.search_sector / 2.0

@@ -1,1 +1,3 @@
-"""Campaigns: run one configuration many times with factors, a design, seeds and metrics, and collect one table."""
+"""Campaigns run one configuration many times with factors, a design, seeds and metrics, and collect the results in one
+table.
+"""

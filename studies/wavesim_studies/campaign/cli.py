@@ -29,25 +29,25 @@ RETRIES = ("failed", "timed out", "killed", "invalid")
 
 
 class MetricRegressed(WaveSimError):
-    """The gate failed: a metric regressed by more than its margin."""
+    """Error: the gate failed because a metric regressed by more than its margin."""
 
     exit_code = 14
 
 
 class GateUndecided(WaveSimError):
-    """The gate is inconclusive: it needs more runs."""
+    """Error: the gate is inconclusive and needs more runs."""
 
     exit_code = 15
 
 
 class RunNotReproduced(WaveSimError):
-    """A repeated run gave a different result."""
+    """Error: a repeated run gave a different result."""
 
     exit_code = 16
 
 
 class NoRunSucceeded(WaveSimError):
-    """No run of a campaign succeeded."""
+    """Error: no run of a campaign succeeded."""
 
     exit_code = 17
 
@@ -64,8 +64,8 @@ def _plan(file: Path, out: Path) -> CampaignPlan:
 
 
 def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
-    """Return the newest row of each planned run in the journal. Unless ``quiet``, warn about rows that were computed with
-    other versions of the files. For an earlier campaign (``folder``), return all rows of its folder.
+    """Return the newest row of each planned run in the journal. Unless ``quiet``, warn about rows that were computed
+    with other versions of the files. For an earlier campaign, given by its ``folder``, return all rows.
     """
     from wavesim_studies.campaign.journal import Journal
 

@@ -17,7 +17,8 @@ from wavesim_world.config.model import Config
 from wavesim_world.config.schema import Child, Key, child_elements, keys
 
 _STEP = re.compile(r"([\w-]+)(?:\[([^\]]+)\])?")
-#: attributes that name an input file; `file` of the log is not among them, because it names an output file
+#: attributes that name an input file; the `file` attribute of the log is not among them, because it names an output
+#: file
 _FILES = ("file", "run", "keys")
 _WRITTEN = ("log",)
 
@@ -67,7 +68,7 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
 
 
 def _may_be_absent(of: type, field: str, c: Child) -> bool:
-    """Return whether leaving out the element differs from declaring it with default values."""
+    """Return whether leaving out the element has a different effect from declaring it with default values."""
     return c.required or "None" in str(of.__annotations__[field])
 
 
@@ -93,7 +94,7 @@ class BaseConfiguration:
         return xml.parse(self.data, str(self.path))
 
     def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:
-        """Return a configuration file for another ``folder``, with some keys (path -> text) changed.
+        """Return the text of a configuration file for another ``folder``, with some of its keys changed (path -> text).
 
         Relative paths of other files are rewritten so that they are correct in that folder.
         """

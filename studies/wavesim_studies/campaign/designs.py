@@ -1,4 +1,4 @@
-"""Designs: the values of the factors at each point."""
+"""Designs of campaigns, which determine the values of the factors at each point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = float | str
 
 
 def values_of(factor: Factor) -> tuple[Value, ...]:
-    """Return the named values of a factor; an empty tuple for a range."""
+    """Return the named values of a factor, or an empty tuple if the factor has a range."""
     return tuple(_plain(v) for v in factor.values.split("|")) if factor.values.strip() else ()
 
 
@@ -33,7 +33,7 @@ def _plain(text: str) -> Value:
 
 
 def _law(factor: Factor) -> Any:
-    """Return the distribution of a range."""
+    """Return the distribution over the range of a factor."""
     low, high = factor.low, factor.high
     if factor.distribution == "normal":
         return stats.norm(factor.mean, factor.deviation)
@@ -72,7 +72,7 @@ def value_at_share(factor: Factor, share: float) -> Value:
 
 
 def boundary_values(factor: Factor) -> tuple[Value, ...]:
-    """Return the extreme values of a factor, used to check that its whole range is valid."""
+    """Return the extreme values of a factor, which are used to check that its whole range is valid."""
     named = values_of(factor)
     return named or (
         (value_at_share(factor, 0.001), value_at_share(factor, 0.999))

@@ -1,5 +1,5 @@
-"""Executors run the rows of a campaign behind one interface: processes on this machine, or dask workers here and
-elsewhere.
+"""Executors run the rows of a campaign in processes on this machine, or in dask workers here and elsewhere. Both have
+the same interface.
 
 Both use :class:`~wavesim_studies.campaign.worker.Worker`, a process that can be killed, because dask has no time limit
 per task and cannot stop a running task.
@@ -24,7 +24,7 @@ from wavesim_studies.campaign.run import KILLED, Outcome, failed_outcome
 from wavesim_studies.campaign.schema import WorkersConfig
 from wavesim_studies.campaign.worker import Worker
 
-Job = tuple[int, str, float]  #: a job for a worker: row, key of the run, time limit in s
+Job = tuple[int, str, float]  #: a job for a worker: row, key of the run, and time limit in s
 
 
 class Executor(Protocol):
@@ -91,8 +91,8 @@ _here: dict[tuple[str, str, int], tuple[str, Worker]] = {}
 def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str) -> Outcome:
     """Run a job on a dask worker. Each thread of the dask worker runs its jobs in its own process.
 
-    ``whose`` identifies the client. A process that another client started is ended, because it read earlier versions of
-    the files.
+    ``whose`` identifies the client. A process that another client started is terminated, because it has read earlier
+    versions of the files.
     """
     place = file, out, threading.get_ident()
     if place in _here and _here[place][0] != whose:
@@ -103,8 +103,8 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
 
 
 def end_processes(whose: str = "") -> None:
-    """End the processes of a client, or all processes. A dask worker that keeps running calls this after a campaign and
-    when it exits.
+    """Terminate the processes of a client, or all processes. A dask worker that keeps running calls this function after
+    a campaign and when the worker exits.
     """
     for place, (client, worker) in list(_here.items()):
         if not whose or client == whose:
@@ -116,7 +116,7 @@ atexit.register(end_processes)
 
 
 class DaskExecutor:
-    """Dask workers of an existing scheduler, this machine, SSH hosts, a batch system or Kubernetes."""
+    """Dask workers from an existing scheduler, on this machine, on SSH hosts, in a batch system or in Kubernetes."""
 
     def __init__(self, workers: WorkersConfig, count: int, file: Path, out: Path) -> None:
         try:
@@ -167,7 +167,7 @@ class DaskExecutor:
             yield row, outcome
 
     def close(self) -> None:
-        """Cancel all jobs, and end every process and cluster that this executor started."""
+        """Cancel all jobs, and terminate every process and cluster that this executor started."""
         with contextlib.suppress(Exception):  # the cluster may have ended already
             self._client.cancel(list(self._running.futures), force=True)
         with contextlib.suppress(Exception):
@@ -184,7 +184,7 @@ def _cores() -> int:
 
 
 def executor(workers: WorkersConfig, file: Path, out: Path, count: int = 0) -> Executor:
-    """Return the executor that a campaign configures, with ``count`` workers if it is not 0."""
+    """Return the executor that a campaign configures, with ``count`` workers unless it is 0."""
     count = count or workers.count
     return (
         LocalExecutor(count or _cores(), file, out)

@@ -1,4 +1,4 @@
-"""Comparisons of named numbers from a campaign file. They have no calls, attributes or side effects."""
+"""Comparisons of named numbers from a campaign file. They contain no calls or attributes, and have no side effects."""
 
 from __future__ import annotations
 

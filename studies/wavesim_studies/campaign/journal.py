@@ -69,7 +69,9 @@ class Journal:
         return dict(self._read("select name, value from about"))
 
     def files(self, key: str) -> dict[str, str]:
-        """Return name and SHA-256 of each file that determined a run; empty if they were not recorded."""
+        """Return the name and the SHA-256 of each file that determined a run; the result is empty if they were not
+        recorded.
+        """
         for (outcome,) in self._read("select outcome from runs where key = ?", (key,)):
             named = (f"files {json.loads(outcome).get('files')}",)
             for (value,) in self._read("select value from about where name = ?", named):

@@ -60,7 +60,7 @@ class RunResult:
 
     loaded: LoadedConfig
     seconds: float
-    rows: dict[str, int]  #: name of a body -> its row in the tables of shared memory
+    rows: dict[str, int]  #: name of a body -> its row in the shared-memory tables
     tracks: dict[str, Track]
     sent: Record
     receptions: Record
@@ -80,7 +80,7 @@ class RunResult:
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
-        """Return a body of the configuration; the first vehicle if the name is empty."""
+        """Return a body of the configuration, or its first vehicle if the name is empty."""
         bodies = self.loaded.config.fleet.bodies
         found = next((b for b in bodies if not name or b.name == name), None)
         if found is None:
@@ -89,7 +89,7 @@ class RunResult:
 
     @classmethod
     def of_log(cls, loaded: LoadedConfig, log: Log) -> RunResult:
-        """Read the result from the log of a trial."""
+        """Read the result of a run from the log of a trial."""
         rows = {b["name"]: row for row, b in log.bodies.items()}
         tracks = {name: log.get(f"/state/{name}", STATE) for name in rows}
         touched: dict[str, int] = {}
@@ -115,7 +115,7 @@ Function = Callable[[RunResult, str], float]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric from the library."""
+    """A metric in the library."""
 
     name: str
     unit: str
@@ -153,7 +153,7 @@ def _last(values: Any) -> float:
 
 @_metric("m", "lower")
 def navigation_rms(result: RunResult, body: str) -> float:
-    """Root mean square of the horizontal error of the estimated position. Available for trials only."""
+    """Root-mean-square horizontal error of the estimated position. Available for trials only."""
     return _rms(_navigation(result, body)[0])
 
 
@@ -231,7 +231,7 @@ def _reached_times(result: RunResult, body: str, within: float = 10.0) -> list[f
 
 @_metric("m", "lower")
 def cross_track_rms(result: RunResult, body: str) -> float:
-    """Root mean square of the horizontal distance to the nearest leg of the mission."""
+    """Root-mean-square horizontal distance to the nearest leg of the mission."""
     legs, p = _legs(result, body), result.tracks[body][1]["p_WB_W"][:, :2]
     if len(legs) < 2:
         return math.nan
@@ -329,7 +329,7 @@ def _range_errors(result: RunResult, body: str) -> Any:
 
 @_metric("m", "lower")
 def range_rms(result: RunResult, body: str) -> float:
-    """Root mean square of the error of two-way ranges."""
+    """Root-mean-square error of two-way ranges."""
     return _rms(_range_errors(result, body))
 
 
@@ -351,18 +351,19 @@ def depth_end(result: RunResult, body: str) -> float:
 
 @dataclass(frozen=True)
 class CampaignMetric:
-    """A metric of a campaign."""
+    """A metric that a campaign computes for each run."""
 
     name: str
     unit: str
     better: str
     margin: float
     body: str
-    function: Callable[..., Any] | None  #: None if the run's program returns the value
+    #: function that computes the metric; None if the run's program returns the value
+    function: Callable[..., Any] | None
     own: bool
 
     def value(self, result: RunResult) -> float:
-        """Return the value of the metric for one run; NaN if the run has no value."""
+        """Return the value of the metric for one run, or NaN if the run has no value."""
         if self.function is None:
             return float(result.returned.get(self.name, math.nan))
         return float(self.function(result) if self.own else self.function(result, result.body(self.body).name))

@@ -21,7 +21,7 @@ from wavesim_world.config.build import check_value, read_element
 from wavesim_world.config.schema import Key
 
 SEED_BITS = 52
-#: columns of the table in addition to factors and metrics
+#: columns that the table has in addition to factors and metrics
 COLUMNS = (
     "row",
     "point",
@@ -49,17 +49,17 @@ class PlannedRun:
     replicate: int
     seed: int
     factors: dict[str, Value]
-    keys: dict[str, str]  #: path -> text of keys in the configuration
+    keys: dict[str, str]  #: path -> text of the keys that are set in the configuration
     key: str  #: SHA-256 of everything that can change the result
 
 
 def code_version() -> str:
-    """Return the release and a digest of the code, because other code may compute other numbers."""
+    """Return the release and a digest of the code, because different code may compute different numbers."""
     return f"{__version__}+{sources.code()[:12]}"
 
 
 class CampaignPlan:
-    """A campaign file that has been read and checked. After this check, only errors of programs can occur."""
+    """A campaign file that has been read and checked. After this check, only the programs of a run can cause errors."""
 
     def __init__(self, path: Path, out: Path | None = None) -> None:
         self.path = path.resolve()
@@ -122,7 +122,7 @@ class CampaignPlan:
         return [(k, p) for k, p in enumerate(points) if all(rule(p) for rule in rules)]
 
     def _check_keys(self) -> None:
-        """Check every path and every value."""
+        """Check every path and every value of the campaign file."""
         if self.base_configuration is None:
             return
         tree = self.base_configuration.tree()
@@ -187,7 +187,7 @@ class CampaignPlan:
 
     @property
     def duration(self) -> float:
-        """Simulated time of a run in s."""
+        """Simulated time of each run in s."""
         return self.campaign.run.duration or (self.loaded.config.time.duration if self.loaded else 0.0)
 
     @functools.cached_property
@@ -212,7 +212,7 @@ class CampaignPlan:
         return randomness.key(self.campaign.seed, str(replicate), "campaign") & ((1 << SEED_BITS) - 1)
 
     def configuration(self, row: PlannedRun, folder: Path) -> bytes:
-        """Return the configuration file of one run, for a folder."""
+        """Return the configuration file of one run for a given folder."""
         assert self.base_configuration is not None
         run = {**row.keys, "seed": str(row.seed), "time/duration": f"{self.duration!r} s"}
         return self.base_configuration.write_configuration(run, folder)

@@ -29,7 +29,7 @@ _INK, _SHADE = "#1f5f8b", "#9cc3dd"
 
 
 def page(plan: CampaignPlan, table: Table, differences: Sequence[MetricDifference] = (), other: str = "") -> str:
-    """Return the page as HTML. ``differences`` compares with an earlier campaign named ``other``."""
+    """Return the page as HTML. ``differences`` are the differences from an earlier campaign named ``other``."""
     c = plan.campaign
     parts = [f"<h1>Campaign {escape(c.name)}</h1>", _summary(plan, table), _factors(plan)]
     if plan.metrics:
@@ -52,7 +52,7 @@ def _cell(value: Any) -> str:
 
 
 def _html(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Build a table. Cells that begin with < are HTML already."""
+    """Build an HTML table. Cells that begin with < are already HTML."""
     top = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{v if isinstance(v, _SafeHtml) else _cell(v)}</td>" for v in row) + "</tr>"
@@ -223,7 +223,7 @@ def _label(metric: CampaignMetric) -> str:
 
 
 def _spread(values: Any, metric: CampaignMetric) -> Any:
-    """Draw the histogram and the distribution function."""
+    """Draw the histogram and the distribution function of a metric."""
     figure = _figure(9.0, 2.9)
     bars, steps = figure.subplots(1, 2)
     bars.hist(values, bins=min(40, max(5, round(math.sqrt(len(values))) * 2)), color=_SHADE, edgecolor=_INK)

@@ -158,12 +158,14 @@ class ProcessKilled(WaveSimError):
 
 
 def die_with_parent() -> None:
-    """Make a new process end when its parent ends, for any reason."""
+    """Ensure that a new process exits when its parent exits for any reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[RunResult, str]:
-    """Run a whole trial, with a server that has a unique name and a free port; in this process, if all participants allow it."""
+    """Run a whole trial, with a server that has a unique name and a free port. The trial runs in this process if all
+    participants allow it.
+    """
     from wavesim_server.in_process.trial import InProcessTrial, outside_participants
 
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
@@ -227,7 +229,7 @@ def _run_in_processes(loaded: LoadedConfig, folder: Path, name: str) -> None:
 
 @functools.cache
 def _cpu() -> str:
-    """Return the processor name: hashes from another processor type may differ in the last bit."""
+    """Return the name of the processor: hashes from a different type of processor may differ in the last bit."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

@@ -59,7 +59,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """One point of design=list."""
+    """One point of a design with design=list."""
 
     set: str = text("Value of each factor, as NAME=VALUE pairs separated by semicolons.")
     place: str = place()
@@ -75,7 +75,7 @@ class PointFilter:
 
 @dataclass(frozen=True)
 class DesignConfig:
-    """Selection of the points to run, and the number of runs of each point."""
+    """Selection of the points to run, and the number of runs at each point."""
 
     kind: str = choice(
         "Type of design. `seeds` varies only the replicates. `list` runs each <point>. `grid` runs all combinations. "
@@ -109,7 +109,7 @@ class DesignConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Definition of one run."""
+    """Definition of one run of a campaign."""
 
     kind: str = choice(
         "Type of run. `lab` runs the engine as a library in the process of the worker. `trial` starts server, "

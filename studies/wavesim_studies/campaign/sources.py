@@ -1,11 +1,12 @@
-"""Source files of a campaign's results with SHA-256 digests. A run is repeated when one of these files changes.
+"""Source files that determine a campaign's results, with their SHA-256 digests. A run is repeated when one of these
+files changes.
 
 The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
 files that the configuration names. For each Python file of the user, the following modules are also included:
 
 - every module in or below its folder, imported or not, so that late imports and imports by a computed name are covered;
 - every module outside the installation that such a file imports (PYTHONPATH, editable installation), with its package;
-- every module outside the installation that was loaded with it, wherever it is.
+- every module outside the installation that was loaded together with that file, wherever the module is.
 
 A run that loads any other module fails (:func:`unseen`). Versions of other installed packages, and data files that a
 program opens on its own, are not covered.
@@ -40,11 +41,13 @@ _SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
 _MODULES = tuple(all_suffixes())
 #: folders that contain no importable modules
 _SKIPPED = ("__pycache__", "site-packages", "dist-packages", "node_modules")
-Files = dict[str, str]  #: name -> SHA-256
+Files = dict[str, str]  #: name of a file -> its SHA-256
 
 
 def of_file(path: Path) -> str:
-    """Return the SHA-256 of a file; empty if it cannot be read (its reader reports the error)."""
+    """Return the SHA-256 of a file, or an empty text if it cannot be read (the code that uses the file reports the
+    error).
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -85,7 +88,7 @@ def code() -> str:
 
 
 def _places(module: str) -> tuple[Path, ...]:
-    """Return the folders of a package, or the file of a module; nothing for a missing or built-in module."""
+    """Return the folders of a package, or the file of a module. The result is empty for a missing or built-in module."""
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):  # __main__ has no spec
@@ -133,13 +136,13 @@ def _imported(path: Path) -> set[str]:
 
 @functools.cache
 def _outside(file: str) -> Path | None:
-    """Return the path of a module outside the installation; None for an installed one."""
+    """Return the path of a module outside the installation, or None for an installed module."""
     path = Path(file).resolve()
     return None if is_installed(path) else path
 
 
 def loaded_modules() -> dict[Path, str]:
-    """Return every module from outside the installation that this process has loaded: file -> name."""
+    """Return every module outside the installation that this process has loaded (file -> name)."""
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -210,7 +213,7 @@ def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], h
 
 
 def _options(text: str, base: Path) -> Iterator[Path]:
-    """Yield the files among the words of a program's options."""
+    """Yield the words among a program's options that are names of files."""
     try:
         words = shlex.split(text)
     except ValueError:  # starting the program reports the error
@@ -222,7 +225,7 @@ def _options(text: str, base: Path) -> Iterator[Path]:
 
 
 def _named(value: Any, base: Path) -> Iterator[Path]:
-    """Yield every input file named by the keys ``file`` in a part of a configuration."""
+    """Yield every input file named by a `file` key in a part of a configuration."""
     if isinstance(value, tuple):
         for item in value:
             yield from _named(item, base)

@@ -1,4 +1,4 @@
-"""Statistics of campaigns: intervals, comparison of two campaigns, gate, Sobol indices."""
+"""Statistics of campaigns: intervals, comparison of two campaigns, the gate, and Sobol indices."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ class MetricDifference:
     left_out: int  #: number of pairs in which one run has no value for the metric
     before: float
     after: float
-    change: float  #: mean of the differences after - before
+    change: float  #: mean difference: after minus before
     low: float
     high: float
     share_better: float
-    worst: float  #: largest change for the worse
+    worst: float  #: largest change for the worse among the pairs
     p: float  #: probability that chance alone causes the change, with Holm's correction for the number of metrics
-    margin: float  #: margin in the unit of the metric
+    margin: float  #: margin of the gate, in the unit of the metric
 
     @property
     def verdict(self) -> str:

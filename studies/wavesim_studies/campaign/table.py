@@ -14,7 +14,7 @@ Table = Sequence[Mapping[str, Any]]
 
 
 def write(table: Table, path: Path, units: Mapping[str, str]) -> None:
-    """Write the table in the format of the file extension, .csv or .parquet. Raise WaveSimError on failure."""
+    """Write the table in the format that the file extension selects, .csv or .parquet. Raise WaveSimError on failure."""
     if path.suffix not in WRITERS:
         raise WaveSimError(f"{path}: unknown table format, use the extension {' or '.join(WRITERS)}")
     try:

@@ -1,6 +1,6 @@
-"""Refuse keys of a campaign file that would have no effect, before the first run.
+"""Reject keys of a campaign file that would have no effect, before the first run.
 
-A key that equals its default is refused as well, because its author expects an effect.
+A key that equals its default is also rejected, because its author expects an effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAMPLED = ("random", "latin", "sobol", "halton", "sensitivity")
 
 
 def check(campaign: Campaign, text: str, file: str) -> None:
-    """Raise ConfigError, with the line, for the first key or element without effect."""
+    """Raise ConfigError, with the line number, for the first key or element that has no effect."""
     root = xml.parse(text.encode(), file)
     for element, names, why in _unused(root, campaign):
         found = [name for name in names if name in element.attrib]

@@ -1,6 +1,6 @@
 """The process that executes runs, and the handle that controls it.
 
-If a run hangs or crashes, only its process is affected: the handle kills it and starts another.
+If a run hangs or crashes, only its process is affected: the handle kills this process and starts another.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
-START_LIMIT_S = 300.0  #: time limit in s for the start of a worker, which may have to compile the kernels
-STARTS = 5  #: number of times in a row that a worker process may be killed during its start
+START_LIMIT_S = 300.0  #: time limit in s for the startup of a worker, which may have to compile the kernels
+STARTS = 5  #: number of times in a row that a worker process may be killed during startup
 
 
 class Worker:
@@ -93,7 +93,7 @@ class Worker:
 
     @staticmethod
     def _line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
-        """Read the next line that a process prints. The result is empty if the process ends or the timeout passes."""
+        """Read the next line that a process prints. The result is empty if the process exits or the timeout expires."""
         assert process.stdout is not None
         file, said, end = process.stdout.fileno(), b"", time.monotonic() + timeout
         while not said.endswith(b"\n"):
@@ -108,7 +108,7 @@ class Worker:
         return said.strip()
 
     def stop(self) -> None:
-        """End the current run and refuse new ones. Called from another thread."""
+        """End the current run and refuse new ones. This method is called from another thread."""
         with self._lock:
             self._over = True
             process = self._process
@@ -116,7 +116,7 @@ class Worker:
             self._end(process)
 
     def close(self) -> None:
-        """End the process and everything that it started."""
+        """Terminate the process and everything that it started."""
         process, self._process = self._process, None
         if process is None:
             return

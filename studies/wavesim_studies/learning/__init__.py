@@ -1,4 +1,5 @@
-"""Learning environments: the engine's kernels under Gymnasium, with thousands of copies in one compiled call per step.
+"""Learning environments: the engine's kernels with a Gymnasium interface. One compiled call per step advances thousands
+of copies.
 
 import gymnasium, wavesim_studies.learning
 envs = gymnasium.make_vec("wavesim/StationKeeping-v0", num_envs=4096)

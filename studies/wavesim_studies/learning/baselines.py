@@ -11,11 +11,13 @@ from wavesim_studies.learning.core import Core
 
 #: gains for position in N/m, N s/m and N/(m s), and for attitude in N m/rad and N m s/rad
 POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5
-REACH = 1.5  #: limit of the position error in the control law, in m, and limit of its integral, in m s
+REACH = 1.5  #: limits of the position error in the control law (m) and of its integral (m s)
 
 
 class Pid:
-    """PID control of position and heading, PD of roll and pitch, allocated to the thrusters by a pseudo-inverse."""
+    """PID control of position and heading, and PD control of roll and pitch. A pseudo-inverse allocates the control
+    forces to the thrusters.
+    """
 
     def __init__(self, core: Core) -> None:
         self._inverse = np.linalg.pinv(core.matrix).astype(np.float64)
@@ -23,8 +25,8 @@ class Pid:
         self._sum = np.zeros((core.copies, 3))
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Return actions (n, thrusters) from -1 to 1 for observations (n, numbers). ``ended`` selects the integrals to
-        reset.
+        """Return actions (n, thrusters) from -1 to 1 for observations (n, numbers). ``ended`` selects the copies whose
+        integrals are reset.
         """
         if ended is not None:
             self._sum[ended] = 0.0
@@ -42,7 +44,7 @@ class Pid:
 
 
 class RandomPolicy:
-    """Random actions."""
+    """Baseline that takes random actions."""
 
     def __init__(self, core: Core, seed: int = 0) -> None:
         self._random, self._size = np.random.default_rng(seed), core.actions

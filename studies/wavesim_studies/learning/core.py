@@ -25,18 +25,19 @@ from wavesim_world.config import library
 
 __all__ = ["Core"]
 
-MODELS = 64  #: number of different hulls, which repeat over the groups of HULL_COPIES
-HULL_COPIES = 8  #: number of consecutive copies that share a hull, a multiple of the lanes
+MODELS = 64  #: number of different hulls; they repeat over the groups of HULL_COPIES copies
+HULL_COPIES = 8  #: number of consecutive copies that share a hull; it is a multiple of the number of lanes
 
 
 class Core:
     """Copies of a task that advance together.
 
-    ``vary`` (0 to 1) scales the differences between episodes. They are the current (up to 0.5 m/s), net buoyancy (2 N)
-    and the delay of commands (0 to 3 steps). Thrust differs by 20 % for each thruster, and has a common reduction by up
-    to 20 %. ``hulls`` (0 to 1) scales the differences between models: mass and inertia (20 %), added mass and drag (a
-    factor of 0.5 to 1.5); eight consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the
-    period of actions in s, made of ``substeps`` Runge-Kutta steps.
+    ``vary`` (0 to 1) scales the differences between episodes, which affect the current (up to 0.5 m/s), the net
+    buoyancy (2 N), the delay of commands (0 to 3 steps) and the thrust. The thrust of each thruster differs by 20 %,
+    and the thrust of all thrusters is reduced by up to 20 %. ``hulls`` (0 to 1) scales the differences between models,
+    which affect mass and inertia (20 %), and added mass and drag (a factor of 0.5 to 1.5). Eight consecutive copies
+    share a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s, made of ``substeps``
+    Runge-Kutta steps.
     """
 
     def __init__(
@@ -104,8 +105,8 @@ class Core:
         self._tables: list[Any] = []
 
     def _build(self, seed: int) -> Array:
-        """Create the bodies. Return the thruster matrix (6, actions): force and torque of each thruster at unit thrust,
-        in B.
+        """Create the bodies. Return the thruster matrix (6, actions), which contains the force and the torque of each
+        thruster at unit thrust in B.
         """
         step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // LANES)
         models = [library()[self.model]]
@@ -151,7 +152,9 @@ class Core:
         self.state.numbers[:] = 0.0
 
     def set_threads(self, count: int) -> None:
-        """Divide the copies among ``count`` threads from the next step on. The results do not depend on the number."""
+        """Divide the copies among ``count`` threads, starting with the next step. The results do not depend on the
+        number of threads.
+        """
         if count < 1:
             raise ConfigError(f"invalid number of threads {count}: use at least 1")
         if self._pool is not None:
@@ -180,7 +183,7 @@ class Core:
         self.outputs = self.outputs._replace(observation=observation)
 
     def reset_copies(self, chosen: Array | None = None) -> None:
-        """Start a new episode in the copies that the mask (n,) selects, or in all copies.
+        """Start a new episode in the copies that the mask, an array of shape (n,), selects, or in all copies.
 
         The observations are then in ``outputs``. Raise ValueError for a wrong shape.
         """
@@ -190,7 +193,7 @@ class Core:
         kernels.reset_selected(self._current_tables()[0], mask, self.actions)
 
     def _current_tables(self) -> list[Any]:
-        """Return the table of each thread, rebuilt when an array or a rule was replaced."""
+        """Return the table of each thread. The tables are rebuilt after an array or a rule has been replaced."""
         now = (self.fleet, self.state, self.rules, self.outputs)
         if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
             self._packed = now

@@ -31,7 +31,8 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     """Copies of a task, advanced in one compiled call. With ``copy=False`` the returned arrays are reused by the next
     step.
 
-    ``autoreset_mode`` is Gymnasium's; the other options are passed to :class:`~wavesim_studies.learning.core.Core`.
+    ``autoreset_mode`` has the same meaning as in Gymnasium; the other options are passed to
+    :class:`~wavesim_studies.learning.core.Core`.
     """
 
     def __init__(
@@ -74,10 +75,10 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         return array.copy() if self._copy else array
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Advance all copies; see Gymnasium.
+        """Advance all copies, as Gymnasium defines it.
 
-        ``infos`` has distance (m), heading_error (rad), reward_place, reward_still, reward_effort. Copies whose episode
-        ended also have success, and with SAME_STEP final_obs and final_info.
+        ``infos`` contains distance (m), heading_error (rad), reward_place, reward_still and reward_effort. For copies
+        whose episode has ended, it also contains success and, with SAME_STEP, final_obs and final_info.
         """
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(actions, np.float32))
@@ -112,7 +113,7 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
 
 
 class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
-    """One copy of a task."""
+    """One copy of a task as a Gymnasium environment."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
 
@@ -130,7 +131,7 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         return self.core.outputs.observation[0].copy(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Advance the copy; see Gymnasium. ``info`` has the same keys as in :class:`VectorTaskEnv`."""
+        """Advance the copy, as Gymnasium defines it. ``info`` has the same keys as in :class:`VectorTaskEnv`."""
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
         info = {

@@ -1,7 +1,7 @@
 """One compiled step of all copies: commands with delay, dynamics, reward, termination, reset, noise, observation.
 
 The kernels use the dynamics of the engine, in blocks of bodies. They omit sound, contact and weather, which these tasks
-do not use. The other code works on the same lanes, with a row of numbers for each quantity; see
+do not use. The code of the tasks works on the same lanes, with a row of numbers for each quantity; see
 :mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
 are hashes of its own key, so they do not depend on the other copies or on their number.
 """
@@ -29,17 +29,17 @@ from wavesim_server.elementary import atan2, exp, log, sin_cos
 Singles = npt.NDArray[np.float32]
 L = LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
-DEPTH = 20.0  #: centre of all tasks in m, far from surface and bed
-DELAYS = 4  #: number of stored commands, the newest first
-#: rows of a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
+DEPTH = 20.0  #: centre of all tasks in m, far from the surface and the bed
+DELAYS = 4  #: number of stored commands; the newest command is first
+#: rows in a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
 BASE = 20  #: number of values in an observation, not counting the last command
 BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
-PARTS = 3  #: parts of a reward: position, upright and still, effort
+PARTS = 3  #: number of parts of a reward: position, upright and still, effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
-#: rows of temporary values of a block: observation, its noise, actions, and inputs of reward and success
+#: rows of temporary values in a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
 DRAW = OBSERVATION + BASE + THRUSTERS
 ACTION = DRAW + NORMALS
@@ -48,7 +48,7 @@ DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, OUT_OF_BOUNDS, TIME_IS_UP,
 )
 WORK = IS_SUCCESS + 1
 _NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
-CACHE_LINE_NUMBERS = 8  #: float64 numbers in a cache line of 64 bytes
+CACHE_LINE_NUMBERS = 8  #: number of float64 numbers in a cache line of 64 bytes
 _HALF = 2.0**26  # splits the bits of a uniform number into halves
 
 
@@ -64,8 +64,8 @@ class FleetView(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    """State of the copies: their values (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS x
-    thrusters x L).
+    """State of the copies: their values (blocks, COPY L), their keys (blocks L), and their last commands (blocks,
+    DELAYS x thrusters x L).
 
     It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).
     """
@@ -317,14 +317,14 @@ def _reward_and_termination(c: Floats, past: Floats, w: Floats, rules: TaskRules
 
 @device_function
 def _show(w: Floats, l: int, seen: Singles) -> None:
-    """Write the observation of one copy to ``seen``; in the array of its block, the lanes are interleaved."""
+    """Write the observation of one copy to ``seen``. In the array of its block, the lanes are interleaved."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 
 
 @device_function
 def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, thrusters: int) -> None:
-    """Save the states of copies that wait for a reset. If a reset is due, execute it first.
+    """Save the states of copies that are waiting for a reset. If a reset is due, execute it first.
 
     The copies are advanced with their block, and :func:`_restore_held` then restores the saved states.
     """
@@ -399,7 +399,7 @@ def _reset_ended(
 
 @always_inline
 def _prefetch_copies(f: FleetView, copies: CopyState, block: int) -> None:
-    """Prefetch the arrays of a block while another block is advanced."""
+    """Prefetch the arrays of a block while another block is being advanced."""
     integrators.prefetch_block(f.blocks[block])
     for line in range(0, copies.numbers.shape[1], CACHE_LINE_NUMBERS):
         prefetch(copies.numbers[block], line)
@@ -409,7 +409,7 @@ def _prefetch_copies(f: FleetView, copies: CopyState, block: int) -> None:
 
 @kernel(nogil=True)
 def step(table: Packed, actions: Singles, thrusters: int, first_block: int, end_block: int) -> None:
-    """Advance the copies in some blocks by one step. ``table`` is that of :class:`StepState`; ``actions`` (n,
+    """Advance the copies in some blocks by one step. ``table`` is the table of :class:`StepState`; ``actions`` (n,
     thrusters) are from -1 to 1.
     """
     f, copies, rules, out = unpack_step_state(table)

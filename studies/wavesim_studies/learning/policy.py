@@ -1,4 +1,4 @@
-"""Inference of a trained policy with NumPy alone. Train it with Stable-Baselines3; see :mod:`.sb3`."""
+"""Inference with a trained policy that needs NumPy alone. Train the policy with Stable-Baselines3; see :mod:`.sb3`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Policy:
         return np.clip(forward(self.parameters, observation.astype(np.float32)), -1.0, 1.0)
 
     def save(self, path: Path) -> None:
-        """Write to a .npz file."""
+        """Write the policy to a .npz file."""
         np.savez(path, *self.parameters)
 
     @classmethod
     def load(cls, path: Path) -> Policy:
-        """Read from a .npz file. Raise WaveSimError if it is invalid."""
+        """Read a policy from a .npz file. Raise WaveSimError if the file is invalid."""
         return cls(load(path, "policy"))

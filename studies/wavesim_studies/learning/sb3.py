@@ -6,8 +6,8 @@
     exported_policy(model).save("policy.npz")
 
 A copy is reset in the step in which its episode ends, as Stable-Baselines3 requires. Thousands of dicts per step would
-cost more than the physics. The list of infos therefore repeats one empty dict, and only copies whose episode ended have
-their own.
+cost more than the physics. The list of infos therefore repeats one empty dict, and only copies whose episode has ended
+have a dict of their own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def exported_policy(model: Any) -> Policy:
 
 
 class VecEnv(Base):  # type: ignore[misc]
-    """``num_envs`` copies of a task; ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`."""
+    """The ``VecEnv`` with ``num_envs`` copies of a task; ``options`` are passed to
+    :class:`~wavesim_studies.learning.core.Core`.
+    """
 
     def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
         self.core = Core(task, num_envs, **options)
@@ -58,7 +60,7 @@ class VecEnv(Base):  # type: ignore[misc]
         super().__init__(num_envs, *spaces(self.core))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the seed of the next reset; copy ``i`` uses seed + i."""
+        """Set the seed for the next reset; copy ``i`` uses seed + i."""
         self._seed = self._seed if seed is None else seed
         return [self._seed + i for i in range(self.num_envs)]
 
@@ -72,12 +74,12 @@ class VecEnv(Base):  # type: ignore[misc]
         return first
 
     def step_async(self, actions: Array) -> None:
-        """Set the actions (n, thrusters) of the next step."""
+        """Set the actions (n, thrusters) for the next step."""
         self._actions = np.ascontiguousarray(actions, np.float32)
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
-        """Return observations, rewards, ends and infos. Copies whose episode ended have ``terminal_observation``,
-        ``TimeLimit.truncated`` and ``is_success``.
+        """Return observations, rewards, ends and infos. The infos of copies whose episode has ended contain
+        ``terminal_observation``, ``TimeLimit.truncated`` and ``is_success``.
         """
         self.core.step(self._actions)
         out = self.core.outputs

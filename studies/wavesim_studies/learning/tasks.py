@@ -1,4 +1,4 @@
-"""Tasks: the reference position of the vehicle over time, and the criterion of success."""
+"""Tasks, which define the reference position of the vehicle over time and the criterion of success."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LAST_S = 5.0  #: time in s at the end of an episode over which success is judged
 
 @dataclass(frozen=True)
 class Task:
-    """A task: ``size`` in m, ``period`` in s, ``limit`` of an episode in s.
+    """A task. Its ``size`` is in m, its ``period`` in s, and the ``limit`` of an episode in s.
 
     An episode succeeds if the mean distance (m) and heading error (rad) at its end are below the limits.
     """
@@ -23,7 +23,8 @@ class Task:
     heading: float
 
 
-_ANY = 4.0  #: limit of the heading error in rad for tasks that accept any heading; it exceeds pi, the maximum error
+#: limit of the heading error in rad for tasks that accept any heading; it exceeds pi, which is the maximum error
+_ANY = 4.0
 TASKS = {
     "StationKeeping": Task(STATION, 20.0, 0.0, 1.0, 0.2, 0.0873),
     "Circle": Task(CIRCLE, 40.0, 2.0, 30.0, 0.3, _ANY),

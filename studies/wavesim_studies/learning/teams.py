@@ -7,11 +7,12 @@ time.
     env = teams.Localisation(members=5)
     observations, infos = env.reset(seed=1)
     while env.agents:
-        observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
+        observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in
+        env.agents})
 
-Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
-current that they cannot measure. A packet contains the estimated position of its sender, and the range follows from its
-delay.
+In cooperative localisation, one member knows its position. The others use dead reckoning from heading and speed, in a
+current that they cannot measure. A packet contains the estimated position of its sender, and the range follows from the
+delay of the packet.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
 ]
 
 STEP_S = 1.0  #: time in s between two actions
-CONTROL_S = 0.2  #: interval between two commands of the autopilot, s
+CONTROL_S = 0.2  #: interval in s between two commands of the autopilot
 TICK_S = 0.02
 BYTES = 4  #: number of bytes in a packet that a member may fill freely
 _PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and the free bytes
@@ -55,7 +56,7 @@ BIT_RATE, PREAMBLE = 160.0, 0.05
 PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: duration of a packet in s
 LEVELS = (150.0, 188.0)  #: source levels in dB re 1 uPa at 1 m for the minimum and the maximum action
 FASTEST = 1.6  #: speed through water in m/s at the maximum action
-FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
+FAR = 3000.0  #: distance in m from the centre beyond which a member counts as lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
 OWN = 11  #: number of values in an observation that describe the member itself
 PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each other member
@@ -66,8 +67,8 @@ GPS = 0.5  #: position accuracy in m of members with GPS
 
 
 def configuration(members: int) -> str:
-    """Return the configuration of a team in deep water with one sound speed, ambient noise, and clocks with small
-    errors.
+    """Return the configuration of a team in deep water with a constant sound speed, ambient noise, and clocks with
+    small errors.
     """
     fleet = "".join(
         f"""<vehicle name="m{k}" model="lauv" position="0 {30 * k} 20 m" client="optional">
@@ -82,15 +83,15 @@ def configuration(members: int) -> str:
 
 
 class Navigator:
-    """Estimated position of a member: a Kalman filter of position and current (north, east) with dead reckoning and
-    ranges.
+    """Estimated position of a member. A Kalman filter estimates position and current (north, east) from dead reckoning
+    and ranges.
     """
 
     def __init__(self, place: Floats, has_gps: bool) -> None:
         self.x = np.array([place[0], place[1], 0.0, 0.0])
         self.P = np.diag([1.0, 1.0, CURRENT**2, CURRENT**2])
         self.has_gps = has_gps
-        self.velocity = np.zeros(2)  #: over ground
+        self.velocity = np.zeros(2)  #: velocity over ground, north and east, m/s
 
     def predict(self, v_FB_W: Floats, dt: float) -> None:
         """Predict over ``dt`` with ``v_FB_W``, the measured velocity through water in W."""
@@ -107,7 +108,7 @@ class Navigator:
         self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
 
     def update_by_range(self, far: float, place: Floats, sigma: float, age: float) -> None:
-        """Update the estimate with a horizontal distance that was measured ``age`` s ago.
+        """Update the estimate with a horizontal distance that was measured ``age`` seconds ago.
 
         The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independent of our
         own estimate.
@@ -129,7 +130,7 @@ class Navigator:
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of each coordinate, m."""
+        """Standard deviation of each coordinate in m."""
         return math.sqrt(0.5 * float(self.P[0, 0] + self.P[1, 1]))
 
 
@@ -152,7 +153,7 @@ class _TeamMember:
     def steer(
         self, course: float, speed: float, state: Any, dt: float, random: np.random.Generator
     ) -> dict[str, float]:
-        """Return commands computed from the instrument values."""
+        """Return commands computed from the values of the instruments."""
         _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
         surge, sway = (float(v) for v in state["v_FB_B"][:2])
         _, q, r = (float(v) for v in state["w_WB_B"])
@@ -171,12 +172,12 @@ class _TeamMember:
 
 
 class Localisation(ParallelEnv):  # type: ignore[misc]
-    """A team of ``members``, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of one
-    second.
+    """A team of ``members`` vehicles, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of
+    one second.
 
     An action has these values, each from -1 to 1: course (fraction of half a turn), speed, whether to send (above 0),
     level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and
-    free bytes. docs/learning.md describes observation and reward.
+    bytes that the member may fill freely. docs/learning.md describes observation and reward.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
@@ -196,7 +197,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self._acted = {a: box(-1.0, 1.0, (len(ACTIONS),), np.float32) for a in self.possible_agents}
         self.state_space = box(-np.inf, np.inf, (members * 8,), np.float32)
         self._random = np.random.default_rng()
-        self.simulation: Simulation | None = None  #: engine of this episode
+        self.simulation: Simulation | None = None  #: simulation engine of this episode
 
     def observation_space(self, agent: str) -> Any:
         """Return the observation space of a member. Repeated calls return the same object."""
@@ -264,7 +265,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return self.simulation
 
     def _send(self, member: _TeamMember, action: Floats, now: float) -> None:
-        """Schedule a packet with the position that its sender will estimate at the time of emission."""
+        """Schedule a packet that contains the sender's estimated position at the time of emission."""
         sim = self._simulation()
         after = max(float(action[4]), 0.0) * (STEP_S - PACKET_S)
         n = member.navigator
@@ -381,7 +382,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         """Do nothing: rendering is not supported."""
 
     def close(self) -> None:
-        """Release the simulation."""
+        """Release the simulation engine."""
         self.simulation = None
 
 
@@ -389,8 +390,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
 
 class TransmissionSchedule:
-    """Baseline: each member sails its own circle, and sends in the steps for which ``when(step, number of the member)``
-    is true.
+    """Baseline in which each member sails its own circle, and sends in the steps for which ``when(step, number of the
+    member)`` is true.
     """
 
     def __init__(self, env: Localisation, when: Any) -> None:
@@ -414,7 +415,7 @@ def transmit_never(env: Localisation) -> TransmissionSchedule:
 
 
 def tdma(env: Localisation) -> TransmissionSchedule:
-    """Plan in which members send one after the other, one step each."""
+    """Plan in which the members send one after the other, with one step for each."""
     return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 

@@ -23,7 +23,7 @@ _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
 
 def missions(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the entry of each mission in the index of a dataset: part, seed, bodies."""
+    """Return the entry of each mission in the index of a dataset: part, seed and bodies."""
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
         if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):
@@ -36,7 +36,7 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
-    """Return the columns of a topic of a mission, such as ``sensor.auv.imu``. ``sort`` is `seen` or `truth`."""
+    """Return the columns of one of a mission's topics, such as ``sensor.auv.imu``. ``sort`` is `seen` or `truth`."""
     try:
         import duckdb
     except ImportError:
@@ -76,7 +76,7 @@ def _series(kind: Table, columns: Columns) -> Series:
 
 
 def log(folder: Path, mission: str, name: str, model: str) -> Log:
-    """Return a mission as a log of one vehicle, with the values of its instruments and its true states."""
+    """Return a mission as the log of one vehicle, with the values of its instruments and its true states."""
     loaded = configuration(folder, mission)
     found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
     found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))

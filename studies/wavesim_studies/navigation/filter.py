@@ -44,37 +44,37 @@ class FilterDesign:
     """Known properties of the instruments.
 
     Noise densities are per square root of a second. Time constants are in s; 0 means a random walk. An optional state
-    exists if its initial standard deviation is not 0.
+    is active if its initial standard deviation is not 0.
     """
 
-    gyro_noise: float = 1e-5  #: rad/sqrt(s)
-    gyro_walk: float = 0.0  #: rad/s/sqrt(s)
+    gyro_noise: float = 1e-5  #: noise density of the gyro in rad/sqrt(s)
+    gyro_walk: float = 0.0  #: random walk of the gyro bias in rad/s/sqrt(s)
     gyro_time: float = 0.0
-    accelerometer_noise: float = 1e-3  #: m/s/sqrt(s)
-    accelerometer_walk: float = 0.0  #: m/s2/sqrt(s)
+    accelerometer_noise: float = 1e-3  #: noise density of the accelerometer in m/s/sqrt(s)
+    accelerometer_walk: float = 0.0  #: random walk of the accelerometer bias in m/s2/sqrt(s)
     accelerometer_time: float = 0.0
-    current: float = 0.0  #: current of the water in m/s, north and east
-    current_walk: float = 0.0  #: m/s/sqrt(s)
+    current: float = 0.0  #: current in the water in m/s, north and east
+    current_walk: float = 0.0  #: random walk of the current in m/s/sqrt(s)
     current_time: float = 0.0
     clock: tuple[float, float] = (
         0.0,
         0.0,
     )  #: lead of the vehicle's clock, and the rate of this lead, both multiplied by the speed of sound (m, m/s)
-    clock_walk: float = 0.0  #: m/sqrt(s)
-    clock_drift: float = 0.0  #: m/s/sqrt(s)
+    clock_walk: float = 0.0  #: random walk of the lead in m/sqrt(s)
+    clock_drift: float = 0.0  #: random walk of the lead's rate in m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
     sound_walk: float = 0.0
-    scale: float = 0.0  #: relative error of the Doppler log
+    scale: float = 0.0  #: relative scale error of the Doppler log
     scale_walk: float = 0.0
     skew: float = 0.0  #: misalignment of the Doppler log in rad
     offset: float = 0.0  #: offset of the depth in m
     offset_walk: float = 0.0
-    gravity: float = 9.81  #: m/s2
-    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rotation of the Earth in W, rad/s
+    gravity: float = 9.81  #: acceleration of gravity in m/s2
+    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rotation of the Earth in W in rad/s
 
     @functools.cached_property
     def optional_states(self) -> dict[str, Floats]:
-        """The active optional states, with their initial standard deviations."""
+        """Optional states that are active, with their initial standard deviations."""
         return {k: s for k, (_, n) in OPTIONAL.items() if (s := np.broadcast_to(getattr(self, k), n)).any()}
 
     @functools.cached_property
@@ -89,7 +89,7 @@ class FilterDesign:
 
     @functools.cached_property
     def size(self) -> int:
-        """Size of the error vector, without clones."""
+        """Size of the error vector without clones."""
         return max(s.stop for s in self.state_offsets.values())
 
     @functools.cached_property
@@ -124,7 +124,7 @@ class FilterDesign:
         return strapdown.FilterConstants(self.state_indices, self.gravity, np.array(self.earth), self.noise)
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
-        """Return an initial state from position and velocity (W) of the IMU, and attitude.
+        """Return an initial state from the position, velocity (both in W) and attitude of the IMU.
 
         ``sigma`` contains the standard deviations of position, velocity, attitude, gyro bias and accelerometer bias,
         each as one number or three. The optional states are initially 0.
@@ -154,7 +154,7 @@ class FilterState:
 
     @property
     def time(self) -> float:
-        """Time in s."""
+        """Time of the state in s."""
         return float(self.memory[0])
 
     @property
@@ -182,7 +182,7 @@ class FilterState:
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
 
     def run(self, imu: Floats, events: Floats, nodes: Floats, covariances: Floats, tape: Floats) -> Floats:
-        """Advance over samples and events; return the outcome of each event (E, OUTCOME_WIDTH)."""
+        """Advance over samples and events. Return the outcome of each event (E, OUTCOME_WIDTH)."""
         outcomes = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
         output = forward_filter.RunOutput(outcomes, nodes, covariances, tape)
         forward_filter.run(imu, events, self.arrays, self.design.constants, output)
@@ -194,11 +194,11 @@ class Track:
     """States of a filter or a smoother at marked times."""
 
     design: FilterDesign
-    time: Floats  #: (T) s
+    time: Floats  #: times (T) of the states in s
     x: Floats  #: nominal states (T, 26), one row per time
     P: Floats  #: covariances (T, n, n) of the error; while ``tape`` is present, (T, n, N) with clones
-    events: Floats  #: (E, WIDTH)
-    event_outcomes: Floats  #: (E, OUTCOME_WIDTH)
+    events: Floats  #: events (E, WIDTH) that the filter has processed
+    event_outcomes: Floats  #: outcome (E, OUTCOME_WIDTH) of each event
     final_state: FilterState
     tape: Floats = field(default_factory=lambda: np.zeros(0))
 
@@ -218,7 +218,7 @@ class Track:
         return self.x[:, 6:10]
 
     def at(self, lever: Any) -> Floats:
-        """Return the positions (T, 3) of a point of the body. ``lever`` is the vector from the IMU to this point, in B."""
+        """Return the positions (T, 3) of a point on the body. ``lever`` is the vector from the IMU to this point, in B."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property
@@ -294,9 +294,9 @@ def estimate(
 
 
 def compile_filter() -> None:
-    """Compile the filter unless it is compiled already (about 10 s of processor time).
+    """Compile the filter unless it has already been compiled (about 10 s of processor time).
 
-    If several processes start together, one compiles and the others wait.
+    If several processes start together, one of them compiles and the others wait.
     """
     folder = kernel_cache.cache_folder()
     with contextlib.ExitStack() as stack:
@@ -329,7 +329,7 @@ class Filter:
 
     @property
     def time(self) -> float:
-        """Time of the newest sample, s."""
+        """Time of the newest sample in s."""
         return self.state.time
 
     def sample(self, time: float, force: Any, rates: Any) -> None:
@@ -384,8 +384,8 @@ class Filter:
             del again[:k]
 
     def innovation(self, row: Floats) -> Floats:
-        """Return the innovation (m) of a measurement, whether accepted or rejected. It is NaN if the measurement is not
-        yet processed, or was discarded.
+        """Return the innovation (m) of a measurement, whether it was accepted or rejected. The innovation is NaN if the
+        measurement has not been processed yet, or was discarded.
         """
         m = int(row[measurement_models.M])
         for event, outcome in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):
@@ -405,7 +405,7 @@ class Filter:
         return {"taken": found[sensor, 1], "refused": found[sensor, 0], "impossible": found[sensor, -1]}
 
     def _first(self, time: float) -> int:
-        """Return the index of the first event after a time."""
+        """Return the index of the first event after a given time."""
         return bisect.bisect_right(self._events, time + 1e-9, key=_time)
 
     def _advance(self, samples: list[Floats]) -> None:

@@ -64,33 +64,33 @@ REFUSALS, INFLATION = (
     4.0,
 )  # number of successive rejections that inflate the covariance, and the factor of this inflation
 GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
-#: records of the tape; each ends with its length and one of these codes
+#: kinds of records on the tape; each record ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
 
 
 class RunOutput(NamedTuple):
-    """Outputs of a run."""
+    """Outputs of a filter run."""
 
     outcomes: Floats  #: outcome of each event (E, OUTCOME_WIDTH)
     nodes: Floats  #: state at each event MARK (marks, 26); the ID of the event is the row
-    covariances: Floats  #: covariances of these states (marks, n without clones, N)
-    tape: Floats  #: records for the smoother; empty without smoothing
+    covariances: Floats  #: covariances of the states at the marks (marks, n without clones, N)
+    tape: Floats  #: records for the smoother; empty if smoothing is off
 
 
 class UpdateWork(NamedTuple):
     """Temporary values of a measurement update."""
 
-    rows: Floats  #: H (4), P H^T (4), the gain (4) and the correction, each of N numbers
+    rows: Floats  #: H (4), P H^T (4), the gain (4) and the correction; each of them has N numbers
     y: Floats  #: innovation
     noise: Floats  #: covariance of the measurement noise
     S: Floats  #: covariance of the innovation
-    L: Floats  #: its Cholesky factor
+    L: Floats  #: Cholesky factor of the innovation covariance
     white: Floats  #: whitened innovation
 
 
 @device_function
 def _factor(S: Floats, m: int, L: Floats) -> None:
-    """Factor S = L L^T (Cholesky)."""
+    """Compute the Cholesky factor L of S = L L^T."""
     for i in range(m):
         for j in range(i + 1):
             s = S[i, j]
@@ -132,8 +132,8 @@ def _innovation(e: Floats, state: FilterArrays, ix: Ints, w: Floats, image: int,
 
 @device_function
 def innovation_nis(e: Floats, n: int, omega: float, work: UpdateWork) -> float:
-    """Return the normalised innovation squared. An ``omega`` of 1 uses all of P; a smaller value applies covariance
-    intersection, for measurements that depend on the estimate.
+    """Return the normalised innovation squared. An ``omega`` of 1 uses the whole of P. A smaller value applies
+    covariance intersection, for measurements that depend on the estimate.
     """
     m, nis = int(e[M]), 0.0
     rows, y, noise, S, L, white = work.rows, work.y, work.noise, work.S, work.L, work.white
@@ -323,7 +323,7 @@ def update(
 
 @device_function
 def _record(tape: Floats, count: Ints, end: int, op: float) -> None:
-    """Complete a record of the tape, whose numbers precede the index ``end``."""
+    """Complete a record on the tape. The numbers of the record precede the index ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 

@@ -1,14 +1,16 @@
-"""Learned dead reckoning: a vehicle's velocity from IMU, attitude, pressure and commands.
+"""Learned dead reckoning: a network estimates a vehicle's velocity from the IMU, the attitude, the pressure and the
+commands.
 
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
 previous estimate of the velocity and the values of the instruments. The track is the integral of the velocity in the
-attitude of the AHRS. In training, random errors are added to the true previous velocity. The network then learns to
-return to the velocity that thrust, rudder and turning imply, and errors do not accumulate. Only a Doppler log can
-measure a current on board.
+attitude of the AHRS. In training, random errors are added to the true previous velocity. As a result, the network
+learns to return to the velocity that thrust, rudder and turning imply, so that errors do not accumulate. On board, only
+a Doppler log can measure a current.
 
-The results are compared with the reference filter, without and with a Doppler log, and with a constant speed.
+The results are compared with those of the reference filter, with and without a Doppler log, and of dead reckoning with
+a constant speed.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.neural_networks import Adam, DenseNetwork, forward, load
 from wavesim_world.ocean.water import depth_of_pressure
 
-LAGS = (1.0, 3.0, 9.0)  #: time constants in s of the smoothed commands that the network receives
+LAGS = (1.0, 3.0, 9.0)  #: time constants in s with which the commands are smoothed for the network
 DEPTH_S = 2.0  #: interval in s over which the change of pressure is computed
 WRONG = 0.15  #: error in m/s that is added to the previous velocity in training
 SIZES = (64, 64)
@@ -37,15 +39,15 @@ BATCH = 1024
 
 @dataclass(frozen=True)
 class TrainingMission:
-    """One mission at the times of its truth: inputs for a learner, and the truth for training."""
+    """One mission at the times of its true states: the inputs for a learner, and the true values for training."""
 
     name: str
     part: str
-    time: Array  #: (T) s
-    inputs: Array  #: (T, F)
-    R_WB: Array  #: (T, 3, 3) attitude of the AHRS
-    velocity: Array  #: (T, 3) true velocity through water, B
-    place: Array  #: (T, 3) true position, W
+    time: Array  #: times (T) in s
+    inputs: Array  #: inputs (T, F) of the network
+    R_WB: Array  #: attitude (T, 3, 3) from the AHRS
+    velocity: Array  #: true velocity through water (T, 3) in B
+    place: Array  #: true position (T, 3) in W
 
 
 def _before(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
@@ -122,7 +124,7 @@ class DeadReckoningNetwork:
         return found
 
     def save(self, path: Path) -> None:
-        """Write to a .npz file."""
+        """Write the network to a .npz file."""
         try:
             np.savez(path, self.centre, self.scale, self.spread, *self.parameters)
         except OSError as error:
@@ -130,7 +132,7 @@ class DeadReckoningNetwork:
 
     @classmethod
     def load(cls, path: Path) -> DeadReckoningNetwork:
-        """Read from a .npz file. Raise WaveSimError if it is invalid."""
+        """Read a network from a .npz file. Raise WaveSimError if the file is invalid."""
         centre, scale, spread, *parameters = load(path, "network", 3)
         return cls(parameters, centre, scale, spread)
 
@@ -152,8 +154,8 @@ def train(
     shuffled: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> DeadReckoningNetwork:
-    """Train a network on the missions of the part `train`. Return the network of the epoch with the smallest error on
-    the part `validation`.
+    """Train a network on the missions of the `train` part. Return the network from the epoch with the smallest error on
+    the `validation` part.
 
     ``shuffled`` assigns the true states to random times, so that the network can learn only their mean.
     """
@@ -192,7 +194,7 @@ def train(
 
 @dataclass(frozen=True)
 class MissionErrors:
-    """Horizontal errors of each method on one mission: final error and RMS error, in m."""
+    """Horizontal errors of a method on one mission: final error and RMS error, in m."""
 
     mission: str
     distance: float

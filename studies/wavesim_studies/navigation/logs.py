@@ -37,7 +37,7 @@ BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity i
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
 RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
-#: gate for measured speeds without an IMU; it is wide, so that sudden motion is not rejected as an outlier
+#: gate for measured speeds when there is no IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
 #: random acceleration in m/s/sqrt(s) that is assumed for a vehicle with neither an IMU nor a speed log
 RANDOM_ACCELERATION = 0.1
@@ -45,15 +45,15 @@ RANDOM_ACCELERATION = 0.1
 
 @dataclass(frozen=True)
 class EstimationCase:
-    """All inputs for a filter run over the log of a vehicle, with the true states to judge the result."""
+    """All inputs for a filter run over the log of a vehicle, with the true states that serve to judge the result."""
 
     name: str
     design: FilterDesign
     start: FilterState
     imu: Floats
     rows: Floats  #: measurements (N, WIDTH)
-    sensors: list[str]  #: name of each sensor number in the rows
-    lever: Floats  #: position of the origin of the body in B, from the IMU
+    sensors: list[str]  #: name of the sensor for each sensor number in the rows
+    lever: Floats  #: position of the body's origin in B, relative to the IMU
     datum: float  #: uncertainty in m that all beacon positions have in common; 0 if no sound is used
     time: Floats  #: times (T) of the true states in s
     p: Floats
@@ -166,7 +166,7 @@ def _configuration(log: Log) -> LoadedConfig:
 
 
 def _mounting(instrument: InstrumentConfig) -> tuple[Floats, Floats]:
-    """Return rotation R_BS and position in B of a sensor."""
+    """Return the rotation R_BS and the position in B of a sensor."""
     p = instrument.parameters
     return frames.rotation(frames.quaternion(*p.attitude)), np.array(p.position)
 
@@ -221,7 +221,7 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
 
 
 def _mean(x: Floats) -> Floats:
-    """Return the mean of each value and the previous value, because the filter expects means over each interval."""
+    """Return the mean of each value and its predecessor, because the filter expects means over each interval."""
     return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
 
 
@@ -363,7 +363,7 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
 
 
 def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
-    """Draw tracks from above, and horizontal errors over time with the filter's stated 3 sigma."""
+    """Draw the tracks from above, and the horizontal errors over time with the 3-sigma bound that the filter states."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")

@@ -30,7 +30,7 @@ from wavesim_studies.navigation.strapdown import (
     matrix,
 )
 
-#: columns of an event
+#: columns of an event row
 WIDTH = 56
 T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA = (
     0,
@@ -50,14 +50,14 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 )
 #: kinds of events
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
-#: columns of ``event_outcomes``, the outcome of an event
+#: columns of ``event_outcomes``, which holds the outcome of each event
 OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + a: accepted as an echo), NIS, whitened innovation (4), innovation (4)
 
 
 class SensorPose(NamedTuple):
     """Attitude and lever arm for one measurement, and two vectors for temporary values."""
 
-    R: Floats  #: R_WB
+    R: Floats  #: attitude R_WB of the body
     arm: Floats  #: position of the sensor relative to the IMU, W
     u: Floats
     t: Floats
@@ -68,7 +68,7 @@ class SensorPose(NamedTuple):
 
 @device_function
 def angle(y: float, x: float) -> float:
-    """Compute atan2. A function of its own is compiled only once for all callers."""
+    """Compute atan2. This separate function is compiled only once for all callers."""
     return float(atan2(y, x))
 
 
@@ -156,7 +156,7 @@ def _velocity(e: Floats, x: Floats, ix: Ints, w: Floats, pose: SensorPose, z: Fl
 
 @device_function
 def _attitude(e: Floats, R: Floats, z: Floats, H: Floats) -> None:
-    """Model roll, pitch or heading, as the rows select."""
+    """Model roll, pitch or heading; the rows select the angle."""
     level = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     across = R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2]
     for k in range(int(e[M])):
@@ -217,7 +217,7 @@ def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) ->
     """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
     d, in direction u.
 
-    Uncertainty across the path, given by the block of P at o, lengthens the distance on average.
+    Uncertainty across the path increases the distance on average; the block of P at o contains this uncertainty.
     """
     square, trace = 0.0, 0.0
     along = 0.0
@@ -238,8 +238,8 @@ def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) ->
 
 @device_function
 def second_order_terms(e: Floats, x: Floats, clones: Floats, count: Ints, image: int, P: Floats, found: Floats) -> None:
-    """Return mean and deviation (m) of the second-order terms of an acoustic path (Bar-Shalom, Li & Kirubarajan 2001,
-    10.3).
+    """Return the mean and the standard deviation (m) of the second-order terms of an acoustic path (Bar-Shalom, Li &
+    Kirubarajan 2001, 10.3).
 
     Both legs of a round trip have the same error. Rotation about a lever arm is neglected.
     """

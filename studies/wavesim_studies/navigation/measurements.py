@@ -54,7 +54,9 @@ def _rows(row: Floats, rows: Any) -> Floats:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure the north, east and, with a third number, down coordinates of a point on the body, as a GPS does."""
+    """Measure the north and east coordinates of a point on the body, as a GPS does; with a third number, also the down
+    coordinate.
+    """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 
@@ -142,7 +144,7 @@ def _shared(row: Floats, known: Any) -> Floats:
 
 
 def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Floats:
-    """Measure the own position as another vehicle estimates it. The estimate has its own covariance (3, 3).
+    """Measure our own position as another vehicle estimates it. The estimate has its own covariance (3, 3).
 
     The estimate may depend on our own data, so covariance intersection is used.
     """
@@ -160,7 +162,9 @@ def direction(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure the direction of a beacon in the frame of a USBL head: azimuth from x to y, and elevation down."""
+    """Measure the direction to a beacon in the frame of a USBL head: the azimuth from x to y, and the downward
+    elevation.
+    """
     row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)
 
@@ -211,7 +215,9 @@ def drop_pose(time: float, asked: float) -> Floats:
 
 
 def event_order(row: Floats) -> tuple[float, int, float]:
-    """Return the sort key of events: time; at equal times clones first, then measurements by sensor, marks last."""
+    """Return the sort key of an event. Events are sorted by time. At equal times, clones come first, then measurements
+    by sensor, and marks last.
+    """
     return row[e.T], _TURN.get(int(row[e.KIND]), 1), row[e.SENSOR]
 
 

@@ -1,4 +1,4 @@
-"""Quality of an estimate: position error, error over a distance, and consistency with the stated covariance.
+"""Quality of an estimate: position error, error over a travelled distance, and consistency with the stated covariance.
 
 Tracks are aligned only on request, because alignment hides the heading error.
 """
@@ -30,7 +30,9 @@ __all__ = [
 
 
 def aligned(p: Any, truth: Any) -> Floats:
-    """Return positions (T, 3) rotated and moved to fit the truth best (Umeyama 1991, without scale)."""
+    """Return positions (T, 3) after a rotation and a translation that fit them best to the truth (Umeyama 1991, without
+    scale).
+    """
     p, truth = np.asarray(p, float), np.asarray(truth, float)
     a, b = p - p.mean(axis=0), truth - truth.mean(axis=0)
     U, _, V = np.linalg.svd(b.T @ a)
@@ -90,8 +92,8 @@ def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
 
 
 def whiteness(innovations: Any, lag: int = 1) -> float:
-    """Return the correlation of whitened innovations (N) at ``lag``. Beyond 1.96 / sqrt(N), they are not white (95
-    %).
+    """Return the correlation of whitened innovations (N) at ``lag``. If it exceeds 1.96 / sqrt(N), the innovations are
+    not white (95 % confidence).
     """
     x = np.asarray(innovations, float)
     return float((x[lag:] * x[:-lag]).sum() / (x * x).sum())
@@ -106,9 +108,9 @@ class NavigationScore:
     worst: float
     final: float
     depth_rms: float
-    heading_rms: float  #: rad
+    heading_rms: float  #: RMS heading error in rad
     distance: float
-    percent: float  #: final error, % of distance
+    percent: float  #: final error in % of the distance
     per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
     nees: float  #: mean NEES of the horizontal position, which is 2 if consistent; NaN without covariances
 

@@ -2,13 +2,13 @@
 
 The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (26) is the nominal state.
 It contains p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), and current (north,
-east, m/s). Then follow the lead of the vehicle's clock and the rate of this lead, both times the speed of sound (m,
-m/s). The last elements are four errors: scale of the assumed speed of sound, scale of the Doppler log, misalignment of
-the Doppler log (rad), and offset of depth (m).
+east, m/s). The next elements are the lead of the vehicle's clock and the rate of this lead, both multiplied by the
+speed of sound (m, m/s). The last elements are four errors: scale of the assumed speed of sound, scale of the Doppler
+log, misalignment of the Doppler log (rad), and offset of depth (m).
 
 ``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
 rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``
-(6) (-1 = absent). Each clone then has six rows (p, attitude).
+(6) (-1 = absent). Six more rows follow for each clone (p, attitude).
 
 The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. Coning and sculling use two samples
 (Savage 1998).
@@ -38,7 +38,7 @@ SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME
 #: indices in ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
 MEMORY, RATES, FORCE = 14, 8, 11
 
-#: decorator of functions that Python calls
+#: decorator for functions that Python calls
 kernel = kernel_compiler.kernel(nogil=True)
 
 
@@ -47,19 +47,19 @@ class FilterArrays(NamedTuple):
 
     x: Floats  #: nominal state
     P: Floats  #: covariance of the error
-    clones: Floats  #: cloned poses (K, 8): number, p, q
-    sizes: Ints  #: n without clones, number of clones, length of the tape
+    clones: Floats  #: cloned poses (K, 8): number of the clone, p, q
+    sizes: Ints  #: number n of error states without clones, number of clones, length of the tape
     memory: Floats  #: times, the last sample, and the current rates and specific force (MEMORY)
-    streak: Ints  #: successive rejections of each sensor
+    streak: Ints  #: number of successive rejections for each sensor
 
 
 class FilterConstants(NamedTuple):
-    """Constants of a run."""
+    """Constants of a filter run."""
 
     ix: Ints  #: indices of the optional states in the error
-    gravity: float  #: m/s2
-    earth: Floats  #: rotation of the Earth in W, rad/s
-    noise: Floats  #: densities and time constants (NOISES)
+    gravity: float  #: acceleration of gravity in m/s2
+    earth: Floats  #: rotation of the Earth in W in rad/s
+    noise: Floats  #: noise densities and time constants (NOISES)
 
 
 class MotionWork(NamedTuple):

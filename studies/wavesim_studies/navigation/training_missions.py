@@ -25,7 +25,8 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.config import load_text
 
 NAME = "auv"
-TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, the IMU, and the recorded true states and commands
+#: periods of the engine, of the IMU, and of the recorded true states and commands
+TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2
 CURRENT = 0.15  #: maximum speed of the current in m/s
 SPEED = (0.6, 1.7)  #: minimum and maximum speed through water in m/s
 DEPTH = (8.0, 30.0)
@@ -44,8 +45,8 @@ def configuration(seed: int) -> str:
 
 
 class MissionProgramme:
-    """Random legs of 20 to 90 s. Each leg is a course, a slow turn or a rudder zigzag, with a speed and a target
-    depth.
+    """Program of random legs that take 20 to 90 s each. A leg is a straight course, a slow turn or a rudder zigzag,
+    with a speed and a target depth.
     """
 
     def __init__(self, seed: int, heading: float) -> None:

@@ -1,1 +1,1 @@
-"""Traffic encounters: layout, simulation and scoring under the collision regulations."""
+"""Traffic encounters: layout, simulation, and scoring under the collision regulations."""

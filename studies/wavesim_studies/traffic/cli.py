@@ -123,7 +123,7 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
 
 
 def _known(model: str) -> None:
-    """Raise ConfigError unless this model can be own ship."""
+    """Raise ConfigError unless this model can be used for own ship."""
     from wavesim_sdk.errors import ConfigError
     from wavesim_sdk.names import suggest_name
     from wavesim_world.config import library

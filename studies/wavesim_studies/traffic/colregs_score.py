@@ -1,8 +1,8 @@
 """Score of a vessel under the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
-The score of a pair is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run is the
-score of its worst pair times the worst part of its economy. Its parts measure extra distance, lost time, changes of
-course, and the completion of the mission.
+The score of a pair of vessels is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run
+is the score of its worst pair times the worst part of its economy. The parts of the economy measure extra distance,
+lost time, changes of course, and the completion of the mission.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TURNS, MORE = (
     4,
     2,
 )  #: number of course changes that cost nothing, and the increase of this number for each additional vessel
-COST = 0.1  #: deduction from the score for each further course change
+COST = 0.1  #: deduction from the score for each additional course change
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class VesselTrack:
 
     @property
     def courses(self) -> Floats:
-        """Courses over time in rad, unwrapped."""
+        """Courses over time in rad, without jumps at a full turn."""
         return np.asarray(np.unwrap(np.arctan2(self.velocities[:, 1], self.velocities[:, 0])))
 
     @property
@@ -83,13 +83,13 @@ class ColregsScore:
 
     pairs: tuple[EncounterScore, ...]
     extra: float  #: distance sailed divided by the straight distance, minus 1
-    late: float  #: time lost in s, compared with the straight line at the initial speed
-    turns: int  #: course changes
+    late: float  #: time lost in s, compared with sailing the straight line at the initial speed
+    turns: int  #: number of course changes
     economy: dict[str, float]
 
     @property
     def total(self) -> float:
-        """Score of the worst pair, times the worst part of the economy."""
+        """Score of the worst pair times the worst part of the economy."""
         return min(p.score for p in self.pairs) * min(self.economy.values())
 
     def __str__(self) -> str:
@@ -106,7 +106,9 @@ class ColregsScore:
 
 @dataclass(frozen=True)
 class AvoidingAction:
-    """The first change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (fraction)."""
+    """The first change that own ship made: its time (s), its turn (rad, positive to starboard) and its loss of speed
+    (fraction).
+    """
 
     time: float
     turn: float
@@ -115,7 +117,7 @@ class AvoidingAction:
 
 def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
     """Find the first course change of more than 5 deg, or speed change of more than half a knot. For slow vessels, a
-    tenth of their speed counts instead of half a knot.
+    tenth of their speed replaces the half knot.
 
     The result states how large the change became before the next one began.
     """
@@ -245,7 +247,7 @@ def _score_pair(
 
 def _steadiness(own: VesselTrack, length: float) -> float:
     """Return the score for small course changes: 1 for none, 0 for ten. A small change is a turn by less than 15 deg
-    that stops again.
+    that then stops.
     """
     turns = np.diff(_sampled(own, length))
     small = (np.abs(turns) > math.radians(2.0)) & (np.abs(turns) < math.radians(15.0))

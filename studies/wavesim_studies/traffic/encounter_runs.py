@@ -1,5 +1,5 @@
-"""Encounters as library runs. Own ship can have any model and uses the reference avoider. The other vessels hold their
-course.
+"""Encounters as library runs. Own ship can have any model and uses the reference avoider. The other vessels keep their
+course and speed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 __all__ = ["EncounterRun", "run_encounter", "thrust_for_speed"]
 
-#: suitable speed in m/s and time to the meeting in s, for each model
+#: suitable speed in m/s and time in s until the ships meet, for each model
 MODEL_SPEEDS_AND_TIMES = {
     "otter": (3.0, 300.0),
     "jolner": (2.5, 300.0),
@@ -54,7 +54,7 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """Return the thrust in N that holds a library model at a speed, from a run over a hundred ship lengths."""
+    """Return the thrust in N that keeps a library model at a speed, determined by a run over a hundred ship lengths."""
     own = library()[model]
     assert own.box is not None
     step, period = _time_steps(own.box.length)
@@ -77,8 +77,8 @@ def run_encounter(
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
-    ``beyond`` limits the simulated time after the vessels would meet, as a multiple of the time before it. ``avoid``
-    enables the avoider.
+    ``beyond`` limits the simulated time after the moment at which the vessels would meet, as a multiple of the time
+    before that moment. ``avoid`` enables the avoider.
     """
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
@@ -125,8 +125,8 @@ def run_encounter(
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:
     """Return the motion at ``time`` in s of another vessel, which keeps its course and speed.
 
-    The other vessels are not bodies of the simulation: in many cases all of them meet at the origin, where bodies would
-    collide and leave their courses.
+    The other vessels are not bodies of the simulation, because in many cases all of them meet at the origin, where
+    bodies would collide and leave their courses.
     """
     north, east = t.velocity
     return ShipMotion(t.north + north * time, t.east + east * time, t.course, t.speed, 0.0, 0.0)
@@ -136,7 +136,7 @@ def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: f
     """Let the shafts reach their speed before the encounter begins, so that the initial loss of speed does not count as
     an action.
 
-    Return the thrust that holds the speed, in N.
+    Return the thrust in N that keeps the speed.
     """
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
     straight = WaypointPilot(

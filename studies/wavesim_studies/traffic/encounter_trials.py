@@ -1,5 +1,5 @@
-"""Encounters as files of live trials: server, emulators, and an on-board program that detects the others only by AIS
-and radar.
+"""Encounters as files of live trials with a server, emulators, and an on-board program that detects the other vessels
+only by AIS and radar.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from wavesim_studies.traffic.encounter_runs import LARGE
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 from wavesim_world.config import library
 
-BEYOND = 1.9  #: duration of a trial as a multiple of the time to the meeting
-BAND = 0.35  #: fraction of the time to the meeting that remains when a rogue leaves its course
+BEYOND = 1.9  #: duration of a trial as a multiple of the time until the ships meet
+BAND = 0.35  #: fraction of the time until the ships meet that remains when a rogue leaves its course
 
 
 def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:
     """Return the configuration: own ship with ``captain`` and the reference avoider, and the other vessels.
 
     ``captain`` is a program with a path relative to the file, and ``files`` is the path to the folder of files. With
-    ``rogue``, the first of the others leaves its course before the meeting and steers for the future position of own
-    ship.
+    ``rogue``, the first of the other vessels leaves its course before the ships meet, and steers for the future
+    position of own ship.
     """
     own = library()[model]
     if own.box is None:

@@ -27,7 +27,7 @@ SOURCE = (
     "Imazu's problem as tabulated by R. Sawada, K. Sato, T. Majima, Automatic ship collision avoidance using deep reinforcement "
     "learning with LSTM in continuous action spaces, J. Mar. Sci. Technol. 26, 2021, table 4"
 )
-#: courses of the other vessels in degrees; an s marks a slow vessel with 7/10 of the speed
+#: courses of the other vessels in degrees; an s marks a slow vessel, which has 7/10 of the speed
 IMAZU = {
     1: "180", 2: "270", 3: "0s", 4: "45", 5: "180 270", 6: "350 315", 7: "0s 315", 8: "180 270", 9: "330 270", 10: "270 15", 11: "90 330",
     12: "315 350", 13: "180 10 45", 14: "350 315 270", 15: "0s 315 270", 16: "45s 90 270", 17: "0s 10 315", 18: "225 345 330",
@@ -49,7 +49,7 @@ class VesselStart:
 
     @property
     def velocity(self) -> tuple[float, float]:
-        """Velocity north and east, m/s."""
+        """Velocity to the north and to the east in m/s."""
         return self.speed * math.cos(self.course), self.speed * math.sin(self.course)
 
 
@@ -74,7 +74,7 @@ class Encounter:
         return round(max(times), 6) if max(times) > 0.0 else 60.0
 
     def role(self, k: int) -> EncounterRole:
-        """Return the role of own ship towards other vessel ``k`` at the start."""
+        """Return the role of own ship towards the other vessel ``k`` at the start."""
         o, t = self.own, self.others[k]
         return role((t.north - o.north, t.east - o.east), o.course, t.course, o.speed, t.speed)
 
@@ -138,8 +138,8 @@ def _initial(ship: Any) -> Any:
 
 
 def _geodetic(ship: Any) -> Origin | None:
-    """Return the origin, which is at own ship, if its position is in degrees. :func:`_start` reports an invalid
-    position.
+    """Return the origin of the situation, which is at own ship, if its position is in degrees. :func:`_start` reports
+    an invalid position.
     """
     try:
         position = _initial(ship)["position"]

@@ -59,7 +59,7 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Floats, b: Floats, c: Floats) -> tuple[float, Floats, Floats, float]:
-        """Return (cut, before, after, side) of the arc at corner b. The arc begins at the distance ``cut`` from the
+        """Return (cut, before, after, side) for the arc at corner b. The arc begins at the distance ``cut`` from the
         corner. ``before`` and ``after`` are the directions of its legs.
         """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
@@ -67,8 +67,8 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Floats) -> int:
-        """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes as
-        close to it as its arc does, plus ``PASS_TOLERANCE_M``.
+        """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes within
+        the distance between corner and arc, plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
@@ -96,7 +96,7 @@ class WaypointRun:
 
 
 def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
-    """Simulate a vessel along its waypoints as a library run, alone in the configuration's weather.
+    """Simulate a vessel along its waypoints as a library run. The vessel is alone, in the weather of the configuration.
 
     Raise ConfigError if the vessel or its waypoints are missing.
     """
@@ -143,5 +143,5 @@ def _to_leg(places: Floats, a: Floats, b: Floats) -> Floats:
 
 
 def rms(values: Floats) -> float:
-    """Return the root mean square."""
+    """Return the root mean square of the values."""
     return float(np.sqrt(np.mean(np.square(values))))
