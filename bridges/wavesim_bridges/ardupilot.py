@@ -68,7 +68,7 @@ class ServoFrame(NamedTuple):
     pwm: tuple[int, ...]
 
     def outputs(self) -> list[float | None]:
-        """value from -1 to 1 of each output; None if it is unused"""
+        """value of each output from -1 to 1; None if the output is unused"""
         return [None if us == 0 else min(max((us - NEUTRAL_US) / FULL_US, -1.0), 1.0) for us in self.pwm]
 
 

@@ -454,7 +454,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
         """Ignore a closed port: no ground station is listening there."""
 
     async def send_due(self) -> None:
-        """Send due messages while the bridge runs."""
+        """Send due messages while the bridge is running."""
         while True:
             for frame in self._station.take_due_frames(time.monotonic()):
                 for address in self._addresses:

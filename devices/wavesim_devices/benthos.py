@@ -1,6 +1,6 @@
 """Virtual Teledyne Benthos ATM-900 modem on its serial port.
 
-In command mode the host sends AT commands, ``@Parameter=value`` and shell commands, and each answer ends with the
+In command mode, the host sends AT commands, ``@Parameter=value`` and shell commands, and each answer ends with the
 prompt ``user:N>``. ``ATD2`` or ``ATO`` begins online mode, in which the bytes from the host become a packet once the
 host has been silent for ``FwdDelay``. ``+++`` after one second of silence ends online mode. A packet is one signal, or
 several signals without a pause. The first byte of each signal is the rate code, with the upper bit set if more signals

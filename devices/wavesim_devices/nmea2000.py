@@ -3,8 +3,9 @@
 The messages are sent as CAN frames in the "RAW" text format of Yacht Devices gateways, which canboat, Signal K, OpenCPN
 and other programs can read.
 
-PGNs by sensor type: gps: 129025, 129026, 129029, 126992. ahrs: 127250, 127251, 127257. rpm: 127488 for each propeller.
-echosounder: 128267. speedlog: 128259. ctd and temperature: 130312. anemometer: 130306. battery: 127508.
+Each sensor type has its PGNs: 129025, 129026, 129029 and 126992 for gps; 127250, 127251 and 127257 for ahrs; 127488 for
+each propeller of rpm; 128267 for echosounder; 128259 for speedlog; 130312 for ctd and temperature; 130306 for
+anemometer; and 127508 for battery.
 
 Payloads are little-endian integer multiples of a resolution. A number with all bits set means "not available". The
 address of a node is the index of its sensor type in ``TYPES``; nodes do not claim addresses.

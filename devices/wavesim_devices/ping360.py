@@ -3,10 +3,10 @@
 The device reads the `scanner` sensor of a body, or the frames of a scanning `sonar`. With frames, each sample of the
 device is the maximum of the echoes within its range interval.
 
-The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission it
-reports the echo strength of a number of samples. The device measures travel times and converts them to metres with the
-speed of sound in the sea. The simulated scanner turns independently of the head, and faster. The head reports the
-scanner's last value in its own direction.
+The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission,
+the device reports the echo strength of a number of samples. The device measures travel times and converts them to
+metres with the speed of sound in the sea. The simulated scanner turns independently of the head, and faster. The device
+reports the scanner's last value in the direction of the head.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class TrafficEvent:
     time: float  #: simulation time, s
     port: str
     host: int  #: number of the host at this port, from 1
-    what: str  #: what happened: opened, received, sent or closed
+    what: str  #: kind of the event: opened, received, sent or closed
     data: bytes = b""
 
     def to_json(self) -> str:

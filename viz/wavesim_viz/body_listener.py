@@ -39,7 +39,7 @@ class BodyListener:
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the server. The thread then ends by itself."""
+        """Leave the server. The thread then ends automatically."""
         self._closed.set()
 
     @property

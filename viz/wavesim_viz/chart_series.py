@@ -147,7 +147,9 @@ def _gap_times(t: Floats) -> Floats:
 
 
 def _newest_at(times: Floats, line: ChartSeries) -> Floats:
-    """Return the newest value of a line at each time; NaN before its first value, after its last, and in gaps."""
+    """Return the newest value of a line at each time. The result is NaN before the first value, after the last value,
+    and in gaps.
+    """
     t, v = line
     if len(t) == len(times) and np.array_equal(t, times):
         return np.asarray(v, float)

@@ -187,7 +187,9 @@ class Configurator:
         return {"ok": True, "look": model_info(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> ModelCheck:
-        """Check a vehicle with changed instruments of its own, with the configuration reader. Return the result."""
+        """Check a vehicle whose own instruments were changed. The configuration reader does the check. Return its
+        result.
+        """
         try:
             with self._draft(body) as (draft, element):
                 model, instruments, inherited = self._describe_body(draft, element)

@@ -31,7 +31,7 @@ from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
-MAX_READ = 20  #: maximum number of frames that are read from a log at once
+MAX_READ = 20  #: maximum number of frames that are read from a log in one call
 MAX_RECEIVED = 64  #: maximum number of received frames that have not been read yet
 _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
 

@@ -187,7 +187,7 @@ def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) ->
 
 
 def sound_message(sent: Any, receptions: Any, missed: int, notices: list[Notice]) -> SignalEvents | None:
-    """Return the message about signals and notices; None if there is nothing to send."""
+    """Return the message about signals and notices, or None if there is nothing to send."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
     missed += max(0, len(sent) - MAX_SIGNALS) + max(0, len(receptions) - MAX_SIGNALS)

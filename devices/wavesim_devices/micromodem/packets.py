@@ -32,8 +32,8 @@ class Rate:
         return 8.0 * self.size / self.bit_rate
 
 
-#: the maker publishes the packet length of rate 6 only; those of the others follow from the bit rates, of which those of
-#: 1 to 4 are assumed
+#: the maker publishes the packet length of rate 6 only; the packet lengths of the other rates follow from their bit
+#: rates, and the bit rates of rates 1 to 4 are assumed
 RATES = {
     0: Rate(1, 32, 80.0),
     1: Rate(3, 64, 250.0),

@@ -75,7 +75,7 @@ class Exchange:
         return self.next >= len(self.frames)
 
     def retry(self, time: float) -> bool:
-        """Repeat the frame if its acknowledgement is overdue; return False if no retries are left."""
+        """Repeat the frame if its acknowledgement is overdue. Return False if no retries are left."""
         if self.deadline is None or time < self.deadline:
             return True
         if self.tries >= self.retries:

@@ -247,7 +247,7 @@ class SeaTracDevice:
         return bytes((m.OK, message.destination))
 
     def _emit(self, message: AcousticMessage) -> Emit:
-        """Return the function that sends a message. A simple ping has no payload and no duration of its own."""
+        """Return the function that sends a message. A simple ping has neither a payload nor its own duration."""
         payload, to, length = message.encode(), message.destination, message.duration
         if not message.kind.is_request:
             return lambda at: self.broker.send(payload, to=to, at=at, duration=length)

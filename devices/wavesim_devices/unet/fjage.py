@@ -190,7 +190,7 @@ class GatewayConnection:
         return True
 
     def _answer(self, action: Any, content: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answer to a request about the agents; None if the request is invalid."""
+        """Return the answer to a request about the agents, or None if the request is invalid."""
         agents, service = self.container.agents, content.get("service")
         providers = [name for name, agent in agents.items() if service in agent.services]
         match action:

@@ -30,7 +30,7 @@ class FactorTarget:
 class Factor:
     """Factor that differs between runs: named `values`, or a range of numbers.
 
-    With kind=function a factor needs no <key>, because the program receives its value directly.
+    With kind=function, a factor needs no <key>, because the program receives its value directly.
     """
 
     name: str = text("Unique name; it becomes a column of the table.")

@@ -108,7 +108,7 @@ class Worker:
         return said.strip()
 
     def stop(self) -> None:
-        """End the current run and refuse new ones. This method is called from another thread."""
+        """End the current run and accept no further runs. This method is called from another thread."""
         with self._lock:
             self._over = True
             process = self._process

@@ -7,7 +7,7 @@
 
 A copy is reset in the step in which its episode ends, as Stable-Baselines3 requires. Thousands of dicts per step would
 cost more than the physics. The list of infos therefore repeats one empty dict, and only copies whose episode has ended
-have a dict of their own.
+have their own dict.
 """
 
 from __future__ import annotations

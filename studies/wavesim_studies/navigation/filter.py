@@ -196,7 +196,8 @@ class Track:
     design: FilterDesign
     time: Floats  #: times (T) of the states in s
     x: Floats  #: nominal states (T, 26), one row per time
-    P: Floats  #: covariances (T, n, n) of the error; while ``tape`` is present, (T, n, N) with clones
+    #: covariances of the error; their shape is (T, n, n), or (T, n, N) with clones as long as ``tape`` exists
+    P: Floats
     events: Floats  #: events (E, WIDTH) that the filter has processed
     event_outcomes: Floats  #: outcome (E, OUTCOME_WIDTH) of each event
     final_state: FilterState

@@ -81,7 +81,7 @@ class UpdateWork(NamedTuple):
     """Temporary values of a measurement update."""
 
     rows: Floats  #: H (4), P H^T (4), the gain (4) and the correction; each of them has N numbers
-    y: Floats  #: innovation
+    y: Floats  #: innovation of the measurement
     noise: Floats  #: covariance of the measurement noise
     S: Floats  #: covariance of the innovation
     L: Floats  #: Cholesky factor of the innovation covariance

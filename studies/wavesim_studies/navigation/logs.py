@@ -45,7 +45,7 @@ RANDOM_ACCELERATION = 0.1
 
 @dataclass(frozen=True)
 class EstimationCase:
-    """All inputs for a filter run over the log of a vehicle, with the true states that serve to judge the result."""
+    """All inputs for a filter run over the log of a vehicle, with the true states with which the result is compared."""
 
     name: str
     design: FilterDesign

@@ -54,7 +54,7 @@ def _rows(row: Floats, rows: Any) -> Floats:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure the north and east coordinates of a point on the body, as a GPS does; with a third number, also the down
+    """Measure the north and east coordinates of a point on the body, as a GPS does. A third number is the down
     coordinate.
     """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])

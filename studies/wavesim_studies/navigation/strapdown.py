@@ -45,7 +45,7 @@ kernel = kernel_compiler.kernel(nogil=True)
 class FilterArrays(NamedTuple):
     """Arrays of the filter, which the kernels change in place."""
 
-    x: Floats  #: nominal state
+    x: Floats  #: nominal state of the filter
     P: Floats  #: covariance of the error
     clones: Floats  #: cloned poses (K, 8): number of the clone, p, q
     sizes: Ints  #: number n of error states without clones, number of clones, length of the tape

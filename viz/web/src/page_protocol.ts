@@ -118,10 +118,10 @@ export interface Scene {
   warning?: string;
 }
 
-/** Body that is present. */
+/** Body that is present in the simulation. */
 export type RosterEntry = [row: number, name: string, model: string, type: string, generation: number];
 
-/** Actuator, with limits in the unit of its values. */
+/** Actuator. Its limits are in the unit of its values. */
 export interface ActuatorInfo {
   name: string;
   kind: "thruster" | "fin" | "angle" | "deflector" | "ballast" | "other";
@@ -229,7 +229,7 @@ export interface SessionInfo {
   datagrams: [number, number];
 }
 
-/** Force (N) and moment (N m) on a body about its origin, in B: three numbers each, by component. */
+/** Force (N) and moment (N m) on a body about its origin, by component. Each has three numbers, in B. */
 export interface Effort {
   total: (number | null)[];
   restoring: (number | null)[];
@@ -265,7 +265,7 @@ export interface BodyPanel {
   surroundings?: Surroundings | null;
 }
 
-/** Other vessel, with the closest point of approach if both vessels keep course and speed. */
+/** Another vessel, with the closest point of approach if both vessels keep their course and speed. */
 export interface Encounter {
   row: number;
   /** m */
@@ -287,7 +287,7 @@ export interface Encounter {
   other_at: [number, number];
 }
 
-/** Encounters of a surface vessel (`row`), with the radii of its domain in m. */
+/** Encounters of a surface vessel (`row`) with other vessels, and the radii of its domain in m. */
 export interface Traffic {
   row: number;
   time: number;
@@ -370,7 +370,7 @@ export interface SignalEvents {
   anew?: boolean;
 }
 
-/** Track of a body and of its navigator's estimates: times, and three numbers per point. */
+/** Track of a body and track of its navigator's estimates, each with times and with three numbers per point. */
 export interface TrackPoints {
   name?: string;
   time: number[];
@@ -386,7 +386,7 @@ export interface TimeMark {
   text: string;
 }
 
-/** Abnormal condition of a body, with start and end of its newest occurrence in s of simulation time. */
+/** Abnormal condition of a body, with the start and end of its newest occurrence in s of simulation time. */
 export interface Alarm {
   id: number;
   kind: string;
@@ -482,20 +482,20 @@ export interface HelloMessage {
   chart: boolean;
 }
 
-/** Static scene, with the models of its bodies and without its sea bed. */
+/** Static scene, with the models of its bodies but without its sea bed. */
 export interface SceneMessage {
   type: "scene";
   scene: Scene;
 }
 
-/** Rest of the scene: sea bed and all models. It follows the bodies, because it has more bytes than they. */
+/** Rest of the scene: sea bed and all models. It is sent after the bodies, because it is larger than they are. */
 export interface DetailsMessage {
   type: "details";
   bed: BedGrid | null;
   models: Record<string, ModelInfo>;
 }
 
-/** Bodies that are present. */
+/** Bodies that are present in the simulation. */
 export interface RosterMessage {
   type: "roster";
   bodies: RosterEntry[];
@@ -519,20 +519,20 @@ export interface MarksMessage {
   marks: TimeMark[];
 }
 
-/** Tracks so far, by row. `whole` is true for the tracks of a log from its start to its end. */
+/** Tracks so far, by row. `whole` is true for tracks that cover a log from its start to its end. */
 export interface TracksMessage {
   type: "tracks";
   whole: boolean;
   bodies: Record<string, TrackPoints>;
 }
 
-/** All alarms, newest last. */
+/** All alarms, with the newest last. */
 export interface AlarmsMessage {
   type: "alarms";
   alarms: Alarm[];
 }
 
-/** Estimates of navigators: row, north, east, down and three standard deviations of each. */
+/** Estimates by navigators: row, north, east, down and three standard deviations of each estimate. */
 export interface EstimatesMessage {
   type: "beliefs";
   bodies: (number | null)[][];
@@ -558,7 +558,7 @@ export interface FleetMessage {
   type: "fleet";
 }
 
-/** Wave components (`sea_surface.py`); null: unknown. */
+/** Wave components (`sea_surface.py`); null means that they are unknown. */
 export interface SeaMessage {
   type: "sea";
   components: number[][] | null;
@@ -570,28 +570,28 @@ export interface CablesMessage {
   cables: CableInfo[];
 }
 
-/** Encounters of the body that the page watches; null: it is not a surface vessel. */
+/** Encounters of the body that the page watches; null means that the body is not a surface vessel. */
 export interface TrafficMessage {
   type: "traffic";
   row: number;
   traffic: Traffic | null;
 }
 
-/** Equipment of the body that the page watches; null: the body is not present. */
+/** Equipment of the body that the page watches; null means that the body is not present. */
 export interface EquipmentMessage {
   type: "kit";
   row: number;
   kit: BodyEquipment | null;
 }
 
-/** Current data of the body that the page watches; null: the body is not present. */
+/** Current data of the body that the page watches; null means that the body is not present. */
 export interface PanelMessage {
   type: "panel";
   row: number;
   panel: BodyPanel | null;
 }
 
-/** State of a sonar or camera that the page shows; the images shown belong to this epoch. */
+/** State of a sonar or camera that the page shows. The images shown belong to this epoch. */
 export interface ImageMessage {
   type: "picture";
   row: number;
@@ -601,7 +601,7 @@ export interface ImageMessage {
   epoch: number;
 }
 
-/** Mosaic of one sonar; its tiles of other epochs are invalid. */
+/** Mosaic of one sonar. Tiles from other epochs are invalid. */
 export interface MosaicLayer {
   row: number;
   body: string;
@@ -624,27 +624,27 @@ export interface MosaicMessage {
   waiting: number;
 }
 
-/** Reason why the source has no data; empty: it has data. */
+/** Reason why the source has no data. An empty text means that it has data. */
 export interface SourceErrorMessage {
   type: "trouble";
   text: string;
 }
 
-/** Errors of the viewer's server: number of all errors so far, and the last error of each part that fails. */
+/** Errors of the viewer's server: the number of all errors so far, and the last error of each failing part. */
 export interface ErrorsMessage {
   type: "mishaps";
   total: number;
   parts: Record<string, string>;
 }
 
-/** Result of a request of this page. */
+/** Result of a request that this page has sent. */
 export interface ReplyMessage {
   type: "reply";
   ok: boolean;
   text: string;
 }
 
-/** Answer of a vehicle's program to a command of this page. */
+/** Answer of a vehicle's program to a command that this page has sent. */
 export interface CommandAnswerMessage {
   type: "answer";
   row: number;
@@ -726,7 +726,7 @@ export interface MosaicTileHeader {
   cells: number;
 }
 
-/** Request the data of one body; None: request no data. */
+/** Request the data of one body. If `row` is None, request no data. */
 export interface WatchRequest {
   do: "watch";
   row: number | null;
@@ -738,7 +738,7 @@ export interface PicturesRequest {
   sonars: [number, string][];
 }
 
-/** Request the mosaics of all sonars, or no longer. */
+/** Start or stop requesting the mosaics of all sonars. */
 export interface MosaicRequest {
   do: "mosaic";
   on: boolean;
@@ -761,7 +761,7 @@ export interface FaultRequest {
   field: string;
 }
 
-/** Acknowledge an alarm; None acknowledges all. */
+/** Acknowledge an alarm; None acknowledges all alarms. */
 export interface AcknowledgeRequest {
   do: "acknowledge";
   alarm: number | null;
@@ -786,8 +786,9 @@ export interface CommanderRequest {
 }
 
 /**
- * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` is north, east and down in W and a speed
- * (0: the vehicle's own); None: not stated. The page selects `number`, which the answer contains.
+ * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` contains north, east and down in W and a
+ * speed (0 means the vehicle's own speed); None means that it is not stated. The page selects `number`, which the
+ * answer contains.
  */
 export interface VehicleCommandRequest {
   do: "command";
@@ -798,8 +799,8 @@ export interface VehicleCommandRequest {
 }
 
 /**
- * Drive a body from a page: ahead, to starboard, down and turn to starboard, as fractions of the largest effect, -1 to
- * 1; None: leave the body.
+ * Drive a body from a page. The demands are ahead, to starboard, down and turn to starboard, as fractions of the
+ * largest effect (-1 to 1). None means that the page leaves the body.
  */
 export interface DriveRequest {
   do: "drive";
@@ -841,21 +842,21 @@ export interface ChartData {
   reduced: boolean;
 }
 
-/** Area of an electronic chart: S-57 class, minimum depth, and rings of latitude and longitude. */
+/** Area of an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude. */
 export interface ChartArea {
   kind: string;
   depth: number | null;
   rings: number[][];
 }
 
-/** Line of an electronic chart: S-57 class, depth, and a path of latitude and longitude. */
+/** Line of an electronic chart, with its S-57 class, depth, and path of latitude and longitude. */
 export interface ChartLine {
   kind: string;
   depth: number | null;
   path: number[];
 }
 
-/** Buoy, beacon, wreck or other mark of an electronic chart, at latitude and longitude. */
+/** Buoy, beacon, wreck or other mark of an electronic chart, with its latitude and longitude. */
 export interface ChartMark {
   kind: string;
   name: string;
@@ -872,7 +873,7 @@ export interface ChartContent {
   marks: ChartMark[];
 }
 
-/** /api/model: an XML element of a model, with the elements in it. */
+/** /api/model: an XML element of a model, with the elements that it contains. */
 export interface XmlTree {
   tag: string;
   attributes: Record<string, string>;
@@ -894,7 +895,7 @@ export interface AttributeRule {
   choices: string[];
 }
 
-/** Permitted element in an element; `of` names its rules. */
+/** Permitted element within another element; `of` names its rules. */
 export interface ChildRule {
   name: string;
   of: string;
@@ -925,7 +926,7 @@ export interface VehicleEntry {
   model: string;
 }
 
-/** /api/check and /api/fit: result of a check, and the drawing if the model can be simulated. */
+/** /api/check and /api/fit: the result of a check, and the drawing of the model if it can be simulated. */
 export interface ModelCheck {
   ok: boolean;
   error?: string;
@@ -935,7 +936,7 @@ export interface ModelCheck {
   given?: string[];
 }
 
-/** /api/vehicle: instruments of a body of a configuration, and the drawing of its model. */
+/** /api/vehicle: instruments of a body in a configuration, and the drawing of its model. */
 export interface VehicleInstruments {
   file: string;
   sensors: XmlTree | null;
@@ -945,24 +946,24 @@ export interface VehicleInstruments {
   given: string[];
 }
 
-/** /api/test: motion of a simulated model, one column per quantity. */
+/** /api/test: motion of a simulated model, with one column per quantity. */
 export interface SimulatedMotion {
   commands: Record<string, number>;
   columns: Record<string, number[]>;
 }
 
-/** /api/mount: the file written. */
+/** /api/mount: the file that was written. */
 export interface SavedFile {
   file: string;
 }
 
-/** /api/save: the file written, and a configuration that simulates the model. */
+/** /api/save: the file that was written, and a configuration that simulates the model. */
 export interface SavedModel {
   file: string;
   trial: string;
 }
 
-/** /api/mission: the file written, and warnings about waypoints. */
+/** /api/mission: the file that was written, and warnings about waypoints. */
 export interface SavedMission {
   file: string;
   warnings: string[];
