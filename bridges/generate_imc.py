@@ -1,5 +1,5 @@
 """Generate wavesim_bridges/imc.py from IMC.xml of LSTS (https://github.com/LSTS/imc): the messages and constants that
-the bridge to DUNE uses, by their names `imc.Message` and `imc.Message.PREFIX_CONSTANT` in its source.
+the bridge to DUNE names in its source, as `imc.Message` and `imc.Message.PREFIX_CONSTANT`.
 """
 
 from __future__ import annotations

@@ -468,8 +468,8 @@ class GroundStationSocket(asyncio.DatagramProtocol):
 
 
 class MavlinkBridge:
-    """Vehicle whose built-in pilot follows the setpoints of ground stations. Its thrusters stop when it is disarmed, or
-    when the ground stations send nothing.
+    """Vehicle whose built-in pilot follows the setpoints of ground stations. Its thrusters stop when the vehicle is
+    disarmed, or when the ground stations stop sending.
     """
 
     def __init__(self, seat: BridgeOptions, origin: WorldOrigin, instance: int) -> None:

@@ -81,8 +81,8 @@ class MoosActuators:
 
     DESIRED_THRUST is a shaft speed in percent; the force of a thruster is proportional to the square of this value.
     DESIRED_RUDDER is in percent of the maximum rudder angle, and DESIRED_ELEVATOR is in degrees. A vehicle with two
-    thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too: their sum drives the port thruster, and their
-    difference the starboard one.
+    thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too, so that their sum drives the port thruster,
+    and their difference the starboard one.
     """
 
     def __init__(self, outputs: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:
@@ -154,7 +154,7 @@ def _variable(*names: str) -> str:
 
 class MoosCommunity:
     """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists, and reopened after it has been lost.
-    ``take`` is called with the mail.
+    ``take`` is called with the messages received.
     """
 
     def __init__(

@@ -31,8 +31,8 @@ _TEMPERATURE = 15.0
 
 
 def magnetic_field(origin: WorldOrigin) -> Floats:
-    """Return the Earth's magnetic field at the origin in gauss, NED, from the World Magnetic Model, which is also the
-    source of PX4's declination table.
+    """Return the Earth's magnetic field at the origin (in gauss, in NED) from the World Magnetic Model, which is also
+    the source of PX4's declination table.
     """
     found = GeoMag(coefficients_file="wmm/WMM_2025.COF").calculate(origin.latitude, origin.longitude, 0.0, YEAR)
     return 1e-5 * np.array([found.x, found.y, found.z], float)
@@ -49,8 +49,8 @@ def diagonal(*variances: float) -> list[float]:
 class Px4Sensors:
     """Generator of sensor frames for one PX4 instance. ``now_us`` is the time of PX4's clock in us.
 
-    The barometer measures air pressure at an altitude of minus the depth. PX4 has no model of water pressure, and would
-    read 3 m of water as 2 km.
+    The barometer measures the air pressure at an altitude that equals minus the depth. PX4 has no model of water
+    pressure, so it would read a depth of 3 m as a change in altitude of 2 km.
     """
 
     def __init__(self, origin: WorldOrigin, odometry: bool, seed: int) -> None:

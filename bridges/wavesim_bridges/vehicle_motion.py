@@ -21,7 +21,7 @@ _HALF = sqrt(0.5)
 class VehicleMotion:
     """Motion at one time. ``position`` (m) and ``velocity`` (m/s, over ground) are in NED; ``attitude`` is the
     quaternion from body to NED (w, x, y, z). ``rates`` (rad/s) and ``force`` are in FRD; ``force`` is the specific
-    force at the origin as an accelerometer measures it (m/s2; level at rest: 0, 0, -9.81).
+    force at the origin as an accelerometer measures it in m/s2 (0, 0, -9.81 for a vehicle that is level and at rest).
     """
 
     time: float

@@ -1,9 +1,10 @@
 """Traffic between a device and its hosts: a file that records it, and a readable printout.
 
-The file has JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a mapping
-from the name of each port to its place. Each further line is an event: simulation ``time`` in s, ``port``, ``host``
-(its number at the port, from 1) and ``what``, as the device sees it: ``opened``, ``received``, ``sent`` or ``closed``.
-The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable ASCII, otherwise as ``hex``.
+The file consists of JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a
+mapping from the name of each port to its place. Each further line is an event with the simulation ``time`` in s, the
+``port``, the ``host`` (its number at the port, from 1) and ``what`` has happened, as the device sees it: ``opened``,
+``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable
+ASCII, otherwise as ``hex``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Virtual u-blox receiver (M8, protocol 18): UBX messages and NMEA sentences from the ``gps`` sensor.
 
 A frame is B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are little
-endian. Like the real receiver, it sends NMEA and no UBX messages when it starts. A host enables UBX messages with
-CFG-MSG.
+endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables UBX messages
+with CFG-MSG.
 
-Under water the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
+Under water, the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
 of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
 HDOP, and the list of satellites are nominal.
 """

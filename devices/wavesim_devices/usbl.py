@@ -37,8 +37,8 @@ class UsblBeacon:
 
 @dataclass(frozen=True)
 class UsblOptions:
-    """Settings of the virtual USBL. ``head_offset`` is the position of the head in the body frame (m), horizontally
-    from the satellite antenna and vertically from the water line.
+    """Settings of the virtual USBL. ``head_offset`` is the position of the head in the body frame (m), measured
+    horizontally from the satellite antenna and vertically from the water line.
     """
 
     beacons: Sequence[UsblBeacon]

@@ -1,9 +1,9 @@
 """Telegrams of ship USBL systems. A telegram has the form ``$...*``, followed by the exclusive or of its bytes, CR and
 LF.
 
-PSIMSSB and PSIMSNS (Kongsberg), PTSAG, PTSAX and PTSAH (iXblue), PSONLLD (Sonardyne). Encoders are pure functions of SI
-values and return the telegrams with their check sum and line end. Sources: manuals of NAVIS DP and Tritech MicronNav,
-the iXblue GAPS guide, and the parsers of QGIS PosiView.
+The telegrams are PSIMSSB and PSIMSNS (Kongsberg), PTSAG, PTSAX and PTSAH (iXblue), and PSONLLD (Sonardyne). Encoders
+are pure functions of SI values and return the telegrams with their checksums and line ends. Sources: manuals of NAVIS
+DP and Tritech MicronNav, the iXblue GAPS guide, and the parsers of QGIS PosiView.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _heading(value: float) -> float:
 
 
 def psimssb(fix: BeaconFix, orientation: str) -> bytes:
-    """Return PSIMSSB in Cartesian coordinates. ``orientation``: H = x to starboard and y forward; E = x east, y north."""
+    """Return PSIMSSB in Cartesian coordinates. If ``orientation`` is H, x points to starboard and y forward. If it is
+    E, x points east and y north.
+    """
     x, y = (fix.starboard, fix.forward) if orientation == "H" else (fix.east, fix.north)
     return sentence(
         f"PSIMSSB,{_time(fix.time, 2)},B{fix.beacon:02d},A,,C,{orientation},M,{x:.2f},{y:.2f},{fix.depth:.2f},0.0,N,,"

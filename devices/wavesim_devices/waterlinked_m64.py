@@ -101,7 +101,7 @@ def _parse(line: bytes) -> SerialCommand:
 
 
 def reply(text: bytes) -> bytes:
-    """Return a line with its check sum."""
+    """Return a line with its checksum."""
     return b"%s*%02x\n" % (text, crc8(text))
 
 

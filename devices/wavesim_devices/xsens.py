@@ -1,7 +1,7 @@
 """Virtual Xsens MTi with MTData2 messages, from the ``ahrs`` and ``imu`` sensors of a body and its other sensors.
 
 A message consists of FA FF, identifier, length (FF and a u16 if it exceeds 254), content, and a check byte that makes
-the sum of all bytes after FA equal to 0. Numbers are big endian. The identifier of an answer is that of the command
+the sum of all bytes after FA equal to 0. Numbers are big-endian. The identifier of an answer is that of the command
 plus 1. The housing is mounted upright: its frame S is x forward, y to port, z up. Orientation and velocity are in the
 local frame that the data identifier selects: ENU, NED or NWU.
 """

@@ -1,5 +1,5 @@
-"""``wavesim plot``: pictures of a run. ``wavesim viz``: mission control in the browser. ``wavesim configure``: vehicle
-models. ``wavesim soundings``: a sea bed from an electronic chart.
+"""Commands of the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
+browser, ``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
 """
 
 from __future__ import annotations

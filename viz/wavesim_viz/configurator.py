@@ -59,9 +59,7 @@ class Configurator:
     # -- contents ----------------------------------------------------------------------------------
 
     def _sources(self) -> dict[str, tuple[Model, Path]]:
-        """Map each model name to the model and its file: models from the library, from the scene, and those saved in the
-        folder.
-        """
+        """Map each model name to the model and its file. The models come from the library, the scene and the folder."""
         found = {}
         for m in library().values():
             found[m.name] = (m, Path(m.place.rpartition(":")[0]))
@@ -201,7 +199,7 @@ class Configurator:
 
     @contextlib.contextmanager
     def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
-        """Write a configuration with changed instruments of one body. The new file is next to the original, because
+        """Write a configuration with changed instruments of one body. The new file is next to the original, because the
         file names in it are relative to that folder.
         """
         base = self._configuration_of(body)
@@ -243,8 +241,8 @@ class Configurator:
         return model
 
     def test_drive(self, body: Any) -> SimulatedMotion:
-        """Simulate the model; ``commands`` (actuator -> value) apply from 1 s on. Return its motion, one column per
-        quantity.
+        """Simulate the model. The ``commands`` (actuator -> value) apply after the first second. Return the motion of
+        the model, with one column per quantity.
         """
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:

@@ -2,7 +2,8 @@
 the newest frame when it is ready.
 
 A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains
-its own errors (``error_registry.py``): the affected part of a frame is missing, and the page shows an error.
+its own errors (``error_registry.py``): if an error occurs, the affected part of a frame is missing, and the page shows
+the error.
 """
 
 from __future__ import annotations
@@ -160,8 +161,8 @@ class Hub:
         self._fleet = None
 
     def _send_history(self, viewer: Viewer) -> None:
-        """Send the history to a new viewer, after a frame: a page on a slow connection can then draw before it has the
-        history.
+        """Send the history to a new viewer, but after a frame, so that a page on a slow connection can draw before it
+        has received the history.
         """
         viewer.informed = True
         viewer.texts.append(None)

@@ -127,8 +127,8 @@ class LoggedFrames:
 
 
 class SequentialFrames:
-    """All frames of a log in their order, read from the file up to the replay time. After a jump back, reading restarts
-    at the beginning. No frames are kept.
+    """All frames of a log in their order. They are read from the file up to the replay time. After a jump back, reading
+    restarts at the beginning. No frames are kept.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:

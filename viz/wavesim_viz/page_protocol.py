@@ -384,7 +384,7 @@ class DriveRequest:
 @dataclass(frozen=True, slots=True)
 class DetailsRequest:
     """Request the details of the scene and the history, after the first picture. A socket that was opened as
-    ``/ws?first`` does not receive them before.
+    ``/ws?first`` receives them only after this request.
     """
 
 

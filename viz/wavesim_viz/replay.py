@@ -55,7 +55,7 @@ from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCom
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
-#: outcomes of lost signals that the page shows: all except losses by distance, losses out of band, and echoes
+#: outcomes of lost signals that the page shows: all except losses due to distance, losses out of band, and echoes
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
 MOST_LOSSES = 400  #: maximum number of losses marked on the time slider
@@ -114,8 +114,8 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return two mappings from body names to times: when a body was frozen because its state diverged, and when a
-        command moved a frozen body to another pose, so that it continued to move.
+        """Return, for each body name, pairs of a time and whether the body is frozen from this time on. A body is
+        frozen when its state diverges, and continues when a command moves it to another pose.
         """
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
@@ -169,7 +169,7 @@ class ReplaySource:
 
     def _signal_ends(self) -> Any:
         """Return the time (s) until which each signal is drawn: the time of its last arrival at any receiver. Arrivals
-        that were lost by distance do not count.
+        that were lost because of the distance do not count.
         """
         last: dict[int, int] = {}
         for r in self._receptions:

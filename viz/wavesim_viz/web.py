@@ -1,7 +1,7 @@
 """Web server of the viewer: one page, one websocket, and the requests of the configurator.
 
-The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). A
-websocket or a change must come from the page itself, and the page loads nothing from other servers. Viewers are
+The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). The
+server accepts websockets and changes only from its own page, and the page loads nothing from other servers. Viewers are
 read-only unless the user started the viewer with ``--control``. On any other address, every request needs a token.
 """
 
@@ -86,7 +86,7 @@ class AccessPolicy:
         return a
 
     def role(self, token: str) -> str:
-        """Level of access: `control`, `view`, or none."""
+        """Return the level of access that a token grants: `control`, `view`, or an empty text for none."""
         if not self.view_token:
             return "control" if self.control else "view"
         if self.control_token and hmac.compare_digest(token.encode(), self.control_token.encode()):

@@ -62,7 +62,9 @@ class Command(IntEnum):
 
 
 class MessageType(IntEnum):
-    """Types of acoustic messages. A U in the name means with USBL; an X means that the answer contains the depth."""
+    """Types of acoustic messages. A U in the name means that USBL is used; an X means that the answer contains the
+    depth.
+    """
 
     ONE_WAY = 0
     ONE_WAY_U = 1

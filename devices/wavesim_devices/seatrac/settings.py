@@ -49,8 +49,8 @@ class Settings:
         return int(struct.unpack_from(f"<{place[1]}", self.block, place[0])[0])
 
     def is_valid(self, beacon: int) -> bool:
-        """Return whether a beacon with this identifier accepts the settings. The configuration determines its
-        identifier.
+        """Return whether a beacon with this identifier accepts the settings. The identifier must be the one in the
+        configuration.
         """
         return (
             len(self.block) == SETTINGS_BYTES

@@ -1,10 +1,11 @@
 """Encoder of multibeam echosounder frames in the KMALL format (Kongsberg), little-endian. It returns bytes and opens no
 files.
 
-A file is :func:`file_header` followed by a :func:`ping` for each frame. The header contains installation (#IIP),
-settings (#IOP) and sound speed (#SVP). A ping contains attitude (#SKM), position (#SPO) and soundings (#MRZ version 3).
-The reference point of the vessel is the sonar; its axes are x ahead, y to starboard, z down. Levels are written as
-received, whereas real instruments correct and filter them. Only lost detections are flagged.
+A file is :func:`file_header` followed by a :func:`ping` for each frame. The header contains the installation (#IIP),
+the settings (#IOP) and the sound speed (#SVP). A ping contains the attitude (#SKM), the position (#SPO) and the
+soundings (#MRZ version 3). The reference point of the vessel is the sonar; its axes are x (ahead), y (to starboard) and
+z (down). Levels are written as received, whereas real instruments correct and filter them. Only lost detections are
+flagged.
 """
 
 from __future__ import annotations

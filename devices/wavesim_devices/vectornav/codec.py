@@ -1,4 +1,4 @@
-"""Check sums, ASCII lines and binary frames of VectorNav sensors. Frames are built from a table of all their fields."""
+"""Checksums, ASCII lines and binary frames of VectorNav sensors. Frames are built from a table of all their fields."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _COUNTS = {"Q": 1, "H": 1, "I": 1, "B": 1, "f": 1, "b5BH": 7}
 
 
 def xor(text: bytes) -> int:
-    """Return the 8-bit check sum of the bytes between `$` and `*`."""
+    """Return the 8-bit checksum of the bytes between `$` and `*`."""
     check = 0
     for byte in text:
         check ^= byte
@@ -64,7 +64,7 @@ def crc16(data: bytes) -> int:
 
 
 def line(text: str) -> bytes:
-    """Return an ASCII line with its check sum."""
+    """Return an ASCII line with its checksum."""
     data = text.encode("ascii", errors="replace")
     return b"$%s*%02X\r\n" % (data, xor(data))
 

@@ -155,7 +155,7 @@ def _rfc3339(unix_us: int) -> str:
     return datetime.fromtimestamp(unix_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-#: outputs of the serial port, by the number in the wcp command: whether it is a PD format, or contains the old
+#: outputs of the serial port by the number in the wcp command: whether the output is a PD format or contains the old
 #: sentences
 OUTPUTS: Mapping[str, str] = MappingProxyType({"0": "", "1": "old", "2": "pd6", "3": "new", "6": "pd4"})
 LATER = "later"  #: placeholder for a reply that follows later
