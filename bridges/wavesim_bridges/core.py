@@ -214,7 +214,7 @@ class LatestValue(Generic[Frame]):
         self._came = asyncio.Event()
 
     def put(self, frame: Frame) -> None:
-        """Store a new frame."""
+        """Store a new frame in the buffer."""
         self._frame = frame
         self._came.set()
 

@@ -92,7 +92,7 @@ def _payload(message: ImcMessage) -> bytes:
 
 
 def packed(packet: ImcPacket) -> bytes:
-    """Encode a packet, little-endian."""
+    """Encode a packet in little-endian byte order."""
     payload = _payload(packet.message)
     head = struct.pack(
         "<" + _HEADER,

@@ -37,7 +37,7 @@ NAMES = {
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: speed (m/s) and turn rate (rad/s) at full deflection of a stick
-#: messages sent without a request, and their rates (Hz)
+#: messages that are sent without a request, and their rates (Hz)
 RATES = {
     "HEARTBEAT": 1.0,
     "SYS_STATUS": 1.0,
@@ -441,7 +441,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the open socket."""
+        """Store the socket, which is now open."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:

@@ -11,7 +11,7 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.mavlink_messages import MESSAGES
 
 MAGIC, HEADER, CHECK, SIGNATURE = 0xFD, 10, 2, 13
-#: type in the standard -> code of :mod:`struct`
+#: type in the standard -> format character of :mod:`struct`
 _CODES = {
     "uint8_t": "B",
     "int8_t": "b",

@@ -186,7 +186,7 @@ class MavlinkMission:
         return self.current >= len(self.items)
 
     def mission_current_frame(self, state: int = NOT_STARTED) -> list[bytes]:
-        """Encode MISSION_CURRENT."""
+        """Encode the MISSION_CURRENT message."""
         count = len(self.items)
         state = COMPLETE if count and self.complete else state
         return [

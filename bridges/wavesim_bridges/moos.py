@@ -321,7 +321,7 @@ class MoosBridge:
         return self._desired
 
     def _on_mail(self, message: MoosMessage) -> None:
-        """Process the mail of the community."""
+        """Process the messages received from the community."""
         if self.community.now() - message.time > self.silence * self.community.warp:
             return  # old values that a MOOSDB still stores
         try:

@@ -72,8 +72,8 @@ class Setpoint:
     position: Floats = field(default_factory=_unset)
     velocity: Floats = field(default_factory=_unset)
     body_velocity: bool = False
-    heading: float = nan  #: heading in rad
-    rate: float = nan  #: heading rate in rad/s
+    heading: float = nan  #: desired heading in rad
+    rate: float = nan  #: desired heading rate in rad/s
     speed: float = nan  #: maximum speed towards the position in m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Floats:

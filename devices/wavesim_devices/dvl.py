@@ -49,8 +49,8 @@ class Ensemble:
     time: datetime
     bottom: tuple[float, float, float]
     water: tuple[float, float, float]
-    ranges: tuple[float, float, float, float]  #: vertical component of the range of each beam, m
-    altitude: float  #: mean of the vertical ranges, m
+    ranges: tuple[float, float, float, float]  #: vertical component of the range of each beam in m
+    altitude: float  #: mean of the vertical ranges in m
     #: distance made good to the east, to the north and upwards, m
     east_north_up: tuple[float, float, float] = (0.0, 0.0, 0.0)
     since: float = 0.0  #: time in s since the last good bottom velocity
@@ -147,7 +147,7 @@ def pd4(e: Ensemble, _beam_angle: int = 30) -> bytes:
 
 
 def pd6(e: Ensemble, _beam_angle: int = 30) -> bytes:
-    """Return a PD6 ensemble as lines of ASCII."""
+    """Return a PD6 ensemble as lines of ASCII text."""
 
     def vector(v: Sequence[float], more: str = "") -> str:
         return ",".join(f"{_mm(x):+06d}" for x in v) + more + ("," + ("A" if math.isfinite(v[0]) else "V"))

@@ -84,4 +84,4 @@ class HttpConnection:
             self._http.start_next_cycle()
 
     def close(self) -> None:
-        """Process that the client has closed the connection."""
+        """Handle the closing of the connection by the client."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-Point = tuple[float, float, float]  #: coordinates forward, to starboard and down
+Point = tuple[float, float, float]  #: coordinates of a point: forward, to starboard and down
 
 
 def level_direction(azimuth: float, elevation: float, roll: float, pitch: float) -> Point:

@@ -29,7 +29,7 @@ from wavesim_sdk.wire.state import Value
 
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
-EARTH = 6_371_000.0  #: radius of the earth, m
+EARTH = 6_371_000.0  #: radius of the Earth in m
 TALKER = "II"  #: default talker of all sentences except those of the satellite receiver
 MAX_SATELLITES = 12  #: maximum number of satellites that GSA can list
 Clock = Callable[[float], datetime]  #: function that returns the time to report for a simulation time in ns

@@ -58,7 +58,7 @@ class PingParser:
     bad: int = 0
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the frames that are complete so far."""
+        """Return the frames that have been received completely so far."""
         self.buffer += data
         found: list[tuple[int, bytes]] = []
         while True:

@@ -28,7 +28,7 @@ from wavesim_sdk.broker import Step
 from wavesim_sdk.epoch import EPOCH
 from wavesim_world.ocean import seawater, sound
 
-ATMOSPHERE = 10.1325  #: pressure of the standard atmosphere, dbar
+ATMOSPHERE = 10.1325  #: pressure of the standard atmosphere in dbar
 T68 = 1.00024  #: ratio of a temperature on the IPTS-68 scale to the same temperature on ITS-90
 PROMPT = b"S>"
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600

@@ -27,7 +27,7 @@ _TEXT = frozenset(b"\r\n\t") | frozenset(range(0x20, 0x7F))
 class TrafficEvent:
     """Event at a port of a device."""
 
-    time: float  #: simulation time, s
+    time: float  #: simulation time of the event in s
     port: str
     host: int  #: number of the host at this port, from 1
     what: str  #: kind of the event: opened, received, sent or closed
@@ -108,7 +108,7 @@ class TrafficReporter:
         self._file: TextIO | None = None
 
     def begin(self, device: str, body: str, ports: Mapping[str, str]) -> None:
-        """Create the file."""
+        """Create the file of the traffic."""
         if self.record is None:
             return
         head = {"format": FORMAT, "device": device, "body": body, "ports": dict(ports)}
@@ -129,7 +129,7 @@ class TrafficReporter:
             self.printout(str(event))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file of the traffic."""
         if self._file is not None:
             self._file.close()
             self._file = None

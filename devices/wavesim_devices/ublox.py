@@ -106,7 +106,7 @@ class Fix:
 
     time_ns: int
     value: Value | None
-    start_ns: int  #: time of the receiver's start
+    start_ns: int  #: simulation time of the receiver's start in ns
     first_fix_ms: int  #: time from the start to the first fix in ms; 0 = no fix yet
 
     @property

@@ -52,7 +52,7 @@ class AlarmRules:
     #: maximum number of periods (plus half a second) without a new value from an instrument that has produced values
     stale: float = 5.0
     battery: float = 0.2  #: minimum charge of a battery, as a fraction of its capacity
-    navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate, m
+    navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate in m
     #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator states
     sigmas: float = 5.0
     #: simulation time in s for which a condition must hold before it is an alarm, and must be over before the alarm
@@ -80,7 +80,8 @@ class AlarmRules:
 class BodyHealth:
     """Data from a source for its alarms, by row. The motion of the bodies is not included."""
 
-    silent: dict[int, float] = field(default_factory=dict)  #: row -> s since the last datagram from the body's pilot
+    #: row -> time in s since the last datagram from the body's pilot
+    silent: dict[int, float] = field(default_factory=dict)
     removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot was removed by keep-alive
     stale: dict[tuple[int, str], float] = field(
         default_factory=dict
@@ -93,7 +94,7 @@ Found = Iterable[tuple[str, int, str]]  #: conditions that hold now: kind, row a
 
 @dataclass
 class _Condition:
-    """Condition that holds, or held until recently."""
+    """Abnormal condition that holds, or that held until recently."""
 
     since: float
     over: float | None = None  #: time since when the condition has not held

@@ -113,7 +113,7 @@ class HeldBodyDetector:
         self._tick, self._held = -1, np.zeros(0, bool)
 
     def update(self, tick: int, roster: Sequence[RosterEntry], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any) -> Any:
-        """Return one boolean per row: whether the body is frozen."""
+        """Return one boolean per row, which tells whether the body is frozen."""
         if tick == self._tick and len(self._held) == len(rows):
             return self._held
         still = ~(np.any(v_WB_B, axis=1) | np.any(w_WB_B, axis=1))

@@ -73,7 +73,7 @@ def encode_message(message: ServerMessage) -> str:
 
 
 class Viewer:
-    """One connected page."""
+    """One page that is connected to the hub."""
 
     def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
         self.ws, self.transport = ws, transport

@@ -206,7 +206,7 @@ class ImageStream:
         self._source, self.row, self.name = source, row, name
         self._stream: FrameStream | None = None
         self._version, self._due, self.epoch = -1, 0.0, 0
-        self.trouble = ""  #: reason why this sonar or camera has no image
+        self.trouble = ""  #: reason why this sonar or camera has no image; empty if it has one
         self.made = 0  #: number of images packed so far
         self.pictures: deque[bytes] = deque()
 

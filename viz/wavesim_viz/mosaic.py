@@ -53,7 +53,7 @@ class MosaicGrid:
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
-        """Return the limits in m: west, east, south, north."""
+        """Return the limits of the grid in m: west, east, south and north."""
         n, e = self.values.shape
         return self.west, self.west + e * self.cell, self.south, self.south + n * self.cell
 

@@ -360,7 +360,7 @@ class Notice(TypedDict):
 
 
 class SignalEvents(TypedDict):
-    """Signals, receptions and notices."""
+    """Newest signals, receptions and notices."""
 
     sent: list[SentSignal]
     receptions: list[SignalReception]

@@ -401,7 +401,7 @@ PageRequest = (
     | VehicleCommandRequest
     | DriveRequest
 )
-#: value of the key "do" in each request
+#: value of the "do" key in each request
 VERBS: dict[type, str] = {
     WatchRequest: "watch",
     DetailsRequest: "details",

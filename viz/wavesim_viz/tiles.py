@@ -12,7 +12,7 @@ from wavesim_viz.page_content import TilesetInfo
 
 #: first bytes of an image format -> its type
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-DEEPEST = 24  #: maximum zoom level
+DEEPEST = 24  #: maximum zoom level of a chart
 MOST_LETTERS = 200
 ARCHIVE = b"PMTiles"  #: first bytes of a PMTiles file
 

@@ -158,7 +158,7 @@ class Ros2Instruments:
         self._seen: dict[str, int] = {}
 
     def publish(self, state: State) -> None:
-        """Publish new values."""
+        """Publish the new values of the instruments."""
         for s, name, writer, output in self._outputs:
             if not writer.has_readers:
                 continue

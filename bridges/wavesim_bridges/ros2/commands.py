@@ -44,8 +44,8 @@ class CommandTopics:
         for c in commanded:
             self.neutral[c.actuator.number] = self._rest(c.actuator)
         self._values = list(self.neutral)
-        self._heard = 0.0  #: wall time of the last command
-        self._heard_at = 0.0  #: simulation time of the last command
+        self._heard = 0.0  #: wall time of the last command in s
+        self._heard_at = 0.0  #: simulation time of the last command in s
         self._used: set[str] = set()  #: command topics that the active controller has used
         self._fresh: set[str] = set()  #: command topics on which a message has arrived since the last step
         self._came = asyncio.Event()
@@ -56,7 +56,7 @@ class CommandTopics:
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
             node.reader(topic, ARRAY, self._all(topic))
-        self._wish: Setpoint | None = None  #: velocity command that the built-in pilot holds
+        self._wish: Setpoint | None = None  #: velocity command that the built-in pilot keeps
         self._pilot, self._piloted = body_commands.built_in_pilot(actuators), math.nan
         shared = body_commands.WrenchAllocator.for_thrusters(thrusters, actuators)
         if (topic := layout.command("wrench")) and shared is not None:

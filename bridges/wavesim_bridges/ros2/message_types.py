@@ -106,7 +106,7 @@ class MessageTypes:
         return call, self.read(data[:_HEAD] + data[_HEAD + _CALL.size :], name)
 
     def read(self, data: bytes, name: str) -> Message:
-        """Deserialise a message of a type."""
+        """Deserialise a message of the given type."""
         try:
             return self.store.deserialize_cdr(data, name)
         except (SerdeError, AssertionError) as error:

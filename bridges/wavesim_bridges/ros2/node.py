@@ -183,7 +183,7 @@ class DdsNode:
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self, seconds: float) -> None:
-        """Wait for background tasks."""
+        """Wait for the background tasks."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -252,7 +252,7 @@ class _EntityListener(Listener):
         super().__init__()  # type: ignore[no-untyped-call]  # Cyclone's has no annotation
 
     def on_data_available(self, reader: Any) -> None:
-        """Handle waiting messages."""
+        """Handle the messages that are waiting."""
         if self._on_data is not None:
             self._node.call_in_loop(self._on_data)
 

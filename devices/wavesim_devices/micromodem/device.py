@@ -56,7 +56,7 @@ ROUNDING_S = 1e-9
 class ModemProperties:
     """Properties in which modems differ."""
 
-    address: int  #: address, as in the configuration
+    address: int  #: address of the modem in the configuration
     generation: int  #: generation of the modem: 1 or 2
     carrier: float  #: carrier frequency in Hz
 

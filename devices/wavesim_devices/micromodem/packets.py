@@ -25,7 +25,7 @@ class Rate:
     frames: int  #: maximum number of frames in a packet
     size: int  #: size of a frame in bytes
     bit_rate: float
-    preamble: float = 0.0  #: duration of the probe and the gap before the data, s
+    preamble: float = 0.0  #: duration in s of the probe and the gap before the data
 
     def frame_time(self) -> float:
         """Return the duration of a frame in s, which is the same for frames that are not full."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 IMU, MAGNETOMETER, ALTIMETER, BOTTOM_TRACK, WATER_TRACK, AHRS, INS = 0x82, 0x87, 0xAA, 0xB4, 0xBE, 0xD2, 0xDC
 SERIAL = 100001
-FIGURE_OF_MERIT = 0.005  #: nominal figure of merit of a velocity, m/s
+FIGURE_OF_MERIT = 0.005  #: nominal figure of merit of a velocity in m/s
 _AHRS_OFFSET = 36
 
 

@@ -17,7 +17,7 @@ class NumberSetting:
 
     @property
     def limits(self) -> str:
-        """Text that states the limits."""
+        """Text that states the two limits."""
         return f"[{self.low};{self.high}]"
 
     def parse(self, text: str) -> float | None:
@@ -42,7 +42,7 @@ class Choice:
 
     @property
     def limits(self) -> str:
-        """Text that states the limits: the allowed words."""
+        """Text that states the allowed words."""
         return "[" + ";".join(f'"{w}"' for w in self.words) + "]"
 
     def parse(self, text: str) -> str | None:
@@ -108,7 +108,7 @@ def default_values() -> Values:
 
 
 def text_of(value: float | str) -> str:
-    """Return a value in the form in which a reply contains it."""
+    """Return a value in the format of a reply."""
     if isinstance(value, str):
         return f'"{value}"'
     return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -58,7 +58,7 @@ class ParameterAgent:
             self.container.reply(message, MESSAGE, "NOT_UNDERSTOOD")
 
     def refuse(self, message: AgentMessage, reason: str) -> None:
-        """Refuse a request."""
+        """Reject a request."""
         self.container.reply(message, UNET + "RefuseRsp", "REFUSE", reason=reason)
 
     def notify(self, topic: str, clazz: str, **fields: Any) -> None:

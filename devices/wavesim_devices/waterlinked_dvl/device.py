@@ -1,4 +1,4 @@
-"""Water Linked DVL with its ports."""
+"""Virtual Water Linked DVL with its ports."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Measurement:
     velocity: tuple[float, float, float]  #: velocity of the vehicle in m/s; NaN = invalid
     covariance: Floats  #: covariance of the velocity in (m/s)2, with the shape (3, 3)
     beams: tuple[Beam, ...]
-    altitude: float  #: altitude in m; NaN = unknown
+    altitude: float  #: altitude above the bottom in m; NaN = unknown
     is_water: bool = False  #: whether the velocity is relative to the water
 
     @property

@@ -62,7 +62,7 @@ def _html(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 class _SafeHtml(str):
-    """HTML that needs no escaping."""
+    """Text that is already HTML, so that it needs no escaping."""
 
 
 def _summary(plan: CampaignPlan, table: Table) -> str:

@@ -186,7 +186,7 @@ def reset(b: Floats, l: int, c: Floats, key: np.uint64, past: Floats, rules: Tas
 
 @device_function
 def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
-    """Clear the stored commands."""
+    """Clear the stored commands of one copy."""
     for row in range(DELAYS * thrusters):
         past[row * L + l] = 0.0
 

@@ -1,7 +1,7 @@
 """PettingZoo environments for teams whose members communicate through the engine's acoustic medium.
 
-A packet arrives after r/c. A member receives it if it is not transmitting and if no other packet arrives at the same
-time.
+A packet arrives after the travel time r/c. A member receives it if it is not transmitting and if no other packet
+arrives at the same time.
 
     from wavesim_studies.learning import teams
     env = teams.Localisation(members=5)

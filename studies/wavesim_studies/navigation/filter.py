@@ -159,7 +159,7 @@ class FilterState:
 
     @property
     def p(self) -> Floats:
-        """Position (3) of the IMU in W, m."""
+        """Position (3) of the IMU in W in m."""
         return self.x[:3]
 
     @property
@@ -174,11 +174,11 @@ class FilterState:
 
     @property
     def arrays(self) -> strapdown.FilterArrays:
-        """Arrays that the kernels change."""
+        """Arrays of the state, which the kernels change."""
         return strapdown.FilterArrays(self.x, self.P, self.clones, self.count, self.memory, self.streak)
 
     def copy(self) -> FilterState:
-        """Return an independent copy."""
+        """Return an independent copy of the state."""
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
 
     def run(self, imu: Floats, events: Floats, nodes: Floats, covariances: Floats, tape: Floats) -> Floats:
@@ -205,12 +205,12 @@ class Track:
 
     @property
     def p(self) -> Floats:
-        """Positions (T, 3) of the IMU in W, m."""
+        """Positions (T, 3) of the IMU in W in m."""
         return self.x[:, :3]
 
     @property
     def v(self) -> Floats:
-        """Velocities (T, 3) in W, m/s."""
+        """Velocities (T, 3) of the IMU in W in m/s."""
         return self.x[:, 3:6]
 
     @property
@@ -430,5 +430,5 @@ class Filter:
 
 
 def _time(row: Floats) -> float:
-    """Return the time of an event."""
+    """Return the time of an event in s."""
     return float(row[measurement_models.T])

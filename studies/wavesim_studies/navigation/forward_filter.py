@@ -346,7 +346,7 @@ def _record_update(tape: Floats, count: Ints, n: int, m: int, work: UpdateWork) 
 
 @device_function
 def drop_clone(k: int, state: FilterArrays, tape: Floats) -> None:
-    """Remove clone k."""
+    """Remove the clone with the index k."""
     clones, count, P = state.clones, state.sizes, state.P
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
     for i in range(o, n - CLONE):

@@ -48,7 +48,7 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
     34,
     46,
 )
-#: kinds of events
+#: kinds of events in the rows
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
 #: columns of ``event_outcomes``, which holds the outcome of each event
 OUTCOME_WIDTH = 10  # code (1 accepted, 0 rejected, -1 without information, 2 + a: accepted as an echo), NIS, whitened innovation (4), innovation (4)
@@ -58,7 +58,7 @@ class SensorPose(NamedTuple):
     """Attitude and lever arm for one measurement, and two vectors for temporary values."""
 
     R: Floats  #: attitude R_WB of the body
-    arm: Floats  #: position of the sensor relative to the IMU, W
+    arm: Floats  #: position of the sensor relative to the IMU, in W
     u: Floats
     t: Floats
 
@@ -214,7 +214,7 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) -> None:
-    """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
+    """Add the mean and the standard deviation of a distance's second-order error to ``found`` (2). The distance is
     d, in direction u.
 
     Uncertainty across the path increases the distance on average; the block of P at o contains this uncertainty.

@@ -208,7 +208,7 @@ def keep_pose(time: float) -> Floats:
 
 
 def drop_pose(time: float, asked: float) -> Floats:
-    """Remove a clone at this time."""
+    """Remove the clone of the pose at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
     return row

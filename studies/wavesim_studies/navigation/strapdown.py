@@ -56,7 +56,7 @@ class FilterArrays(NamedTuple):
 class FilterConstants(NamedTuple):
     """Constants of a filter run."""
 
-    ix: Ints  #: indices of the optional states in the error
+    ix: Ints  #: indices of the optional states in the error vector
     gravity: float  #: acceleration of gravity in m/s2
     earth: Floats  #: rotation of the Earth in W in rad/s
     noise: Floats  #: noise densities and time constants (NOISES)
@@ -76,7 +76,7 @@ class MotionWork(NamedTuple):
 
 @device_function
 def matrix(q: Floats, R: Floats) -> None:
-    """Compute R_WB of a quaternion."""
+    """Compute the rotation matrix R_WB of a quaternion."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(q[0], q[1], q[2], q[3])
     R[0, 0], R[0, 1], R[0, 2] = r11, r12, r13
     R[1, 0], R[1, 1], R[1, 2] = r21, r22, r23

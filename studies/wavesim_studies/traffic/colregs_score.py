@@ -215,7 +215,7 @@ def _score_pair(
     distance: float,
     time: float,
 ) -> dict[str, float]:
-    """Score the parts of one pair."""
+    """Score the parts of one pair of vessels."""
     speed = max(float(own.speeds[0]), 0.1)
     tcpa = _risk_tcpa(own, other, preferred)
     if not tcpa:

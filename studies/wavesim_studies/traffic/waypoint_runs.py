@@ -20,7 +20,7 @@ from wavesim_server import Lab
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
-PERIOD = 0.1  #: control period in s
+PERIOD = 0.1  #: control period of the vessel in s
 PASS_TOLERANCE_M = 10.0  #: distance in m outside the arc at which a waypoint is missed
 
 
@@ -37,7 +37,7 @@ class WaypointRoute:
 
     @classmethod
     def of_body(cls, body: BodyConfig, radius: float) -> WaypointRoute:
-        """Return the route of a body of a configuration."""
+        """Return the route of a body in a configuration."""
         corners = np.array([(w.north, w.east) for w in body.waypoint], float)
         return cls(np.array(body.position[:2], float), corners, radius)
 
@@ -67,8 +67,8 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Floats) -> int:
-        """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes within
-        the distance between corner and arc, plus ``PASS_TOLERANCE_M``.
+        """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes closer
+        to it than the distance between the corner and its arc plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):

@@ -359,7 +359,7 @@ export interface Notice {
   text: string;
 }
 
-/** Signals, receptions and notices. */
+/** Newest signals, receptions and notices. */
 export interface SignalEvents {
   sent: SentSignal[];
   receptions: SignalReception[];
@@ -810,7 +810,7 @@ export interface DriveRequest {
 
 /**
  * Request the details of the scene and the history, after the first picture. A socket that was opened as `/ws?first`
- * does not receive them before.
+ * receives them only after this request.
  */
 export interface DetailsRequest {
   do: "details";
