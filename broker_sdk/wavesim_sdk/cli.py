@@ -151,7 +151,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option(
     "--model",
     default="",
-    help="Model of a body that is not in the configuration, which must set <network newcomers=...>.",
+    help="Model for a body that is not in the configuration. The configuration must then set <network newcomers=...>.",
 )
 @click.option(
     "--lockstep",

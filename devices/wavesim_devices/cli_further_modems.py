@@ -25,7 +25,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("frequency", low=1.0),
         default="30 kHz",
         show_default=True,
-        help="Carrier of the modem, as in the configuration.",
+        help="Carrier frequency of the modem, as in the configuration.",
     ),
     click.option(
         "--source-level",
@@ -39,7 +39,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity(low=0.1, high=1000.0),
         default=10.0,
         show_default=True,
-        help="Highest TxPowerWatts in W, at which the source level is that of the configuration.",
+        help="Maximum TxPowerWatts in W, at which the source level equals that in the configuration.",
     ),
     modem=True,
 )
@@ -64,14 +64,14 @@ def popoto(**values: Any) -> Any:
         type=click.Choice(["a", "b"]),
         default="b",
         show_default=True,
-        help="Role at the start; a host can change it.",
+        help="Initial role of the modem; a host can change it.",
     ),
     click.option(
         "--channel",
         type=click.IntRange(1, 7),
         default=4,
         show_default=True,
-        help="Channel, whose band is that of the transducer.",
+        help="Channel of the modem. Its band is the band of the transducer.",
     ),
     modem=True,
 )
@@ -102,7 +102,7 @@ def m64(role: str, channel: int) -> Any:
         type=Quantity("frequency", low=1.0),
         default="11.5 kHz",
         show_default=True,
-        help="Carrier of the modem, as in the configuration.",
+        help="Carrier frequency of the modem, as in the configuration.",
     ),
     modem=True,
 )

@@ -34,7 +34,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("frequency", low=1.0),
         default="25 kHz",
         show_default=True,
-        help="Carrier of the modem, as in the configuration.",
+        help="Carrier frequency of the modem, as in the configuration.",
     ),
     modem=True,
 )

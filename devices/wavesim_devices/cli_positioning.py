@@ -23,7 +23,8 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("time", low=0.01),
         default="0.25 s",
         show_default=True,
-        help="Period of the locator's `pinger`, as in the configuration. It must be longer than the sound travels.",
+        help="Period of the locator's `pinger`, as in the configuration. It must be longer than the travel time of the "
+        "sound.",
     ),
     click.option(
         "--ping-offset",
@@ -37,7 +38,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("length", low=0.1, high=10.0),
         default="1 m",
         show_default=True,
-        help="Depth of the antenna at the start; a host can set it.",
+        help="Initial depth of the antenna; a host can change it.",
     ),
 )
 def waterlinked_ugps(ping_period: float, ping_offset: float, antenna_depth: float) -> Any:
@@ -105,7 +106,8 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         required=True,
         metavar="NUMBER=HOW",
         callback=_beacons,
-        help="Beacon: NUMBER=ADDRESS of its modem, or NUMBER=FREQUENCY[/CODE] of the query of a transponder. Repeatable.",
+        help="Beacon, as NUMBER=ADDRESS (the address of its modem) or NUMBER=FREQUENCY[/CODE] (the query to a "
+        "transponder). Repeatable.",
     ),
     click.option(
         "--telegram",
@@ -121,7 +123,7 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         type=Quantity("time", low=0.05),
         default="2 s",
         show_default=True,
-        help="Time from one interrogation to the next, longer than a query and its reply take.",
+        help="Time from one interrogation to the next. It must be longer than a query and its reply take.",
     ),
     click.option(
         "--orientation",

@@ -113,14 +113,14 @@ def modem_options(payload: int) -> tuple[Any, ...]:
     click.option(
         "--usbl",
         is_flag=True,
-        help="Send USBL notices: the transducer has a USBL head, and the body an `ahrs` sensor as its compass.",
+        help="Send USBL notices. The transducer needs a USBL head, and the body needs an `ahrs` sensor as its compass.",
     ),
     click.option(
         "--multiline",
         type=click.Choice(["vendor", "dune"]),
         default="vendor",
         show_default=True,
-        help="Form of ?P, ?S and &V: lines that end with an empty one, or a single line.",
+        help="Form of the answers to ?P, ?S and &V: several lines that end with an empty line, or a single line.",
     ),
 )
 def s2c(usbl: bool, multiline: str, **values: Any) -> Any:

@@ -193,7 +193,7 @@ class FateSeen:
     outcome: int = record_field(UINT8, "0 = received; other values: see the table of outcomes")
     arrival_ns: int = record_field(TIME, "true time of arrival", "ns")
     level: float | None = record_field(Nullable(Number()), "received level", "dB re 1 uPa")
-    range: float | None = record_field(Nullable(Number()), "true length of the path", "m")
+    range: float | None = record_field(Nullable(Number()), "true length of the propagation path", "m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Notice:
     """A message from the server for people."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    text: str = record_field(MESSAGE_TEXT, "human-readable text, for example about an action of the watchdog")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text of the notice, for example that the watchdog acted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +214,8 @@ class ActuatorDescription:
         UINT8, "kind of the actuator: 0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other"
     )
     unit: str = record_field(NAME, "unit of the actuator's commands and values: N, 1/s, rad or kg; empty = none")
-    minimum: float = record_field(Number(), "minimum command")
-    maximum: float = record_field(Number(), "maximum command")
+    minimum: float = record_field(Number(), "minimum command of the actuator")
+    maximum: float = record_field(Number(), "maximum command of the actuator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ class Range:
 class Observe:
     """Select what an observer receives."""
 
-    period_ns: int = record_field(PERIOD, "wall time between FLEET messages; 0 = none", "ns")
+    period_ns: int = record_field(PERIOD, "wall time between FLEET messages; 0 = no FLEET messages", "ns")
     bodies: Sequence[int] | None = record_field(
         Nullable(List(ROW, MAX_OBSERVED_ROWS)), "rows of the bodies to report; nil = all", default=None
     )

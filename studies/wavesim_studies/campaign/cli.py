@@ -22,7 +22,7 @@ out_option = click.option(
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Parent of the campaign's folder.",
+    help="Folder in which the campaign's own folder is created.",
 )
 other_argument = click.argument("before", type=click.Path(path_type=Path))
 RETRIES = ("failed", "timed out", "killed", "invalid")
@@ -297,7 +297,7 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
 @out_option
 @json_option
 def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
-    """Repeat run ROW here and check that its result is the same."""
+    """Repeat run ROW and check that its result is the same."""
     from wavesim_studies.campaign.run import execute_run, folder_of
 
     plan = _plan(file, out)

@@ -165,7 +165,7 @@ export class ManualControl {
       this.pilot,
       !address
         ? this.driving && this.took && mode === "return"
-          ? "The program waits. It drives again when you hand back or close this window."
+          ? "The program is waiting. It drives again when you hand back or close this window."
           : ""
         : `The program at ${address} drives ${this.who.value}. ` +
             (mode === "return"

@@ -152,7 +152,7 @@ export class Toolbar {
   /** Stop the simulation, after a confirmation: everyone's run ends. A replay only returns to its start. */
   stop(): void {
     const { hello } = this.store;
-    const text = `Stop the simulation '${hello?.name}'? It stops for all its programs and pages.`;
+    const text = `Stop the simulation '${hello?.name}'? It ends for all connected programs and pages.`;
     if (hello?.kind !== "live" || !hello.control || window.confirm(text)) this.control("stop");
   }
 

@@ -198,7 +198,7 @@ class Pinger:
     """Pinger that sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
-    period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
+    period: float = key("Interval between pings, on the clock of the node.", "time", low=0.01)
     offset: float = key(
         "Delay of each ping after a multiple of `period`, on the clock of the node.", "time", 0.0, low=0.0
     )
@@ -374,7 +374,7 @@ class TransducerConfig:
         0.0,
     )
     self_noise_slope: float = key(
-        "Slope of the level of the body's own noise over its speed, in dB per m/s.", default=0.0, low=0.0
+        "Increase of the body's own noise level with its speed, in dB per m/s.", default=0.0, low=0.0
     )
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."

@@ -12,7 +12,8 @@ from wavesim_world.config.schema import Vector, children, choice, key, text
 
 @dataclass(frozen=True)
 class FluidMemory:
-    """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another one.
+    """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another degree of
+    freedom.
 
     The force mu of the fluid memory is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ... The states
     follow x0' = x1, x1' = x2, ..., and finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s +
