@@ -198,7 +198,7 @@ WORLD = Table(
     (
         integer("step_ns", "ns", "Length of a tick."),
         integer("duration_ns", "ns", "Simulation time at which the run ends; 0 = never."),
-        integer("seed", "", "Seed of every random stream."),
+        integer("seed", "", "Seed of all random streams."),
         value("sound_speed", "m/s", "Speed of sound."),
         value("absorption", "dB/m", "Constant absorption coefficient; NaN if it is a function of frequency."),
         value("spreading", "dB", "Coefficient of log10(r) in the spreading loss."),

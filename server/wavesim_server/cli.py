@@ -53,7 +53,7 @@ port_option = click.option(
 @click.option(
     "--speed",
     type=Quantity(),
-    help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
+    help="Number of simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
 )
 @click.option(
     "--duration",

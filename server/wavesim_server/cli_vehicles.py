@@ -170,7 +170,7 @@ def import_(
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
 )
 def estimate(name: str, length: float, diameter: float, mass: float | None, speed: float, out: Path | None) -> None:
-    """Estimate a model of a torpedo-shaped vehicle as NAME.
+    """Estimate model NAME for a torpedo-shaped vehicle.
 
     Every coefficient is an estimate from the dimensions; the file states the formulas. Use it as a first model and correct
     it with trial data.

@@ -39,7 +39,7 @@ _MISSION = "number of the mission, selected by its sender; the same in all parts
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
-_POINT = "where: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
+_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
@@ -140,7 +140,7 @@ class SignalSent:
     emission_ns: int = record_field(TIME, "time of emission according to the node's clock", "ns")
     frequency: float = record_field(Number(), "carrier", "Hz")
     level: float = record_field(Number(), "source level", "dB re 1 uPa at 1 m")
-    duration: float = record_field(Number(), "length of the signal", "s")
+    duration: float = record_field(Number(), "duration of the signal", "s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ _AT = (Nullable(TIME), "time of emission by the node's clock; nil or a past time
 _LEVEL = (Nullable(DECIBEL), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 _DURATION = (
     Nullable(Number(0.0, MAX_SIGNAL_S)),
-    "length of the signal; nil = from the transducer's settings",
+    "duration of the signal; nil = from the transducer's settings",
     "s",
     True,
 )

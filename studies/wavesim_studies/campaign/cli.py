@@ -127,8 +127,8 @@ def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
 )
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
-    """Run all outstanding runs of a campaign. After Ctrl-C, the finished runs and their table are kept, and the same
-    command resumes the campaign.
+    """Run all outstanding runs of a campaign. After Ctrl-C, the finished runs and their table are kept, and the
+    same command resumes the campaign.
     """
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.runner import run as go

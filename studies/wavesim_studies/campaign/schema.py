@@ -35,7 +35,9 @@ class Factor:
 
     name: str = text("Unique name; it becomes a column of the table.")
     values: str = text(
-        "Numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) or a distribution.", ""
+        "Values of the factor: numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) "
+        "or a distribution.",
+        "",
     )
     low: float = key("Minimum value of the range, without a unit. `text` adds the unit.", default=0.0)
     high: float = key("Maximum value of the range, without a unit.", default=0.0)

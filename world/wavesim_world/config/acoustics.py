@@ -28,10 +28,9 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Model of the additional loss per surface bounce, from frequency, angle, and the sea state at the start of "
-        "the run. flat: no additional loss. rough: waves scatter sound out of the "
-        "specular direction (Eckart 1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz "
-        "(APL-UW 1994).",
+        "Additional loss per surface bounce, computed from the frequency, the angle, and the sea state at the start "
+        "of the run. flat: no additional loss. rough: waves scatter sound out of the specular direction (Eckart "
+        "1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz (APL-UW 1994).",
         ("flat", "rough", "bubbles"),
         "flat",
     )
@@ -115,8 +114,8 @@ class Acoustics:
         integer=True,
     )
     noise_model: str = choice(
-        "Ambient noise model. constant: `ambient_noise` in any band. wenz: the Wenz curves in Coates' form, from the "
-        "frequency, the shipping density and the mean wind of the world.",
+        "Ambient noise model. constant: `ambient_noise` in any band. wenz: the Wenz curves in Coates' form, evaluated "
+        "for the frequency, the shipping density and the mean wind of the world.",
         ("constant", "wenz"),
         "constant",
     )
@@ -137,7 +136,7 @@ class Acoustics:
         low=0.0,
     )
     blocking: bool = flag("Whether obstacles and hills of the sea bed block sound.", True)
-    multipath: Multipath | None = child(Multipath, "Echoes from surface and bottom.")
+    multipath: Multipath | None = child(Multipath, "Echoes from the surface and the bottom.")
 
 
 # ------------------------------------------------------------------ instruments

@@ -48,8 +48,8 @@ class Line:
         "Number of equal segments into which the line is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True
     )
     damping: float = key(
-        "Internal damping ratio zeta of the line. 1 = critical damping of a segment, with the damping "
-        "coefficient sqrt(EA `mass`) times the length of the segment.",
+        "Internal damping ratio zeta of the line. 1 = critical damping of a segment; the damping coefficient is then "
+        "sqrt(EA `mass`) times the length of the segment.",
         default=0.5,
         low=0.0,
         high=2.0,

@@ -120,7 +120,7 @@ class FaultConfig:
         "noise factor (noisy), or the name of the compartment (wet).",
         "",
     )
-    field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
+    field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
     place: str = place()
 
 
@@ -222,7 +222,7 @@ class TimeConfig:
         "realtime",
     )
     speed: float = key(
-        "Simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
+        "Number of simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
     )
 
 

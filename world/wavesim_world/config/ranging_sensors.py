@@ -199,7 +199,7 @@ class CameraConfig(SensorConfig):
     width: int = key("Width of the image in pixels.", default=320, low=16, high=1024, integer=True)
     height: int = key("Height of the image in pixels.", default=240, low=16, high=1024, integer=True)
     view: float = key(
-        "Horizontal field of view of the camera without lens distortion: half the image width is f tan(view/2), "
+        "Horizontal field of view of the camera, disregarding lens distortion: half the image width is f tan(view/2), "
         "where f is the focal length.",
         "angle",
         1.0472,

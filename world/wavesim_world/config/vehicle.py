@@ -353,7 +353,7 @@ class Model:
         Matrix6, "Rigid-body mass matrix M_RB about the origin. It replaces <inertia> and the centre of mass."
     )
     buoyancy: Buoyancy | None = child(
-        Buoyancy, "Displaced volume and its centre. If absent, volume and centre of the primitive shape apply."
+        Buoyancy, "Displaced volume and its centre. If absent, the volume and centre of the primitive shape apply."
     )
     hull: HullMesh | None = child(HullMesh, "Closed mesh that replaces the primitive shape for buoyancy.")
     restoring: Restoring | None = child(
