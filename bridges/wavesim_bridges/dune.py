@@ -362,7 +362,13 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
 @click.option("--dune", default=DUNE, show_default=True, metavar="[HOST:]PORT", help="Address on which DUNE listens.")
 @click.option("--system", default=f"0x{SYSTEM:04X}", show_default=True, help="IMC system number of the vehicle.")
 @click.option("--name", default="", help="IMC name of the vehicle; default: the name in WaVeSim.")
-@click.option("--origin", default="0,0", show_default=True, metavar="LAT,LON", help="Origin of the world in degrees.")
+@click.option(
+    "--origin",
+    default="0,0",
+    show_default=True,
+    metavar="LAT,LON",
+    help="Latitude and longitude of the world's origin in degrees.",
+)
 @click.option("--sensors", is_flag=True, help="Send measurements of the vehicle's sensors instead of the true state.")
 @click.option(
     "--thruster", multiple=True, metavar="N=ACTUATOR", help="Thruster of a vehicle that is not a LAUV. Repeatable."

@@ -45,7 +45,7 @@ talker_option = click.option(
     default="II",
     show_default=True,
     callback=_talker,
-    help="Talker of the NMEA 0183 sentences, except those of the satellite receiver (GP) and of AIS.",
+    help="Talker ID of the NMEA 0183 sentences, except those of the satellite receiver (GP) and of AIS.",
 )
 clock_option = click.option(
     "--clock",

@@ -27,7 +27,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=click.IntRange(1, 2),
         default=2,
         show_default=True,
-        help="1 = Micro-Modem (CACST without version and date), 2 = Micro-Modem 2.",
+        help="Generation of the modem: 1 = Micro-Modem (CACST without version and date), 2 = Micro-Modem 2.",
     ),
     click.option(
         "--carrier",

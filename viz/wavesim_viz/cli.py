@@ -178,7 +178,7 @@ def viz(
     "--origin",
     type=(Quantity("angle", "deg"),) * 2,
     metavar="LAT LON",
-    help="Origin of the world in degrees, instead of --config.",
+    help="Latitude and longitude of the world's origin in degrees, instead of --config.",
 )
 def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
     """Convert an electronic chart into soundings.

@@ -114,9 +114,9 @@ class RunConfig:
     """Definition of one run."""
 
     kind: str = choice(
-        "Type of run. `lab` runs the engine as a library in the process of the worker. `trial` starts server, "
-        "emulators and programs as separate processes. `function` only calls `program` with the factors and a seed;"
-        " nothing is simulated.",
+        "Type of run. `lab` runs the engine as a library in the worker process. `trial` starts server, emulators and "
+        "programs as separate processes. `function` only calls `program` with the factors and a seed; nothing is "
+        "simulated.",
         ("lab", "trial", "function"),
         "lab",
     )
