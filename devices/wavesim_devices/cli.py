@@ -77,8 +77,8 @@ def ping1d() -> Any:
 
 
 @device_command(
-    "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME, or with --frames "
-    "a scanning `sonar` sensor.",
+    "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME or, with "
+    "--frames, a scanning `sonar` sensor.",
     click.option(
         "--frames",
         is_flag=True,

@@ -104,9 +104,9 @@ def modem_options(payload: int) -> tuple[Any, ...]:
 @multi_port_command(
     "Emulate an EvoLogics S2C modem or USBL, in NET mode.\n\n"
     "Supported are instant messages (ack, noack, force, at a time), piggyback messages, bursts, travel times and USBL "
-    "notices. !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted without effect. "
-    "Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. The address cannot "
-    "be changed; RSSI and integrity follow an assumed relation.",
+    "notices. The settings !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted "
+    "without effect. Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. "
+    "The address cannot be changed; RSSI and integrity follow an assumed relation.",
     {"net": "tcp:9200"},
     address_option(254),
     *modem_options(128),
