@@ -347,7 +347,8 @@ ACTUATION = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row `place`.",
+    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row with "
+    "the number `place`.",
     "engine",
     (
         integer("body", "", "Row of the body that carries the instrument; -1 = empty row."),

@@ -16,9 +16,9 @@ class AdcpConfig(SensorConfig):
     """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of the sensor frame
     S.
 
-    The z axis of a current profiler points down on a hull, or up (attitude 180 0 0) on the sea bed. The profiler has
-    four Janus beams. A cell is valid if at least three of them measure it. If `preset` selects a specific instrument,
-    its values replace those of all keys left at their defaults.
+    The z axis of a current profiler points down if the instrument is mounted on a hull, or up (attitude 180 0 0) if it
+    lies on the sea bed. The profiler has four Janus beams. A cell is valid if at least three of them measure it. If
+    `preset` selects a specific instrument, its values replace those of all keys left at their defaults.
     """
 
     rate: float = key(

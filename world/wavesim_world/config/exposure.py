@@ -117,8 +117,8 @@ class Rao:
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The
     columns `surge` to `yaw` are in N and N m, or in m and rad, per m of wave amplitude. The columns `surge_phase_deg`
-    to `yaw_phase_deg` are the phases as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are
-    optional, but a file must have all three or none.
+    to `yaw_phase_deg` are the phases, as defined in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2)
+    are optional, but a file must have all three or none.
     """
 
     file: str = text("Path of the operator file, relative to the file that contains this key.")

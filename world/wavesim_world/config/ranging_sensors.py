@@ -92,7 +92,7 @@ class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
     The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping per period of `rate`. It
-    transmits the ping earlier, by the two-way travel time: twice `range` divided by the speed of sound.
+    transmits each ping earlier by the two-way travel time, which is twice `range` divided by the speed of sound.
     """
 
     rate: float = key(

@@ -318,7 +318,7 @@ class RadarConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class AisConfig(SensorConfig):
-    """AIS station. It sends reports at the intervals of its class. It lists the latest report of each station that it
+    """AIS station. It sends reports at the intervals of its class. It lists the latest report from each station that it
     receives, with its own report first.
 
     If `noise` is 0, the positions that an AIS station receives have no errors.

@@ -53,8 +53,8 @@ class Drift:
 
 @dataclass(frozen=True)
 class Layer:
-    """Flow at one depth. Between layers the flow is interpolated linearly; above the first and below the last layer it
-    is constant.
+    """Flow at one depth. Between layers, the flow is interpolated linearly; above the first layer and below the last
+    one, it is constant.
     """
 
     depth: float = key("Depth of this layer of the flow.", "length", low=0.0)
@@ -365,8 +365,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class TemperatureConfig:
-    """Temperature profile. The temperature is constant down to the depth `knee_1`. It has one gradient from there to
-    the depth `knee_2`, and another below. Local deviations are added.
+    """Temperature profile. The temperature is constant down to the depth `knee_1`. It has one gradient between the
+    depths `knee_1` and `knee_2`, and another one below `knee_2`. Local deviations are added.
     """
 
     surface: float = key("Water temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
