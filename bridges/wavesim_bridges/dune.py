@@ -360,21 +360,31 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     type=click.IntRange(1, 65535),
     default=LISTEN,
     show_default=True,
-    help="UDP port on which the bridge receives from DUNE.",
+    help="UDP port on which the bridge receives messages from DUNE.",
 )
 @click.option("--dune", default=DUNE, show_default=True, metavar="[HOST:]PORT", help="Address on which DUNE listens.")
 @click.option("--system", default=f"0x{SYSTEM:04X}", show_default=True, help="IMC system number of the vehicle.")
 @click.option("--name", default="", help="IMC name of the vehicle; default: the name in WaVeSim.")
-@click.option("--origin", default="0,0", show_default=True, metavar="LAT,LON", help="Origin of the world in degrees.")
+@click.option(
+    "--origin",
+    default="0,0",
+    show_default=True,
+    metavar="LAT,LON",
+    help="Latitude and longitude of the world's origin in degrees.",
+)
 @click.option("--sensors", is_flag=True, help="Send measurements of the vehicle's sensors instead of the true state.")
 @click.option(
-    "--thruster", multiple=True, metavar="N=ACTUATOR", help="Thruster of a vehicle that is not a LAUV. Repeatable."
+    "--thruster",
+    multiple=True,
+    metavar="N=ACTUATOR",
+    help="Actuator that DUNE's thruster N commands, for a vehicle that is not a LAUV. Repeatable.",
 )
 @click.option(
     "--servo",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Fin of a vehicle that is not a LAUV, such as `1=plane`; `1=-plane` reverses it. Repeatable.",
+    help="Actuator that DUNE's servo N commands, for a vehicle that is not a LAUV: `1=plane`, or `1=-plane` to reverse "
+    "the fin. Repeatable.",
 )
 @click.option(
     "--modem",
@@ -392,7 +402,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--leak",
     multiple=True,
     metavar="LABEL=COMPARTMENT",
-    help="Leak sensor of a vehicle that is not a LAUV. Repeatable.",
+    help="Compartment whose leaks DUNE receives under LABEL, for a vehicle that is not a LAUV. Repeatable.",
 )
 @click.option(
     "--entity", multiple=True, metavar="MESSAGE=LABEL", help="DUNE entity label for an IMC message type. Repeatable."

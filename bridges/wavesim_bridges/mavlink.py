@@ -523,7 +523,7 @@ class MavlinkBridge:
     type=click.IntRange(0, 254),
     default=0,
     show_default=True,
-    help="Number added to the ports and to the system id.",
+    help="Number that is added to the port numbers and to the MAVLink system ID.",
 )
 def command(
     seat: BridgeOptions, latitude: float | None, longitude: float | None, config: str | None, instance: int

@@ -363,7 +363,7 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
     type=Quantity("time"),
     default=STACK_TIMEOUT_S,
     show_default=True,
-    help="Time in s without a DESIRED_ variable after which outputs become neutral.",
+    help="Time in s without a DESIRED_ variable after which the outputs return to neutral.",
 )
 @origin_options
 def command(

@@ -62,7 +62,8 @@ def autopilot_options(
             "--output",
             multiple=True,
             metavar="N=ACTUATOR",
-            help="Output to add to the preset or to override in it. A minus sign reverses it: 3=-starboard. Repeatable.",
+            help="Output that is added to the preset or replaces one of its outputs. A minus sign reverses the output: "
+            "3=-starboard. Repeatable.",
         ),
         click.option(
             "--instance", type=click.IntRange(0, most_instances), default=0, show_default=True, help=instance_help

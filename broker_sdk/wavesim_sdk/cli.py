@@ -85,7 +85,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 @click.command()
 @server_option
-@click.option("--all", "everything", is_flag=True, help="Also print every value.")
+@click.option("--all", "everything", is_flag=True, help="Also print every value of the server's status.")
 @json_option
 @click.option("--prometheus", is_flag=True, help="Print Prometheus text format, for the textfile collector.")
 def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> None:
@@ -151,7 +151,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option(
     "--model",
     default="",
-    help="Model of a body that is not in the configuration, which must set <network newcomers=...>.",
+    help="Model for a body that is not in the configuration. The configuration must then set <network newcomers=...>.",
 )
 @click.option(
     "--lockstep",

@@ -105,7 +105,8 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
     """Apply a force and a torque to BODY.
 
-    FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. A number may have a unit, such as "50 lbf" or 2kN. They act until the next push; a push of 0 0 0 ends them.
+    FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. A number may have a unit, such as "50 lbf" or
+    2kN. The force and torque act until the next push; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")
@@ -125,7 +126,7 @@ def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server:
     "--velocity",
     type=(*(SPEED,) * 3, *(DEGREES_PER_S,) * 3),
     metavar="U V W P Q R",
-    help="New velocity over ground: u v w in m/s and p q r in degrees/s, body axes.",
+    help="New velocity over ground: u v w in m/s and p q r in degrees/s, in body axes.",
 )
 @server_option
 def pose(
@@ -135,7 +136,7 @@ def pose(
     velocity: tuple[float, ...] | None,
     server: str,
 ) -> None:
-    """Set position, attitude or velocity of BODY.
+    """Set the position, attitude or velocity of BODY.
 
     Omitted values stay unchanged.
     """
@@ -167,19 +168,19 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
     "--wind",
     type=(SPEED, DEGREES),
     metavar="SPEED FROM",
-    help="Set the mean speed in m/s and the direction from which the wind blows, in degrees.",
+    help="Set the mean wind speed in m/s and the direction from which the wind blows in degrees.",
 )
 @click.option(
     "--waves",
     type=(METRES, Quantity("angular rate", "rad/s"), DEGREES),
     metavar="HEIGHT PEAK TO",
-    help="Set significant height in m, peak frequency in rad/s, direction of travel in degrees.",
+    help="Set the significant wave height in m, the peak frequency in rad/s and the direction of travel in degrees.",
 )
 @server_option
 def weather(
     current: tuple[float, ...] | None, wind: tuple[float, ...] | None, waves: tuple[float, ...] | None, server: str
 ) -> None:
-    """Change current, wind and waves.
+    """Change the current, wind and waves.
 
     Omitted values stay unchanged. A number may have a unit: `--wind 20kn 270`.
     """
@@ -200,7 +201,8 @@ def weather(
 def mission(body: str, values: tuple[str, ...], server: str) -> None:
     """Send waypoints to the program that drives BODY.
 
-    The program must accept missions. NUMBERS are north, east, depth (m) and speed (m/s) of each waypoint.
+    The program must accept missions. NUMBERS are the north, east and depth coordinates (m) and the speed (m/s) of each
+    waypoint.
     """
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError
@@ -227,10 +229,10 @@ def mission(body: str, values: tuple[str, ...], server: str) -> None:
 @click.argument("values", metavar="[NORTH EAST DEPTH [SPEED]]", nargs=-1)
 @server_option
 def command(body: str, action: str, values: tuple[str, ...], server: str) -> None:
-    """Send a command to the program of BODY; print its answer.
+    """Send a command to BODY's program and print the answer.
 
     ACTION is goto, loiter, return, pause, resume or abort. North, east and depth (m) are needed for goto, and optional for
-    loiter. Without a speed (m/s), the vehicle uses its own.
+    loiter. If no speed (m/s) is given, the vehicle chooses its own.
     """
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError

@@ -32,7 +32,7 @@ def tables_markdown() -> str:
         lines += [f"## {title}", ""]
         for t in group:
             sensor = t.writer.removeprefix("emulator ")
-            writer = t.writer if sensor == t.writer else f"`{sensor}` emulator"
+            writer = {"front": "front end"}.get(t.writer, t.writer) if sensor == t.writer else f"`{sensor}` emulator"
             lines += [f"### {t.name}", "", f"{t.doc} Written by the {writer}. {t.dtype.itemsize} bytes per row.", ""]
             lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
             for f in t.fields:

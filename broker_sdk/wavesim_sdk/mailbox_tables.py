@@ -20,7 +20,7 @@ MAILBOX_STATE = Table(
         TIME,
         *STATE.fields,
         integer("actuators", "", "Number of actuators of the body."),
-        integer("readings", "", "Number of readings after this record."),
+        integer("readings", "", "Number of readings that follow this record."),
         integer("parts", "", "Number of subsequent messages that carry the remaining readings of this state."),
         value(
             "actuation",
@@ -75,7 +75,7 @@ MAILBOX_SENSOR = Table(
         _text("name", "Name of the sensor."),
         _text("type", "Type of the sensor."),
         integer("period_ns", "ns", "Simulation time between two values of the sensor."),
-        integer("fields", "", "Number of field records after this record."),
+        integer("fields", "", "Number of field records that follow this record."),
     ),
 )
 

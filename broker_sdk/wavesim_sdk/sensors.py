@@ -102,11 +102,11 @@ _BUILT_IN = (
         (
             value("frame", "", "Number of the newest frame, from 1."),
             value("range", "m", "Maximum range."),
-            value("beams", "", "Beams per frame."),
-            value("bins", "", "Samples per beam, or values per sounding."),
-            value("saturated", "", "Fraction of samples clipped at the maximum."),
-            value("altitude", "m", "Side-scan: altitude over the bed. Multibeam echosounder: range straight down. "
-                                   "NaN = unknown."),
+            value("beams", "", "Number of beams per frame."),
+            value("bins", "", "Number of samples per beam, or of values per sounding."),
+            value("saturated", "", "Fraction of the samples that were clipped at the maximum."),
+            value("altitude", "m", "Side-scan sonar: altitude above the bed. Multibeam echosounder: range straight "
+                                   "down. NaN = unknown."),
         ),
     ),
     sensor_table(
@@ -117,12 +117,12 @@ _BUILT_IN = (
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
             value("exposure", "", "Exposure of the image: light times this factor is the fraction of full scale."),
-            value("saturated", "", "Fraction of pixel values clipped at the maximum."),
+            value("saturated", "", "Fraction of the pixel values that were clipped at the maximum."),
         ),
     ),
     sensor_table(
         "imu",
-        "Inertial measurement unit. Values are means over the time since the last value.",
+        "Inertial measurement unit. Values are means over the time since the previous value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),
         (
             value("force_bias", "m/s2", "Random-walk bias of the specific force, frame S.", 3),
@@ -172,9 +172,9 @@ _BUILT_IN = (
         (
             value("bottom", "m/s", "Velocity over the bottom, frame S; NaN without bottom lock.", 3),
             value("water", "m/s", "Velocity through the water, frame S.", 3),
-            value("beams", "m/s", "Velocity along each beam, positive away from the sensor; NaN = dropped.", DVL_BEAMS),
-            value("ranges", "m", "Range of each beam; NaN = none.", DVL_BEAMS),
-            value("altitude", "m", "Mean height over the bottom; NaN without bottom lock."),
+            value("beams", "m/s", "Velocity along each beam, positive away from the sensor; NaN = the beam was dropped.", DVL_BEAMS),
+            value("ranges", "m", "Range of each beam; NaN = no range.", DVL_BEAMS),
+            value("altitude", "m", "Mean height above the bottom; NaN without bottom lock."),
             value("locked", "", "Number of beams with bottom lock."),
         ),
     ),
@@ -186,9 +186,9 @@ _BUILT_IN = (
             value("x", "m/s", "Velocity of the water along the x axis of frame S.", ADCP_CELLS),
             value("y", "m/s", "Velocity of the water along the y axis of frame S.", ADCP_CELLS),
             value("z", "m/s", "Velocity of the water along the z axis of frame S, which is the axis of the instrument.", ADCP_CELLS),
-            value("error", "m/s", "Error velocity: disagreement between the beams, scaled to the noise of x and y; "
-                                  "NaN with three beams.", ADCP_CELLS),
-            value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
+            value("error", "m/s", "Error velocity: disagreement between the beams, scaled to the noise of the x and y "
+                                  "velocities; NaN with three beams.", ADCP_CELLS),
+            value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = no range.", ADCP_BEAMS),
             value("first", "m", "Distance of the centre of the first cell along the axis."),
             value("cell", "m", "Height of a cell."),
             value("good", "", "Number of cells that were measured."),
@@ -217,7 +217,7 @@ _BUILT_IN = (
             value("euler", "rad", "Roll, pitch, heading.", 3),
             value("v_WB_W", "m/s", "Velocity over ground, frame W.", 3),
             value("w_WB_B", "rad/s", "Angular velocity, frame B.", 3),
-            value("a_WB_W", "m/s2", "Mean acceleration since the last value, frame W.", 3),
+            value("a_WB_W", "m/s2", "Mean acceleration since the previous value, frame W.", 3),
         ),
         (value("v_before_W", "m/s", "Velocity over ground at the last value, frame W.", 3),),
     ),
@@ -228,10 +228,10 @@ _BUILT_IN = (
             value("target", "", "Track number, 1 to 99. The numbers of lost tracks are reused.", RADAR_TARGETS),
             value("range", "m", "Smoothed distance to the target.", RADAR_TARGETS),
             value("bearing", "rad", "True bearing of the target, 0..2 pi.", RADAR_TARGETS),
-            value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),
+            value("course", "rad", "Course over ground, 0..2 pi; NaN until the track is old enough.", RADAR_TARGETS),
             value("speed", "m/s", "Speed over ground.", RADAR_TARGETS),
             value("age", "s", "Time since the last detection of the track.", RADAR_TARGETS),
-            value("status", "", "1 acquired, 2 tracked.", RADAR_TARGETS),
+            value("status", "", "State of the track: 1 acquired, 2 tracked.", RADAR_TARGETS),
         ),
         (
             value("north", "m", "North position of the track.", RADAR_TARGETS),
@@ -257,13 +257,13 @@ _BUILT_IN = (
             value("heading", "rad", "True heading, 0..2 pi.", AIS_STATIONS),
             value("turn", "rad/s", "Rate of turn, positive to starboard; class A only.", AIS_STATIONS),
             value("age", "s", "Time since the last report from the station.", AIS_STATIONS),
-            value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 "
+            value("station", "", "Class of the station: 1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 "
                                  "receiver only.", AIS_STATIONS),
             value("kind", "", "Type of ship or of mark.", AIS_STATIONS),
             value("status", "", "Navigational status.", AIS_STATIONS),
             value("length", "m", "Length of the ship.", AIS_STATIONS),
             value("width", "m", "Width of the ship.", AIS_STATIONS),
-            value("called", "", "Name in six-bit characters, seven per element; `wavesim_sdk.ais.unpacked` decodes it.", 3 * AIS_STATIONS),
+            value("called", "", "Name of the station in six-bit characters, seven per element; `wavesim_sdk.ais.unpacked` decodes it.", 3 * AIS_STATIONS),
         ),
         (value("reported", "s", "Time of the report.", AIS_STATIONS),),
     ),

@@ -171,13 +171,15 @@ CLOCK = Table(
         integer("ticks_late", "", "Number of real-time ticks that started more than one step late."),
         integer("lateness_ns", "ns", "Lateness of the last real-time tick."),
         integer("lateness_max_ns", "ns", "Maximum lateness since the start."),
-        integer("slipped_ns", "ns", "Wall time skipped because ticks could not catch up."),
+        integer("slipped_ns", "ns", "Wall time skipped because the ticks could not catch up with real time."),
         integer("vehicles", "", "Number of vehicles present."),
         integer("buoys", "", "Number of buoys present."),
         integer("signals_live", "", "Number of live signals: those that some node can still receive."),
         integer("signals_sent", "", "Number of signals sent since the start."),
         integer("receptions", "", "Number of signals received since the start."),
-        integer("events_dropped", "", "Number of records lost because the front did not keep up (only in real time)."),
+        integer(
+            "events_dropped", "", "Number of records lost because the front end did not keep up (only in real time)."
+        ),
         integer("sensors_late", "", "Number of times a synchronous emulator exceeded its time limit."),
         integer("contacts_dropped", "", "Number of contacts omitted because too many occurred at the same time."),
         integer(
@@ -196,7 +198,7 @@ WORLD = Table(
     (
         integer("step_ns", "ns", "Length of a tick."),
         integer("duration_ns", "ns", "Simulation time at which the run ends; 0 = never."),
-        integer("seed", "", "Seed of every random stream."),
+        integer("seed", "", "Seed of all random streams."),
         value("sound_speed", "m/s", "Speed of sound."),
         value("absorption", "dB/m", "Constant absorption coefficient; NaN if it is a function of frequency."),
         value("spreading", "dB", "Coefficient of log10(r) in the spreading loss."),
@@ -256,7 +258,7 @@ CREW = Table(
     "front",
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
-        integer("role", "", "1 instrument, 2 listener."),
+        integer("role", "", "Role of the session: 1 instrument, 2 listener."),
         integer("ordinal", "", "Session number within the crew of the body."),
         _s("address", "IP address of the session.", 48),
         integer("port", "", "UDP port of the session."),
@@ -293,7 +295,7 @@ IDENTITY = Table(
     "Identity of the body in each row.",
     "engine",
     (
-        integer("present", "", "1 if a body occupies the row."),
+        integer("present", "", "1 = a body occupies the row; 0 = the row is empty."),
         integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
@@ -345,7 +347,8 @@ ACTUATION = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row `place`.",
+    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row with "
+    "the number `place`.",
     "engine",
     (
         integer("body", "", "Row of the body that carries the instrument; -1 = empty row."),
@@ -406,7 +409,7 @@ EFFORT = Table(
 
 SURROUNDINGS = Table(
     "surroundings",
-    "State of the water and the air at the position of each body in this tick.",
+    "State of the water and the air at the position of each body at this tick.",
     "engine",
     (
         value("current_W", "m/s", "Velocity of the water at the body, in frame W.", 3),
@@ -452,7 +455,7 @@ SENT = Table(
         integer("source", "", "Row of the sender."),
         integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("request", "", "Number of the client's request; 0 = none."),
-        integer("outcome", "", "0 = sent, 7 = not sent because the transmitter was recharging."),
+        integer("outcome", "", "Outcome: 0 = sent, 7 = not sent because the transmitter was recharging."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
@@ -480,7 +483,7 @@ RECEPTION = Table(
         integer("receiver", "", "Row of the receiver."),
         integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("query_source", "", "Row of the node that sent the query; -1 = none."),
-        integer("outcome", "", "0 received, otherwise the reason for the loss (`Outcome`)."),
+        integer("outcome", "", "Outcome: 0 = received; any other value = the reason for the loss (`Outcome`)."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),

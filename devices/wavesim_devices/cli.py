@@ -47,14 +47,15 @@ talker_option = click.option(
     default="II",
     show_default=True,
     callback=_talker,
-    help="Talker of the NMEA 0183 sentences, except those of the satellite receiver (GP) and of AIS.",
+    help="Talker ID of the NMEA 0183 sentences, except those of the satellite receiver (GP) and of AIS.",
 )
 clock_option = click.option(
     "--clock",
     type=click.Choice(["simulation", "wall"]),
     default="simulation",
     show_default=True,
-    help="Clock of all times that are sent: the simulation's, which starts on 1 January 2026, or that of this machine.",
+    help="Clock for all times that are sent: the simulation clock, which starts on 1 January 2026, or the clock of "
+    "this machine.",
 )
 
 
@@ -78,10 +79,12 @@ def ping1d() -> Any:
 
 
 @device_command(
-    "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME, or with --frames "
-    "a scanning `sonar` sensor.",
+    "Emulate a Blue Robotics Ping360 scanning sonar. The device reads a `scanner` sensor of body NAME or, with "
+    "--frames, a scanning `sonar` sensor.",
     click.option(
-        "--frames", is_flag=True, help="Read the echoes from the frames of a scanning `sonar` instead of a `scanner`."
+        "--frames",
+        is_flag=True,
+        help="Take the echoes from the frames of a scanning `sonar` instead of from a `scanner`.",
     ),
 )
 def ping360(frames: bool) -> Any:
@@ -172,7 +175,7 @@ def dvl(form: str, beam_angle: int) -> Any:
 @device.command(
     help=f"Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is {PLACES}, all on loopback. "
     "Default: NMEA 0183 on tcp:10111 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8376."
-    " A Signal K server on the same machine itself listens on tcp:10110 and tcp:8375."
+    " A Signal K server on the same machine also listens on tcp:10110 and tcp:8375."
 )
 @at_body
 @outlet_option("--nmea0183", "Output for NMEA 0183 sentences")
@@ -223,7 +226,8 @@ def boat(
 def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
     """Write sonar frames to a file for survey software.
 
-    FILE receives the frames of SONAR on BODY: .xtf for a side-scan sonar, .kmall for a multibeam echosounder.
+    FILE receives the frames from SONAR on BODY. The name of FILE ends in .xtf for a side-scan sonar, .kmall for a
+    multibeam echosounder.
     """
     from wavesim_devices.sonar_formats import record as recorder
 

@@ -149,7 +149,7 @@ def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: An
                 metavar="WHERE",
                 default=default,
                 show_default=True,
-                help=f"Place of the port `{port}`.",
+                help=f"Where to open the port `{port}`.",
                 callback=lambda _context, _option, text: None if text == "off" else where(text),
             )
             for port, default in default_ports.items()

@@ -12,12 +12,13 @@ from wavesim_sdk.cli_numbers import Quantity
 
 
 @multi_port_command(
-    "Emulate a Popoto modem at its command port. The device uses the transducer of body NAME, which needs a `modem` with "
-    "a payload of 256 bytes.\n\n"
-    "Data packets at the rates of the ten payload modes, ranging, power, parameters, exclusive access.\n\n"
+    "Emulate a Popoto modem at its command port. The device uses the transducer of body NAME, which needs a `modem` "
+    "with a payload of 256 bytes.\n\n"
+    "Emulated: data packets at the rates of the ten payload modes, ranging, power, parameters and exclusive "
+    "access.\n\n"
     "Not emulated: the shell at the serial port, data and audio ports, streaming, recording, range data, precision "
-    "ranging, remote commands, parameters other than LocalID, RemoteID, PayloadMode, TxPowerWatts and CarrierTxMode "
-    "(each is answered with an error). LocalID can only be --address.",
+    "ranging, remote commands, and parameters other than LocalID, RemoteID, PayloadMode, TxPowerWatts and "
+    "CarrierTxMode (the device answers each of these with an error). LocalID can only be --address.",
     {"command": "tcp:17000"},
     address_option(254),
     click.option(
@@ -25,7 +26,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("frequency", low=1.0),
         default="30 kHz",
         show_default=True,
-        help="Carrier of the modem, as in the configuration.",
+        help="Carrier frequency of the modem, as in the configuration.",
     ),
     click.option(
         "--source-level",
@@ -39,7 +40,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity(low=0.1, high=1000.0),
         default=10.0,
         show_default=True,
-        help="Highest TxPowerWatts in W, at which the source level is that of the configuration.",
+        help="Maximum TxPowerWatts in W, at which the source level equals that in the configuration.",
     ),
     modem=True,
 )
@@ -55,23 +56,24 @@ def popoto(**values: Any) -> Any:
     """Emulate a Water Linked M64 modem. The device uses the transducer of body NAME, which needs a `modem` with a
     payload of 8 bytes and `recharge="0 s"`.
 
-    Two modems on one channel form a link: role a sends a packet each second, role b answers it, with 8 bytes each.
+    Two modems on one channel form a link: role a sends a packet every second, and role b answers it. Each packet has 8
+    bytes.
 
-    Not emulated: change of the channel (another one than --channel is refused), bit errors (0.0; the medium loses whole
-    packets), baud rate, the synchronisation packet of zeros.""",
+    Not emulated: changes of the channel (the device refuses any channel other than --channel), bit errors (reported as
+    0.0, because the medium loses whole packets), the baud rate, and the synchronisation packet of zeros.""",
     click.option(
         "--role",
         type=click.Choice(["a", "b"]),
         default="b",
         show_default=True,
-        help="Role at the start; a host can change it.",
+        help="Initial role of the modem; a host can change it.",
     ),
     click.option(
         "--channel",
         type=click.IntRange(1, 7),
         default=4,
         show_default=True,
-        help="Channel, whose band is that of the transducer.",
+        help="Channel of the modem. Its band is the band of the transducer.",
     ),
     modem=True,
 )
@@ -88,12 +90,12 @@ def m64(role: str, channel: int) -> Any:
     """Emulate a Teledyne Benthos ATM-900 modem. The device uses the transducer of body NAME, which needs a `modem` with a
     payload of 256 bytes and `recharge="0 s"`.
 
-    Command mode and online mode, packets of up to 4096 bytes at rate codes 2 to 13, ranges. LocalAddr can only be
-    --address.
+    Emulated: command mode and online mode, packets of up to 4096 bytes at rate codes 2 to 13, and ranges.
+    LocalAddr can only be --address.
 
-    Not emulated: low power and wake-up tones, acknowledgements and repetitions (DataRetry is 0), bad data, multipath
-    delay, gain and channel errors of received packets (0), output other than hexadecimal, the clock. P1Prompt, Verbose,
-    WakeTones, ShowBadData and OpMode are stored, but have no effect.""",
+    Not emulated: low power and wake-up tones, acknowledgements and repetitions (DataRetry is 0), bad data, the
+    multipath delay, gain and channel errors of received packets (reported as 0), output other than hexadecimal, and the
+    clock. P1Prompt, Verbose, WakeTones, ShowBadData and OpMode are stored, but have no effect.""",
     click.option(
         "--address", type=click.IntRange(1, 254), required=True, help="Address of the modem, as in the configuration."
     ),
@@ -102,7 +104,7 @@ def m64(role: str, channel: int) -> Any:
         type=Quantity("frequency", low=1.0),
         default="11.5 kHz",
         show_default=True,
-        help="Carrier of the modem, as in the configuration.",
+        help="Carrier frequency of the modem, as in the configuration.",
     ),
     modem=True,
 )

@@ -13,12 +13,12 @@ from wavesim_sdk.cli_numbers import Quantity
 @device_command(
     """Emulate a WHOI Micro-Modem. The device uses the transducer of body NAME, which needs a `modem`.
 
-    Data at rates 0 to 6, acoustic acknowledgements, polls, mini-packets, flexible packets (CCTDP), two-way ranges, and
-    narrow-band, digital (REMUS) and generic long baseline. SRC can only be set to --address.
+    Emulated: data at rates 0 to 6, acoustic acknowledgements, polls, mini-packets, flexible packets (CCTDP), two-way
+    ranges, and narrow-band, digital (REMUS) and generic long baseline. SRC can only be set to --address.
 
     Not emulated: sleep and hibernation, parameters of CCCFG other than SRC, CTO, TAT, REV, CST, XST, RXP, RXD,
-    TXP and TXF (they are stored, but have no effect), CCPGT bandwidths, CCPNT flag, base64, impulse responses of CAUSB2.
-    CARXP comes with the first frame of a packet.""",
+    TXP and TXF (they are stored, but have no effect), CCPGT bandwidths, the CCPNT flag, base64, and the impulse
+    responses of CAUSB2. The device sends CARXP with the first frame of a packet.""",
     click.option(
         "--address", type=click.IntRange(1, 126), required=True, help="Address of the modem, as in the configuration."
     ),
@@ -27,14 +27,14 @@ from wavesim_sdk.cli_numbers import Quantity
         type=click.IntRange(1, 2),
         default=2,
         show_default=True,
-        help="1 = Micro-Modem (CACST without version and date), 2 = Micro-Modem 2.",
+        help="Generation of the modem: 1 = Micro-Modem (CACST without version and date), 2 = Micro-Modem 2.",
     ),
     click.option(
         "--carrier",
         type=Quantity("frequency", low=1.0),
         default="25 kHz",
         show_default=True,
-        help="Carrier of the modem, as in the configuration.",
+        help="Carrier frequency of the modem, as in the configuration.",
     ),
     modem=True,
 )
@@ -51,17 +51,17 @@ def micromodem(address: int, generation: int, carrier: float) -> Any:
 
 
 @device_command(
-    """Emulate a Blueprint SeaTrac X150 (USBL) or X110 beacon. The device uses the transducer of body NAME, which
-    needs a `modem`, for an X150 also a `head`. It reads `pressure`, `ahrs` and `battery` sensors of the body, if there
-    are any.
+    """Emulate a Blueprint SeaTrac X150 (USBL) or X110 beacon. The device uses the transducer of body NAME, which needs
+    a `modem` and, for an X150, also a `head`. The device reads `pressure`, `ahrs` and `battery` sensors of the body, if
+    there are any.
 
-    PING, ECHO, NAV and DAT exchanges with their queues, STATUS, SETTINGS, reboot. The beacon identifier of the settings
-    can only be --beacon.
+    Emulated: PING, ECHO, NAV and DAT exchanges with their queues, STATUS, SETTINGS and reboots. The beacon identifier
+    of the settings can only be --beacon.
 
-    Not emulated: DEX, NAV_STATUS, calibration, XCVR_ANALYSE (all answered with status 1), firmware updates. These
-    settings are stored, but have no effect: baud rates, network, AHRS, salinity, pressure offset, fixed attitude,
-    position filter, response time (it is the `turn_around` of the transducer), diagnostic messages other than
-    XCVR_FIX.""",
+    Not emulated: DEX, NAV_STATUS, calibration, XCVR_ANALYSE (the device answers all of these with status 1), and
+    firmware updates. These settings are stored, but have no effect: baud rates, network, AHRS, salinity, pressure
+    offset, fixed attitude, position filter, response time (the `turn_around` of the transducer applies), and diagnostic
+    messages other than XCVR_FIX.""",
     click.option(
         "--beacon",
         type=click.IntRange(1, 15),

@@ -11,9 +11,9 @@ from wavesim_sdk.cli_numbers import Quantity
 
 
 @multi_port_command(
-    "Emulate a Water Linked DVL A50 or A125. The device reads a `dvl` sensor of body NAME, and its `ahrs` and `ctd`.\n\n"
+    "Emulate a Water Linked DVL A50 or A125. The device reads the `dvl`, `ahrs` and `ctd` sensors of body NAME.\n\n"
     "Not modelled: heating, the gap limit of 10 ms between serial characters, the LED (`dark_mode_enabled` is only "
-    "stored), NTP (no server ever answers), levels of the echoes (nominal).",
+    "stored), NTP (no server ever answers), and the levels of the echoes (nominal values).",
     {"json": "tcp:16171", "pd6": "tcp:1037", "pd4": "tcp:1038", "http": "tcp:8080", "serial": "off"},
     click.option("--variant", type=click.Choice(["A50", "A125"]), default="A50", show_default=True, help="Variant."),
     click.option(
@@ -40,9 +40,10 @@ def waterlinked_dvl(variant: str, yaw_drift: float) -> Any:
 
 @device_command(
     "Emulate a u-blox M8 receiver (UBX protocol 18 and NMEA). The device reads a `gps` sensor of body NAME.\n\n"
-    "As the real receiver, it starts with NMEA once per second; a host enables UBX messages with CFG-MSG.\n\n"
-    "Not modelled: positions of satellites (NAV-SAT is nominal), vertical velocity, baud rate, dynamic model, CFG-VALSET, "
-    "PUBX sentences, corrections.",
+    "Like the real receiver, the device initially sends NMEA once per second; a host enables UBX messages with "
+    "CFG-MSG.\n\n"
+    "Not modelled: the positions of satellites (NAV-SAT has nominal values), the vertical velocity, the baud rate, "
+    "the dynamic model, CFG-VALSET, PUBX sentences, and corrections.",
     click.option(
         "--message",
         "messages",
@@ -70,10 +71,10 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
 
 
 @device_command(
-    "Emulate a VectorNav VN-100, VN-200 or VN-300. The device reads the sensors `ahrs` and `imu` of body NAME, and its "
-    "`magnetometer`, `gps`, `ctd` and `pressure`.\n\n"
-    "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), baud rate, ECEF "
-    "fields (zero), the INS filter: position and velocity are those of the `gps`.",
+    "Emulate a VectorNav VN-100, VN-200 or VN-300. The device reads the `ahrs` and `imu` sensors of body NAME, and "
+    "also its `magnetometer`, `gps`, `ctd` and `pressure` sensors.\n\n"
+    "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), the baud rate, "
+    "ECEF fields (zero), and the INS filter (position and velocity are those of the `gps` sensor).",
     click.option(
         "--model", type=click.Choice(["VN-100", "VN-200", "VN-300"]), default="VN-100", show_default=True, help="Model."
     ),
@@ -92,11 +93,11 @@ def vectornav(model: str) -> Any:
 
 
 @multi_port_command(
-    "Emulate a Nortek Nucleus 1000. The device reads a `dvl` sensor with three beams of body NAME, and its `ahrs`, `imu`, "
-    "`magnetometer`, `ctd` and `pressure`.\n\n"
-    "Not modelled: field calibration, current profiles and spectra, rotations of the instrument, power levels (each is "
-    "refused), figures of merit (nominal), the inertial filter: the INS packet contains dead reckoning with the bottom "
-    "track. The password is `nortek`.",
+    "Emulate a Nortek Nucleus 1000. The device reads the `dvl` sensor of body NAME, which must have three beams, and "
+    "also its `ahrs`, `imu`, `magnetometer`, `ctd` and `pressure` sensors.\n\n"
+    "Not modelled: field calibration, current profiles and spectra, rotations of the instrument and power levels (the "
+    "device refuses each of these), figures of merit (nominal values), and the inertial filter (the INS packet "
+    "contains dead reckoning with the bottom track). The password is `nortek`.",
     {"command": "tcp:9000", "stream": "tcp:9002", "serial": "off"},
 )
 def nucleus() -> Any:
@@ -107,10 +108,11 @@ def nucleus() -> Any:
 
 
 @device_command(
-    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the sensors `ahrs` and `imu` of body NAME, and its "
-    "`magnetometer`, `gps`, `ctd` and `pressure`. The housing is mounted upright: x forward, y to port, z up.\n\n"
-    "Not modelled: legacy MTData messages, fixed-point formats and further outputs (each is refused), synchronisation, "
-    "baud rate and option flags (only stored).",
+    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the `ahrs` and `imu` sensors of body NAME, and also its "
+    "`magnetometer`, `gps`, `ctd` and `pressure` sensors. The housing is mounted upright: x forward, y to port, z "
+    "up.\n\n"
+    "Not modelled: legacy MTData messages, fixed-point formats and further outputs (the device refuses each of "
+    "these), synchronisation, the baud rate, and option flags (only stored).",
 )
 def xsens() -> Any:
     from wavesim_devices.serve import DeviceType

@@ -21,7 +21,7 @@ at_option = click.option(
     "places",
     multiple=True,
     metavar="[PORT=]WHERE",
-    help=f"Place of a port. WHERE is {PLACES}. Repeatable.",
+    help=f"Where to open a port. WHERE is {PLACES}. Repeatable.",
 )
 
 
@@ -43,11 +43,11 @@ def _open_ports(default: Mapping[str, str], places: tuple[str, ...]) -> dict[str
 @device.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @at_body
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Option of the device. Repeatable.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Option for the device. Repeatable.")
 @at_option
 @sensor_option
 def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tuple[str, ...]) -> None:
-    """Serve your own device: the class in FILE, at body NAME.
+    """Serve your own device, a class in FILE, on body NAME.
 
     FILE is a Python file with one class that has the methods `step` and `receive` (or `connect`). The keyword-only
     arguments of the class are its options. Without --at, the class sets the places of its ports; by default, it has one
@@ -77,10 +77,10 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     type=Quantity("time", low=0.0),
     default=2.0,
     show_default=True,
-    help="Wall time in s for which the replay waits if the driver does not send what was recorded.",
+    help="Wall time in s for which the replay waits for the driver to send what was recorded.",
 )
 def replay(file: Path, places: tuple[str, ...], speed: float, patience: float) -> None:
-    """Play a recorded device to a driver.
+    """Replay the recording of a device to a driver.
 
     FILE was written by `--record`. The replay opens the same ports without a server, begins when the driver connects or
     sends, and follows the recorded times. It waits for the driver's commands and compares them with the recording. The

@@ -11,19 +11,23 @@ from wavesim_sdk.cli_numbers import Quantity
 
 
 @multi_port_command(
-    "Emulate the topside of a Water Linked Underwater GPS G2. Body NAME is the vessel. Its transducer has a USBL `head`, "
-    "which is the antenna, and it may have the sensors `gps`, `ahrs` (compass and level), `ctd` and `temperature`.\n\n"
-    "The locator is a body with a `pinger`, whose transducer has the channel as its `code`. Clocks of both must agree.\n\n"
-    "Not modelled: the depth sensor of a locator. The depth of D1, S1, P1 and U1 follows from the elevation of the "
-    "arrival, that of A1 comes from the host. `external/imu`, `imu/calibrate`, `status_report` and `poi` have no effect. "
-    "Not modelled either: web page, battery, distances from the separate receivers (they follow from the position).",
+    "Emulate the topside of a Water Linked Underwater GPS G2. Body NAME is the vessel. Its transducer has a USBL "
+    "`head`, which is the antenna, and the vessel may have `gps`, `ahrs` (compass and level), `ctd` and `temperature` "
+    "sensors.\n\n"
+    "The locator is a body with a `pinger`, whose transducer has the channel as its `code`. The clocks of the vessel "
+    "and the locator must agree.\n\n"
+    "Not modelled: the depth sensor of a locator. For D1, S1, P1 and U1, the depth follows from the elevation of the "
+    "arrival; for A1, the host supplies it. `external/imu`, `imu/calibrate`, `status_report` and `poi` have no "
+    "effect. Also not modelled: the web page, the battery, and the distances from the separate receivers (which "
+    "follow from the position).",
     {"http": "tcp:8080"},
     click.option(
         "--ping-period",
         type=Quantity("time", low=0.01),
         default="0.25 s",
         show_default=True,
-        help="Period of the locator's `pinger`, as in the configuration. It must be longer than the sound travels.",
+        help="Period of the locator's `pinger`, as in the configuration. It must be longer than the travel time of the "
+        "sound.",
     ),
     click.option(
         "--ping-offset",
@@ -37,7 +41,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("length", low=0.1, high=10.0),
         default="1 m",
         show_default=True,
-        help="Depth of the antenna at the start; a host can set it.",
+        help="Initial depth of the antenna; a host can change it.",
     ),
 )
 def waterlinked_ugps(ping_period: float, ping_offset: float, antenna_depth: float) -> Any:
@@ -86,18 +90,16 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
 
 
 @device_command(
-    """Emulate the USBL of a ship: the positions of beacons.
-
-    The device interrogates the beacons in turn and sends telegrams with their positions. The transducer of body NAME
-    needs a `head`, and for beacons with modems a `modem`. The device reads its `ahrs`, and its `gps` for
-    geographic positions.
+    """Emulate a ship's USBL, which reports beacon positions. The device interrogates the beacons in turn
+    and sends telegrams with their positions. The transducer of body NAME needs a `head`, and also a `modem` if beacons
+    have modems. The device reads the `ahrs` sensor of the body, and its `gps` sensor for geographic positions.
 
     After each reply it sends the chosen telegrams. PSIMSSB and PSONLLD also report a beacon that did not reply (status
-    V). PTSAG is preceded by the position of the ship (number 0).
+    V). The device sends the position of the ship (number 0) before PTSAG.
 
     Not emulated: polar and UTM coordinates, PSONALL, PTSAY, PTSAZ, PIXSE, PSONUSBL; responders, telemetry and depth
-    sensors of beacons; filters (positions are as measured), estimates of the accuracy (0.0), heave. The device
-    ignores bytes from the host.""",
+    sensors of beacons; filters (positions are as measured), estimates of the accuracy (reported as 0.0), and heave. The
+    device ignores bytes from the host.""",
     click.option(
         "--beacon",
         "beacons",
@@ -105,7 +107,8 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         required=True,
         metavar="NUMBER=HOW",
         callback=_beacons,
-        help="Beacon: NUMBER=ADDRESS of its modem, or NUMBER=FREQUENCY[/CODE] of the query of a transponder. Repeatable.",
+        help="Beacon, as NUMBER=ADDRESS (the address of its modem) or NUMBER=FREQUENCY[/CODE] (the query to a "
+        "transponder). Repeatable.",
     ),
     click.option(
         "--telegram",
@@ -121,14 +124,14 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         type=Quantity("time", low=0.05),
         default="2 s",
         show_default=True,
-        help="Time from one interrogation to the next, longer than a query and its reply take.",
+        help="Time from one interrogation to the next. It must be longer than a query and its reply take.",
     ),
     click.option(
         "--orientation",
         type=click.Choice(["H", "E"]),
         default="H",
         show_default=True,
-        help="Orientation of PSIMSSB: H = x to starboard and y forward, E = x east and y north.",
+        help="Orientation of the coordinates in PSIMSSB: H = x to starboard and y forward, E = x east and y north.",
     ),
     click.option(
         "--head-offset",

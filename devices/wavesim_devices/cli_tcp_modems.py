@@ -106,23 +106,23 @@ def modem_options(payload: int) -> tuple[Any, ...]:
 @multi_port_command(
     "Emulate an EvoLogics S2C modem or USBL, in NET mode.\n\n"
     "Supported are instant messages (ack, noack, force, at a time), piggyback messages, bursts, travel times and USBL "
-    "notices. !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted without effect. "
-    "Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. The address cannot "
-    "be changed; RSSI and integrity follow an assumed relation.",
+    "notices. The settings !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted "
+    "without effect. Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. "
+    "The address cannot be changed; RSSI and integrity follow an assumed relation.",
     {"net": "tcp:9200"},
     address_option(254),
     *modem_options(128),
     click.option(
         "--usbl",
         is_flag=True,
-        help="Send USBL notices: the transducer has a USBL head, and the body an `ahrs` sensor as its compass.",
+        help="Send USBL notices. The transducer needs a USBL head, and the body needs an `ahrs` sensor as its compass.",
     ),
     click.option(
         "--multiline",
         type=click.Choice(["vendor", "dune"]),
         default="vendor",
         show_default=True,
-        help="Form of ?P, ?S and &V: lines that end with an empty one, or a single line.",
+        help="Form of the answers to ?P, ?S and &V: several lines that end with an empty line, or a single line.",
     ),
 )
 def s2c(usbl: bool, multiline: str, **values: Any) -> Any:

@@ -51,14 +51,15 @@ def traffic_options(function: Any) -> Any:
         return function(traffic=TrafficOptions(record, is_printed, fault, seed), **own)
 
     for option in (
-        click.option("--fault-seed", "seed", default=0, help="Seed of the random numbers of the faults."),
+        click.option("--fault-seed", "seed", default=0, help="Seed of the random numbers for the faults."),
         click.option(
             "--fault",
             multiple=True,
             metavar="FAULT",
             callback=_faults,
-            help="Fault of the line: `lost P`, `garbled P` or `doubled P` (probability for a byte), `late TIME`, silent, "
-            "stalled, disconnected, or restarted; then at=TIME, for=TIME, every=TIME (simulation time). Repeatable.",
+            help="Fault on the line: `lost P`, `garbled P` or `doubled P` (probability per byte), `late TIME`, "
+            "silent, stalled, disconnected, or restarted; then at=TIME, for=TIME, every=TIME (simulation time). "
+            "Repeatable.",
         ),
         click.option("--print", "is_printed", is_flag=True, help="Print the traffic with the hosts."),
         click.option(

@@ -22,7 +22,7 @@ struct wavesim_mailbox_state {
     double w_WB_B[3]; /* Angular velocity, in B. [rad/s] */
     double v_FB_B[3]; /* Velocity through the water, in B. [m/s] */
     int64_t actuators; /* Number of actuators of the body. */
-    int64_t readings; /* Number of readings after this record. */
+    int64_t readings; /* Number of readings that follow this record. */
     int64_t parts; /* Number of subsequent messages that carry the remaining readings of this state. */
     double actuation[32]; /* Actual values of the actuators, in the order of the model. [N, 1/s, rad or kg] */
 };
@@ -76,7 +76,7 @@ struct wavesim_mailbox_sensor {
     char name[32]; /* Name of the sensor. */
     char type[32]; /* Type of the sensor. */
     int64_t period_ns; /* Simulation time between two values of the sensor. [ns] */
-    int64_t fields; /* Number of field records after this record. */
+    int64_t fields; /* Number of field records that follow this record. */
 };
 
 /* One field of a sensor. */

@@ -53,7 +53,7 @@ port_option = click.option(
 @click.option(
     "--speed",
     type=Quantity(),
-    help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
+    help="Number of simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
 )
 @click.option(
     "--duration",
@@ -64,7 +64,8 @@ port_option = click.option(
     "--threads",
     type=click.IntRange(1, 64),
     default=1,
-    help="Number of threads that compute a tick, at most one per processor; useful for thousands of bodies. Results do not depend on it.",
+    help="Number of threads that compute a tick, at most one per processor; useful for thousands of bodies. The "
+    "results do not depend on this number.",
 )
 @click.option("--start", is_flag=True, help="Start the clock immediately, without waiting for `wavesim start`.")
 def serve(
@@ -200,7 +201,7 @@ def export(
     vehicle: str,
     sonar: str,
 ) -> None:
-    """Export tables or sonar frames of a log for other tools."""
+    """Export tables or sonar frames from a log for other tools."""
     from wavesim_devices.sonar_formats import kmall, xtf
     from wavesim_sdk.log import read
     from wavesim_server.logbook import datasets, sonar_rosbag
@@ -266,7 +267,7 @@ def report(file: Path, as_json: bool) -> None:
 
 @click.command()
 @config_argument
-@click.option("--demo", is_flag=True, help="Run the demonstration. It needs no file.")
+@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -285,8 +286,8 @@ def report(file: Path, as_json: bool) -> None:
 @seed_option
 @click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
-@click.option("--in-process", is_flag=True, help="Run everything in one process, without network.")
-@click.option("--keep-going", is_flag=True, help="Continue without a program that ends with an error.")
+@click.option("--in-process", is_flag=True, help="Run everything in one process, without a network.")
+@click.option("--keep-going", is_flag=True, help="Continue the trial without a program that exits with an error.")
 @click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,

@@ -85,7 +85,7 @@ models_option = click.option(
 @models_option
 @json_option
 def explain(name: str, models: Path | None, as_json: bool) -> None:
-    """Show source, validation and properties of model NAME."""
+    """Show the source, validation and properties of model NAME."""
     from wavesim_server.model_properties import describe
 
     model = find_model(name, models)
@@ -107,7 +107,7 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="PNG or SVG file; default: NAME.png.")
 @models_option
 def draw(name: str, out: Path | None, models: Path | None) -> None:
-    """Draw side, top and front views of model NAME."""
+    """Draw the side, top and front views of model NAME."""
     model = find_model(name, models)
     target = out or Path(f"{name}.png")
     for entry in entry_points(group="wavesim.drawings", name="vehicle"):
@@ -170,7 +170,7 @@ def import_(
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
 )
 def estimate(name: str, length: float, diameter: float, mass: float | None, speed: float, out: Path | None) -> None:
-    """Estimate a model of a torpedo-shaped vehicle as NAME.
+    """Estimate model NAME for a torpedo-shaped vehicle.
 
     Every coefficient is an estimate from the dimensions; the file states the formulas. Use it as a first model and correct
     it with trial data.
@@ -257,7 +257,7 @@ def replay_actuators(
 ) -> None:
     """Replay recorded actuator commands on a model. The result can be compared with a measured track.
 
-    FILE is a CSV file with a header, or plain columns of numbers. Each line applies until the next.
+    FILE is a CSV file with a header, or plain columns of numbers. Each line applies until the next one.
     """
     import math
 

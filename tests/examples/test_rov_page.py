@@ -68,7 +68,7 @@ class Pilot:
     def inspects(self) -> None:
         """Section 4."""
         p = self.page.page
-        expect(p.locator("#helm-pilot")).to_contain_text("it waits until you hand back", timeout=60_000)
+        expect(p.locator("#helm-pilot")).to_contain_text("the program waits until you hand back", timeout=60_000)
         expect(self.take).to_have_text("take over")
         self.take.click()
         expect(self.take).to_have_text("hand back")

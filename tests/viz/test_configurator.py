@@ -186,7 +186,7 @@ def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path
     label = page.page.locator("#models option", has_text="one — lauv").text_content()
     page.page.select_option("#models", label=label)
     page.wait("document.querySelector('#verdict').textContent.includes('Vehicle')")
-    assert "Instruments from its model and the fleet: ctd, dvl" in page.see(
+    assert "Instruments from the model and the fleet: ctd, dvl" in page.see(
         "document.querySelector('.form').textContent"
     )
     assert page.see("configure.tree().sensors.children.map(c => c.tag)") == ["imu"]

@@ -109,7 +109,7 @@ def test_commands_and_the_answers_of_the_programs(
         expect(fleet.locator("tr[data-of='0'] [data-part=mission]")).to_contain_text("mission 1/2")
         expect(fleet.locator("tr[data-of='0'] [data-part=link]")).to_contain_text("ms")
         assert "Driven by 127.0.0.1:" in str(fleet.locator("tr[data-of='0'] [data-part=link]").get_attribute("title"))
-        for kind, why in (("battery", "No battery"), ("mission", "No program on board reports a mission")):
+        for kind, why in (("battery", "No battery"), ("mission", "No on-board program reports a mission")):
             cell = fleet.locator(f"tr[data-of='1'] [data-part={kind}]")
             expect(cell).to_have_text("–")
             assert why in str(cell.get_attribute("title"))
@@ -179,7 +179,7 @@ def test_taking_over_from_a_program_and_handing_back(
         page.page.click("#do-helm")
         who, take = page.page.locator("#helm-pilot"), page.page.locator("#take-helm")
         expect(who).to_contain_text("The program at 127.0.0.1:")
-        expect(who).to_contain_text("it waits until you hand back")
+        expect(who).to_contain_text("the program waits until you hand back")
         expect(take).to_have_text("take over")
         page.shot("vehicle-takeover")
         state = SharedState(name)

@@ -42,7 +42,9 @@ class WebPortTaken(WaveSimError):
     "--out", type=click.Path(path_type=Path), help="Write the pictures to this folder; default: the folder of the log."
 )
 @click.option(
-    "--mosaic", is_flag=True, help="Draw sonar results instead: mosaic, depths compared with the true sea bed, targets."
+    "--mosaic",
+    is_flag=True,
+    help="Draw sonar results instead: a mosaic, the targets, and the depths compared with the true sea bed.",
 )
 @click.option(
     "--cell",
@@ -97,15 +99,17 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
 )
 @click.option(
-    "--compare", type=click.Path(path_type=Path), help="Second log, drawn into the same charts for comparison."
+    "--compare", type=click.Path(path_type=Path), help="Second log, which is drawn in the same charts for comparison."
 )
 @click.option(
     "--tiles",
     type=click.Path(path_type=Path),
-    help="MBTiles or PMTiles file with a raster chart, drawn as background.",
+    help="MBTiles or PMTiles file with a raster chart, which is drawn as the background.",
 )
 @click.option(
-    "--enc", type=click.Path(path_type=Path), help="Electronic chart (S-57 cell, *.000), drawn as background."
+    "--enc",
+    type=click.Path(path_type=Path),
+    help="Electronic chart (S-57 cell, *.000), which is drawn as the background.",
 )
 @click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with alarm rules (docs/viewer.md).")
 @_web_options
@@ -174,7 +178,7 @@ def viz(
     "--origin",
     type=(Quantity("angle", "deg"),) * 2,
     metavar="LAT LON",
-    help="Origin of the world in degrees, instead of --config.",
+    help="Latitude and longitude of the world's origin in degrees, instead of --config.",
 )
 def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
     """Convert an electronic chart into soundings.
@@ -210,8 +214,8 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
 @click.command()
 @_web_options
 def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -> None:
-    """Create and edit vehicle models in the browser. You can place thrusters, fins and sensors, try the model and save
-    it.
+    """Create and edit vehicle models in the browser. You can place thrusters, fins and sensors, try out the model and
+    save it.
     """
     _page_is_built()
     _serve(None, "configurator", address, _bind(address, port), rate, folder, True, open_, "#configure")

@@ -109,7 +109,7 @@ def stubs(config: Path, out: Path | None) -> None:
     help="; ".join(f"{name}: {t.title}" for name, t in TEMPLATES.items()) + ".",
 )
 def new(folder: Path, template: str) -> None:
-    """Write a configuration and its programs to start from.
+    """Write a configuration and its programs from a template.
 
     FOLDER receives config.xml and the on-board programs of a template; default: the current folder. Existing files are
     never overwritten. `wavesim trial` runs the result.

@@ -35,7 +35,7 @@ PERIOD_S = 0.01
     envvar="ROS_DOMAIN_ID",
     default=0,
     show_default=True,
-    help="DDS domain id (ROS_DOMAIN_ID).",
+    help="DDS domain ID (ROS_DOMAIN_ID).",
 )
 @click.option(
     "--distro", default="jazzy", show_default=True, help="ROS distribution: humble, iron, jazzy, kilted, lyrical."
@@ -49,9 +49,9 @@ PERIOD_S = 0.01
     type=click.Choice(["sim", "wall"]),
     default="sim",
     show_default=True,
-    help="Clock of message stamps: simulation or wall-clock time.",
+    help="Clock for the time stamps of messages: simulation or wall-clock time.",
 )
-@click.option("--lockstep", is_flag=True, help="In each step, wait for the controller's next commands.")
+@click.option("--lockstep", is_flag=True, help="At each step, wait for the controller's next commands.")
 @click.option(
     "--silence",
     type=Quantity("time", low=0.0),

@@ -25,8 +25,8 @@ class TableDescription:
     """A table that an emulator receives. All of its rows are zero until ROWS events change them."""
 
     number: int = record_field(TABLE_NUMBER, "number by which ROWS refers to the table")
-    name: str = record_field(NAME, "name, as in docs/SHARED_MEMORY.md")
-    rows: int = record_field(UINT32, "number of rows")
+    name: str = record_field(NAME, "name of the table, as in docs/SHARED_MEMORY.md")
+    rows: int = record_field(UINT32, "number of rows in the table")
     row_bytes: int = record_field(UINT32, "size of a row in bytes")
     columns: str = record_field(NAME, "hash of the columns; equal hashes mean equal columns")
 
@@ -73,7 +73,8 @@ class Serve:
     """Ask for DUE events."""
 
     lockstep: int = record_field(
-        FLAG, "1 = one at each tick at which values are due, and the engine waits for the answer; 0 = one now"
+        FLAG,
+        "1 = a DUE at each tick at which values are due, and the engine waits for the answer; 0 = one DUE immediately",
     )
 
 
@@ -90,7 +91,7 @@ class Written:
     """The answer to a DUE event, which publishes the values."""
 
     tick: int = record_field(TICKS, "`tick` of the DUE event")
-    written: int = record_field(FLAG, "1 = values changed, 0 = none did")
+    written: int = record_field(FLAG, "1 = values have changed; 0 = no value has changed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _MISSION = "number of the mission, selected by its sender; the same in all parts
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
-_POINT = "where: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
+_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
@@ -140,7 +140,7 @@ class SignalSent:
     emission_ns: int = record_field(TIME, "time of emission according to the node's clock", "ns")
     frequency: float = record_field(Number(), "carrier", "Hz")
     level: float = record_field(Number(), "source level", "dB re 1 uPa at 1 m")
-    duration: float = record_field(Number(), "length of the signal", "s")
+    duration: float = record_field(Number(), "duration of the signal", "s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class FateSeen:
     outcome: int = record_field(UINT8, "0 = received; other values: see the table of outcomes")
     arrival_ns: int = record_field(TIME, "true time of arrival", "ns")
     level: float | None = record_field(Nullable(Number()), "received level", "dB re 1 uPa")
-    range: float | None = record_field(Nullable(Number()), "true length of the path", "m")
+    range: float | None = record_field(Nullable(Number()), "true length of the propagation path", "m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Notice:
     """A message from the server for people."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    text: str = record_field(MESSAGE_TEXT, "human-readable text, for example about an action of the watchdog")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text of the notice, for example that the watchdog acted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +214,8 @@ class ActuatorDescription:
         UINT8, "kind of the actuator: 0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other"
     )
     unit: str = record_field(NAME, "unit of the actuator's commands and values: N, 1/s, rad or kg; empty = none")
-    minimum: float = record_field(Number(), "minimum command")
-    maximum: float = record_field(Number(), "maximum command")
+    minimum: float = record_field(Number(), "minimum command of the actuator")
+    maximum: float = record_field(Number(), "maximum command of the actuator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ _AT = (Nullable(TIME), "time of emission by the node's clock; nil or a past time
 _LEVEL = (Nullable(DECIBEL), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 _DURATION = (
     Nullable(Number(0.0, MAX_SIGNAL_S)),
-    "length of the signal; nil = from the transducer's settings",
+    "duration of the signal; nil = from the transducer's settings",
     "s",
     True,
 )
@@ -358,7 +358,7 @@ class Range:
 class Observe:
     """Select what an observer receives."""
 
-    period_ns: int = record_field(PERIOD, "wall time between FLEET messages; 0 = none", "ns")
+    period_ns: int = record_field(PERIOD, "wall time between FLEET messages; 0 = no FLEET messages", "ns")
     bodies: Sequence[int] | None = record_field(
         Nullable(List(ROW, MAX_OBSERVED_ROWS)), "rows of the bodies to report; nil = all", default=None
     )

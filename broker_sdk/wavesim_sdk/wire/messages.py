@@ -186,7 +186,7 @@ class Welcome:
     sound_speed: float = record_field(Number(), "speed of sound", "m/s")
     tick: int = record_field(TICKS, "current tick")
     run_state: int = record_field(UINT8, "current state of the simulation clock")
-    state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = none", "ns")
+    state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = no STATE messages", "ns")
     lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free-running", "ns")
     keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVE messages", "s")
     keepalive_timeout: float = record_field(
@@ -204,7 +204,7 @@ class Refuse:
     """The server refused the join."""
 
     nonce: int = record_field(UINT64, "nonce of the JOIN")
-    code: int = record_field(UINT8, "refusal code")
+    code: int = record_field(UINT8, "code of the refusal")
     text: str = record_field(MESSAGE_TEXT, "human-readable text")
 
 

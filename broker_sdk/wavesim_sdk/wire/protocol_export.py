@@ -53,7 +53,7 @@ _OUTCOMES = {
     Outcome.ECHO: "a later path of a signal that was already detected",
     Outcome.DROPPED: "lost at random by the instrument",
     Outcome.CORRUPT: "bit errors in the packet",
-    Outcome.FOREIGN: "a packet with the modulation of another make",
+    Outcome.FOREIGN: "a packet whose modulation differs from that of the receiver",
 }
 
 

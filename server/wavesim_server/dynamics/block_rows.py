@@ -40,7 +40,7 @@ ACTUATOR_EFFECT = _rows(
     "ACTUATOR_EFFECT",
     "",
     "",
-    "Fraction of the force that each thruster, then each fin, still produces (faults).",
+    "Fraction of its force that each thruster, and then each fin, still produces under a fault.",
     THRUSTERS + FINS,
 )
 V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)
@@ -54,12 +54,12 @@ MOORING_LENGTH = _rows("MOORING_LENGTH", "m", "", "Unstretched length of the moo
 MOORING_STIFFNESS = _rows("MOORING_STIFFNESS", "N/m", "", "Stiffness of the mooring.")
 MOORING_DAMPING = _rows("MOORING_DAMPING", "N s/m", "", "Damping of the mooring.")
 LINE_WRENCH = _rows("LINE_WRENCH", _WRENCH, "B", "Force and moment of the lines, constant during a tick.", 6)
-HAS_LINES = _rows("HAS_LINES", "", "", "1 for bodies that may have lines.")
+HAS_LINES = _rows("HAS_LINES", "", "", "1 = the body may have lines; 0 = it has none.")
 CLEARANCE = _rows(
     "CLEARANCE", "m", "", "Distance that the body can move before its contact with the bed must be checked again."
 )
-ASLEEP = _rows("ASLEEP", "", "", "1 for bodies at rest, which are skipped.")
-PRESENT = _rows("PRESENT", "", "", "1 for lanes with a body.")
+ASLEEP = _rows("ASLEEP", "", "", "1 = the body is at rest and is skipped.")
+PRESENT = _rows("PRESENT", "", "", "1 = the lane holds a body; 0 = it is empty.")
 ROWS = TABLE.size
 SIZE = ROWS * LANES  #: number of float64 elements in a block
 

@@ -61,18 +61,20 @@ THRUSTER_WRENCH_TURNED = _rows(
 )
 LAW_TABLE = RowTable("thruster law", "Columns of `P.THRUSTER_LAW` for each thruster. Compiled code reads `P.NAME`.")
 LAW_AHEAD = LAW_TABLE.declare("LAW_AHEAD", "N, N s or N s2", "", "Thrust ahead: c1 n + abs(n) (c2 n + c3 u_a).", 3)
-LAW_ASTERN = LAW_TABLE.declare("LAW_ASTERN", "N, N s or N s2", "", "The same astern.", 3)
+LAW_ASTERN = LAW_TABLE.declare("LAW_ASTERN", "N, N s or N s2", "", "Thrust astern, by the same formula as ahead.", 3)
 LAW_TORQUE_AHEAD = LAW_TABLE.declare("LAW_TORQUE_AHEAD", "N m s2, N s2", "", "Torque ahead: abs(n) (q2 n + q3 u_a).", 2)
-LAW_TORQUE_ASTERN = LAW_TABLE.declare("LAW_TORQUE_ASTERN", "N m s2, N s2", "", "The same astern.", 2)
+LAW_TORQUE_ASTERN = LAW_TABLE.declare(
+    "LAW_TORQUE_ASTERN", "N m s2, N s2", "", "Torque astern, by the same formula as ahead.", 2
+)
 LAW_WHOLE = LAW_TABLE.declare(
     "LAW_WHOLE", "", "", "1 = u_a is the total speed through the water; 0 = the speed along the thruster."
 )
-LAW_WAKE = LAW_TABLE.declare("LAW_WAKE", "", "", "1 - wake fraction.")
+LAW_WAKE = LAW_TABLE.declare("LAW_WAKE", "", "", "Inflow factor of a thruster: 1 - wake fraction.")
 LAW_SCALE = LAW_TABLE.declare("LAW_SCALE", "N s2", "", "rho D^4, for a KT table.")
 LAW_DIAMETER = LAW_TABLE.declare("LAW_DIAMETER", "m", "", "Diameter D, for a KT table.")
 LAW_LEAST_J = LAW_TABLE.declare("LAW_LEAST_J", "", "", "Minimum advance ratio of the KT table.")
-LAW_PER_J = LAW_TABLE.declare("LAW_PER_J", "", "", "Points of the KT table per unit of advance ratio.")
-LAW_LIMIT = LAW_TABLE.declare("LAW_LIMIT", "N", "", "Maximum thrust.")
+LAW_PER_J = LAW_TABLE.declare("LAW_PER_J", "", "", "Number of points in the KT table per unit of the advance ratio.")
+LAW_LIMIT = LAW_TABLE.declare("LAW_LIMIT", "N", "", "Maximum thrust of a thruster in either direction.")
 LAW_SIZE = LAW_TABLE.size
 THRUSTER_LAW = _rows(
     "THRUSTER_LAW", "", "", "Laws of the thrusters; see [thruster law](#thruster-law).", THRUSTERS * LAW_SIZE
@@ -92,7 +94,8 @@ ACTUATOR_GAIN = _rows(
     "ACTUATOR_GAIN",
     "",
     "",
-    "Factor 1 - exp(-c h / T) of the lag of all slots, for each stage time c (in steps) of the integrator. The first stage time is 1.",
+    "Lag factor 1 - exp(-c h / T) of all slots, for each stage time c (in steps) of the integrator. The first stage "
+    "time is 1.",
     GAINS * SLOTS,
 )
 
@@ -102,13 +105,13 @@ FIN_INFLOW = _rows("FIN_INFLOW", "", "", "1 = the inflow angle acts on the fin; 
 FIN_PLACE_Y = _rows("FIN_PLACE_Y", "m", "B", "Position of the fin to starboard.", FINS)
 FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Position of the fin below the origin.", FINS)
 FIN_STALL = _rows("FIN_STALL", "rad", "", "Stall angle of the linear law; 0 = the fin does not stall.", FINS)
-FIN_SLOPE = _rows("FIN_SLOPE", "", "", "Lift slope CL_a, per rad.", FINS)
+FIN_SLOPE = _rows("FIN_SLOPE", "", "", "Lift slope CL_a of the fin, per rad.", FINS)
 FIN_PLATE = _rows("FIN_PLATE", "", "", "Normal-force coefficient of stalled fins at 90 degrees.", FINS)
 FIN_SPAN = _rows(
     "FIN_SPAN",
     "",
     "B",
-    "Span axis of each fin; set if its coefficients apply to the speed in the fin's plane.",
+    "Span axis of each fin; set only if the fin's coefficients apply to the speed in its own plane.",
     FINS * 3,
 )
 FIN_PER_ANGLE = _rows(
@@ -122,10 +125,10 @@ FIN_PER_SQUARE = _rows(
     FINS * 6,
 )
 FOIL_TABLE = RowTable("aerofoil", "Columns of `P.FIN_FOIL` for each fin. Compiled code reads `P.NAME`.")
-FOIL_PLACE = FOIL_TABLE.declare("FOIL_PLACE", "m", "B", "Position of the aerofoil.", 3)
-FOIL_CHORD = FOIL_TABLE.declare("FOIL_CHORD", "", "B", "Direction of the chord.", 3)
-FOIL_NORMAL = FOIL_TABLE.declare("FOIL_NORMAL", "", "B", "Direction of the normal.", 3)
-FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area A of the aerofoil, as 1/2 rho A.")
+FOIL_PLACE = FOIL_TABLE.declare("FOIL_PLACE", "m", "B", "Position of the aerofoil of a fin.", 3)
+FOIL_CHORD = FOIL_TABLE.declare("FOIL_CHORD", "", "B", "Direction of the chord of an aerofoil.", 3)
+FOIL_NORMAL = FOIL_TABLE.declare("FOIL_NORMAL", "", "B", "Direction of the normal of an aerofoil.", 3)
+FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area A of the aerofoil, stored as 1/2 rho A.")
 FOIL_SIZE = FOIL_TABLE.size
 FIN_FOIL = _rows("FIN_FOIL", "", "", "Aerofoils of the fins; see [aerofoil](#aerofoil).", FINS * FOIL_SIZE)
 
@@ -135,7 +138,9 @@ CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Heave force of the cross-flow
 CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flow drag, per unit length and lever arm.")
 CROSS_HALF = _rows("CROSS_HALF", "m", "", "Half length of the hull.")
 CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Distance of the hull's centre forward of the origin.")
-CROSS_STILL = _rows("CROSS_STILL", "m/s", "", "Sway speed below which sway force and yaw moment are 0.")
+CROSS_STILL = _rows(
+    "CROSS_STILL", "m/s", "", "Sway speed below which the cross-flow drag has no sway force and no yaw moment."
+)
 FRICTION = _rows(
     "FRICTION", "N s2/m2", "", "ITTC friction force, divided by the friction coefficient and the square of the speed."
 )
@@ -144,7 +149,7 @@ FRICTION_RESIDUAL = _rows(
 )
 FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per speed: L/nu.")
 FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Diagonal of the linear drag that fades with speed.", 6)
-FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the factor exp(-k U).")
+FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the factor exp(-k U) by which linear drag fades with speed.")
 WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the lift of the hull.")
 WING_SLOPE = _rows("WING_SLOPE", "", "", "Lift slope CL_a, per rad.")
 WING_DRAG = _rows("WING_DRAG", "", "", "Drag coefficient CD_0 at zero lift.")

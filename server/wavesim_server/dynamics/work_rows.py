@@ -23,14 +23,18 @@ G_EFF_B = _rows(
     "G_EFF_B",
     "",
     "B",
-    "Direction of the apparent weight in the moving water: gravity less the acceleration of the water, in units of g.",
+    "Direction of the apparent weight in the moving water: gravity minus the acceleration of the water, in units of g.",
     3,
 )
 FORCE = _rows("FORCE", "N, N m", "B", "Sum of the forces and moments.", 6)
 BUOYANCY = _rows("BUOYANCY", "N", "", "Buoyancy.")
 BUOYANCY_CENTRE = _rows("BUOYANCY_CENTRE", "m", "B", "Centre of buoyancy.", 3)
 STAGE_ACTUATORS = _rows(
-    "STAGE_ACTUATORS", "N, 1/s, rad or kg", "", "Values of the actuators after their lag, at this stage.", SLOTS
+    "STAGE_ACTUATORS",
+    "N, 1/s, rad or kg",
+    "",
+    "Values of the actuators after their lag, at this integrator stage.",
+    SLOTS,
 )
 # The next five groups are the basis of the named derivatives; a model's terms refer to them by their place in it.
 DERIVATIVE_BASIS = _rows(
@@ -40,7 +44,7 @@ DERIVATIVE_BASIS = _rows(
     "First element of the basis of the named derivatives; its value is 1. The next four entries of this table hold the other elements.",
 )
 NU_R = _rows("NU_R", "m/s, rad/s", "B", "Velocity through the water (u v w p q r).", 6)
-ABS_NU_R = _rows("ABS_NU_R", "m/s, rad/s", "B", "Absolute values of NU_R.", 6)
+ABS_NU_R = _rows("ABS_NU_R", "m/s, rad/s", "B", "Absolute values of NU_R, the velocity through the water.", 6)
 SPEED_POWERS = _rows("SPEED_POWERS", "m/s, m2/s2, s/m", "", "Speed U through the water, U^2 and 1/U.", 3)
 FIN_ANGLES = _rows("FIN_ANGLES", "rad", "", "Angles of the fins.", FINS)
 HEAVE_SPEED = _rows(
@@ -49,8 +53,8 @@ HEAVE_SPEED = _rows(
     "",
     "Heave speed used by drag and fluid memory: along the z axis of B, or vertical for hulls on the surface.",
 )
-THRUST = _rows("THRUST", "N", "", "Thrust of each thruster at this stage.", THRUSTERS)
-LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Scratch for values that are computed lane by lane.", 4)
+THRUST = _rows("THRUST", "N", "", "Thrust of each thruster at this integrator stage.", THRUSTERS)
+LANE_SCRATCH = _rows("LANE_SCRATCH", "", "", "Scratch space for values that are computed lane by lane.", 4)
 WET_SHARE = _rows(
     "WET_SHARE",
     "",

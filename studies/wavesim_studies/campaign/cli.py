@@ -22,7 +22,7 @@ out_option = click.option(
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Parent of the campaign's folder.",
+    help="Folder in which the campaign's own folder is created.",
 )
 other_argument = click.argument("before", type=click.Path(path_type=Path))
 RETRIES = ("failed", "timed out", "killed", "invalid")
@@ -127,8 +127,8 @@ def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
 )
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
-    """Run all outstanding runs of a campaign. After Ctrl-C, the finished runs and their table are kept, and the same
-    command resumes the campaign.
+    """Run all outstanding runs of a campaign. After Ctrl-C, the finished runs and their table are kept, and the
+    same command resumes the campaign.
     """
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.runner import run as go
@@ -297,7 +297,7 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
 @out_option
 @json_option
 def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
-    """Repeat run ROW here and check that its result is the same."""
+    """Repeat run ROW and check that its result is the same."""
     from wavesim_studies.campaign.run import execute_run, folder_of
 
     plan = _plan(file, out)

@@ -19,8 +19,8 @@ class FactorTarget:
         " there are several elements of the same type, add the name of one, or its number (from 0), in brackets."
     )
     text: str = text(
-        "Text that is written to the key. {} stands for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. To"
-        " give each of the factor's `values` its own text, separate the texts by |, as in `a | b | c`.",
+        "Text that is written to the key. {} stands for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. To "
+        "give each of the factor's `values` its own text, separate the texts with |, as in `a | b | c`.",
         "{}",
     )
     place: str = place()
@@ -35,7 +35,9 @@ class Factor:
 
     name: str = text("Unique name; it becomes a column of the table.")
     values: str = text(
-        "Numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) or a distribution.", ""
+        "Values of the factor: numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) "
+        "or a distribution.",
+        "",
     )
     low: float = key("Minimum value of the range, without a unit. `text` adds the unit.", default=0.0)
     high: float = key("Maximum value of the range, without a unit.", default=0.0)
@@ -48,7 +50,7 @@ class Factor:
     mean: float = key("Mean of a normal distribution.", default=0.0)
     deviation: float = key("Standard deviation of a normal distribution.", default=1.0, low=0.0)
     levels: int = key(
-        "Number of values that the designs `grid` and `one-at-a-time` take from the range or distribution.",
+        "Number of values that the `grid` and `one-at-a-time` designs take from the range or distribution.",
         default=3,
         low=1,
         integer=True,
@@ -59,7 +61,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """One point of a design with design=list."""
+    """One point of the `list` design."""
 
     set: str = text("Value of each factor, as NAME=VALUE pairs separated by semicolons.")
     place: str = place()
@@ -85,7 +87,7 @@ class DesignConfig:
         "grid",
     )
     points: int = key(
-        "Number of samples. The designs `sobol` and `sensitivity` require a power of two.",
+        "Number of samples. The `sobol` and `sensitivity` designs require a power of two.",
         default=16,
         low=1,
         integer=True,
@@ -98,12 +100,12 @@ class DesignConfig:
         integer=True,
     )
     replicates: int = key(
-        "Number of runs of each point, with different random numbers. Every point uses the same set of seeds.",
+        "Number of runs at each point, with different random numbers. Every point uses the same set of seeds.",
         default=1,
         low=1,
         integer=True,
     )
-    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of the design `list`.")
+    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of the `list` design.")
     keep: tuple[PointFilter, ...] = children(PointFilter, "A condition that the points must fulfil.")
 
 
@@ -112,9 +114,9 @@ class RunConfig:
     """Definition of one run of a campaign."""
 
     kind: str = choice(
-        "Type of run. `lab` runs the engine as a library in the process of the worker. `trial` starts server, "
-        "emulators and programs as separate processes. `function` only calls `program` with the factors and a seed;"
-        " nothing is simulated.",
+        "Type of run. `lab` runs the engine as a library in the worker process. `trial` starts server, emulators and "
+        "programs as separate processes. `function` only calls `program` with the factors and a seed; nothing is "
+        "simulated.",
         ("lab", "trial", "function"),
         "lab",
     )
@@ -125,11 +127,11 @@ class RunConfig:
         "",
     )
     duration: float = key(
-        "Simulated time of a run. 0 s selects the duration of the configuration.", "time", 0.0, low=0.0
+        "Simulated time of a run. 0 s selects the duration that the configuration specifies.", "time", 0.0, low=0.0
     )
     timeout: float = key("Wall time after which a run is stopped.", "time", 600.0, low=0.1)
     attempts: int = key(
-        "Maximum attempts for a run whose worker crashed. A run that raises an error is not repeated.",
+        "Maximum number of attempts for a run whose worker crashed. A run that raises an error is not repeated.",
         default=3,
         low=1,
         high=10,
@@ -203,10 +205,10 @@ class Campaign:
     config: str = text(
         "Base configuration of all runs, as a path relative to this file. Runs with kind=function need none.", ""
     )
-    seed: int = key("Seed of the design and of the runs.", default=1, low=0, high=2**53, integer=True)
+    seed: int = key("Seed for the design and the runs.", default=1, low=0, high=2**53, integer=True)
     design: DesignConfig = child(DesignConfig, "Design of the campaign.")
     run: RunConfig = child(RunConfig, "Definition of a run.")
     workers: WorkersConfig = child(WorkersConfig, "Workers that execute the runs.")
-    factor: tuple[Factor, ...] = children(Factor, "A factor.")
-    metric: tuple[Metric, ...] = children(Metric, "A metric.")
+    factor: tuple[Factor, ...] = children(Factor, "Factor that differs between runs.")
+    metric: tuple[Metric, ...] = children(Metric, "Metric that is computed from each run.")
     success: SuccessRule | None = child(SuccessRule, "Condition for success.")

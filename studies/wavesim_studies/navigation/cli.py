@@ -17,7 +17,7 @@ PICTURES = (".png", ".pdf", ".svg")
 
 @click.group()
 def nav() -> None:
-    """Run the reference navigation filter over logs."""
+    """Run the reference navigation filter on logs."""
 
 
 @nav.command()
@@ -34,7 +34,7 @@ def nav() -> None:
 @click.option(
     "--picture",
     type=click.Path(path_type=Path),
-    help="Write a plot of tracks and errors to this file (.png, .pdf or .svg).",
+    help="Write a plot of the tracks and errors to this file (.png, .pdf or .svg).",
 )
 @json_option
 def score(
@@ -43,7 +43,7 @@ def score(
     """Score the reference filter on a log against the true track.
 
     The filter uses the measurements in the log. It starts within 5 cm of the true position. Mounts, accuracies
-    and beacon positions come from the configuration. Positions of moored beacons are known to 30 cm.
+    and beacon positions come from the configuration. The positions of moored beacons are known to within 30 cm.
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read

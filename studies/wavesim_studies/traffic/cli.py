@@ -96,12 +96,14 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
     show_default=True,
     help="Turning radius at waypoints in m.",
 )
-@click.option("--seconds", type=Quantity("time", low=1.0), default=480.0, show_default=True, help="Duration in s.")
+@click.option(
+    "--seconds", type=Quantity("time", low=1.0), default=480.0, show_default=True, help="Duration of the voyage in s."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bool) -> None:
     """Sail a vessel along its waypoints and report the deviation.
 
-    FILE is a configuration; other vessels in it are ignored. The report states the speed and the distances from
+    FILE is a configuration; other vessels in it are ignored. The report states the speed and the distances from the
     legs and arcs.
     """
     import numpy as np

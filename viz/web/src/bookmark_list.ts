@@ -32,7 +32,7 @@ export class BookmarkList {
       id: "bookmark-note",
       class: "grow",
       placeholder: "note",
-      "aria-label": "Note of the bookmark",
+      "aria-label": "Note for the bookmark",
       maxLength: LONGEST_NOTE,
       autocomplete: "off",
       onfocus: () => {
@@ -52,7 +52,7 @@ export class BookmarkList {
       class: "unseen",
       accept: ".json,application/json",
       tabIndex: -1,
-      "aria-label": "File of bookmarks",
+      "aria-label": "Bookmark file",
       onchange: () => void this.import(),
     });
     const button = (id: string, text: string, title: string, act: () => void): HTMLElement =>
@@ -66,7 +66,7 @@ export class BookmarkList {
         this.note,
         this.addButton,
         button("bookmark-export", "export", "Save the bookmarks as a file", () => this.export()),
-        button("bookmark-import", "import", "Add the bookmarks of a file", () => this.file.click()),
+        button("bookmark-import", "import", "Add the bookmarks from a file", () => this.file.click()),
         this.file,
       ),
       h(

@@ -55,7 +55,7 @@ export class ChartPointer {
   /** Copy a position, or that of the pointer, in the chosen format. */
   copy(place = this.at): void {
     if (!place) {
-      toast("point at a position of the chart first", true);
+      toast("point at a position on the chart first", true);
       return;
     }
     const text = formatPosition(this.store.scene?.origin, place, this.format),

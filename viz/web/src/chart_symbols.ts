@@ -185,7 +185,7 @@ export function symbolLegend(): HTMLElement {
       "position estimated by the navigator, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)",
     ],
     [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
-    [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
+    [(c) => stroke(c, cssVariable("--ink"), [], 1), "track as estimated by the navigator"],
     [(c) => stroke(c, bodyColour(1), [6, 4], 1.2), "mission of a vehicle, in its colour"],
     [(c) => stroke(c, cssVariable("--fence"), FENCE_DASH), "fence"],
     [

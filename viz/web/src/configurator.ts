@@ -280,9 +280,9 @@ export class Configurator {
       const own = new Set(this.sensors.children.map(nameOf)),
         others = this.given.filter((n) => !own.has(n)),
         inherited = others.length
-          ? `Instruments from its model and the fleet: ${others.join(", ")}. ` +
+          ? `Instruments from the model and the fleet: ${others.join(", ")}. ` +
             "An instrument added here replaces one with the same name."
-          : "Its model and the fleet define no instruments.";
+          : "The model and the fleet define no instruments.";
       setChildren(
         this.form,
         h(

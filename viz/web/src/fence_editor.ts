@@ -122,7 +122,7 @@ export class FenceEditor {
         ? h(
             "div",
             { class: "soft", id: "fence-note" },
-            "The running server keeps the fences that it started with. To use these, save them and run the file.",
+            "The running server keeps the fences that it started with. To use the fences drawn here, save them and run the file.",
           )
         : null,
     );

@@ -66,7 +66,7 @@ class Parser {
   }
 
   private sum(): Formula {
-    if (++this.depth > DEEPEST) throw new FormulaError(`more than ${DEEPEST} parentheses inside each other`);
+    if (++this.depth > DEEPEST) throw new FormulaError(`more than ${DEEPEST} nested parentheses`);
     let a = this.product();
     for (let sign = this.next("+", "-"); sign; sign = this.next("+", "-"))
       a = { kind: "operation", sign, a, b: this.product() };
@@ -91,7 +91,7 @@ class Parser {
   private power(): Formula {
     const a = this.single();
     if (!this.next("^")) return a;
-    if (++this.depth > DEEPEST) throw new FormulaError(`more than ${DEEPEST} powers inside each other`);
+    if (++this.depth > DEEPEST) throw new FormulaError(`more than ${DEEPEST} nested powers`);
     const b = this.signed();
     this.depth--;
     return { kind: "operation", sign: "^", a, b };

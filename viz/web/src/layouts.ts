@@ -27,7 +27,7 @@ export class LayoutMenu {
     class: "unseen",
     accept: ".json,application/json",
     tabIndex: -1,
-    "aria-label": "File of a layout",
+    "aria-label": "Layout file",
     onchange: () => void this.read(),
   });
   private current = ""; // name of the layout that was applied last

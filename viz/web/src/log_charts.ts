@@ -88,7 +88,7 @@ export class LogCharts {
         h("button", { title: "Show the full range (or double-click)", onclick: () => this.zoom({}) }, "full range"),
         h(
           "label",
-          { class: "row", title: "Minimum, maximum, mean, standard deviation and RMS of the visible stretch" },
+          { class: "row", title: "Minimum, maximum, mean, standard deviation and RMS of the visible section" },
           this.statistics,
           "statistics",
         ),

@@ -121,8 +121,8 @@ export class ManualControl {
           { class: "soft" },
           bodies.length
             ? "Hold ↑ ↓ for ahead and astern, ← → for turns, Page ↑ ↓ for up and down, and comma or period for sideways. " +
-                "With a gamepad, hold a shoulder button: the left stick is for ahead and turn, " +
-                "the right stick for down and sideways. When you release the keys, the actuators return to neutral."
+                "With a gamepad, hold a shoulder button: the left stick moves the vehicle ahead and turns it, and " +
+                "the right stick moves it down and sideways. When you release the keys, the actuators return to neutral."
             : 'no body in the simulation accepts a pilot (client="optional" or "required")',
         ),
         this.status,
@@ -165,11 +165,11 @@ export class ManualControl {
       this.pilot,
       !address
         ? this.driving && this.took && mode === "return"
-          ? "The program waits. It drives again when you hand back or close this window."
+          ? "The program is waiting. It drives again when you hand back or close this window."
           : ""
-        : `The program at ${address} drives ${this.who.value}. ` +
+        : `The program at ${address} is driving ${this.who.value}. ` +
             (mode === "return"
-              ? "If you take over, it waits until you hand back."
+              ? "If you take over, the program waits until you hand back."
               : mode === "yes"
                 ? "If you take over, the server disconnects it for good."
                 : 'The server refuses a second pilot; to allow it, set <network takeover="return"> in its configuration.'),

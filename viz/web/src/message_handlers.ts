@@ -99,7 +99,7 @@ function handlers(p: MessageTargets): Handlers {
     mosaic: (m) => {
       if (!m.layers.length && !s.mosaic.layers.size && s.mosaic.shown)
         if (m.waiting) toast("the mosaic starts with the next frame of a sonar");
-        else toast("no mosaic: no side-scan sonar or multibeam echosounder sends frames", true);
+        else toast("no mosaic: no side-scan sonar or multibeam echosounder is sending frames", true);
       s.mosaic.list(m.layers);
     },
     trouble: (m) => p.connection.source(m.text),

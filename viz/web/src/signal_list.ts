@@ -8,7 +8,7 @@ const MOST_ROWS = 250,
   DEG = 180 / Math.PI;
 const ABOUT: Record<string, string> = {
   "measured m": "Two-way range as measured by the querying node",
-  "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes",
+  "one-way m": "One-way range from the receiver's measured travel time, including the clock errors of both nodes",
   "error m": "Measured minus true range; the one-way range is used if the two-way range is missing",
   "bearing °":
     "Direction of arrival as measured by a USBL head, in the body frame: " +

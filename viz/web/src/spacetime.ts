@@ -91,7 +91,7 @@ export class SpaceTime {
         { class: "events-head" },
         span,
         this.freeze,
-        toggle("sound-own", "selected only", "Signals from and to the selected body", () => (this.own = !this.own)),
+        toggle("sound-own", "selected only", "Signals to and from the selected body", () => (this.own = !this.own)),
         toggle("sound-ranges", "ranges only", "Range requests and replies", () => (this.ranges = !this.ranges)),
         toggle(
           "sound-far",

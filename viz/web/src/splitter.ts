@@ -12,7 +12,7 @@ export function splitter(box: HTMLElement, place: () => number, set: (share: num
     role: "separator",
     tabIndex: 0,
     title: "Drag, or press the left or right arrow key, to change the widths",
-    "aria-label": "Width of the part on the left",
+    "aria-label": "Width of the left pane",
     "aria-orientation": "vertical",
   });
   const move = (share: number): void => {

@@ -111,7 +111,7 @@ export class Toolbar {
     if (lost) this.rate("link", "lost", "bad", lost);
     else if (last?.state === 1 && age > OLD_S)
       this.rate("link", `${age.toFixed(0)} s old`, "warm", "the newest frame of the running simulation is old");
-    else this.rate("link", "ok", "good", "frames arrive from the viewer's server");
+    else this.rate("link", "ok", "good", "frames are arriving from the viewer's server");
   }
 
   /** Show the state of the log. */
@@ -120,7 +120,7 @@ export class Toolbar {
       replay = this.store.hello?.kind === "replay";
     if (!log || this.store.lost) this.rate("log", "–", "");
     else if (log === "ok") this.rate("log", replay ? "complete" : "recording", "good");
-    else if (log === "off") this.rate("log", "off", "warm", "the server writes no log");
+    else if (log === "off") this.rate("log", "off", "warm", "the server is not writing a log");
     else this.rate("log", replay ? "damaged" : "failed", "bad", log);
   }
 
@@ -152,7 +152,7 @@ export class Toolbar {
   /** Stop the simulation, after a confirmation: everyone's run ends. A replay only returns to its start. */
   stop(): void {
     const { hello } = this.store;
-    const text = `Stop the simulation '${hello?.name}'? It stops for all its programs and pages.`;
+    const text = `Stop the simulation '${hello?.name}'? It ends for all connected programs and pages.`;
     if (hello?.kind !== "live" || !hello.control || window.confirm(text)) this.control("stop");
   }
 

@@ -27,7 +27,7 @@ const LABELS: Record<Action, string> = {
   abort: "abort",
 };
 const TITLES: Record<Action, string> = {
-  goto: "Go to a point of the chart, then loiter there: press, then click the chart; or click the chart with the right button",
+  goto: "Go to a point on the chart, then loiter there: press, then click the chart; or click the chart with the right button",
   loiter: "Loiter here: hold the position, or circle",
   return: "Return to where the vehicle started, and loiter there",
   pause: "Pause the mission: loiter here until it is resumed",
@@ -77,7 +77,7 @@ export class VehicleCommands {
   private press(action: Action): void {
     if (action === "goto") {
       this.pick(!this.picking);
-      if (this.picking) toast(`click where ${this.name} shall go; Esc ends this`);
+      if (this.picking) toast(`click where ${this.name} is to go, or press Esc to cancel`);
     } else if (action === "abort" && performance.now() > this.armed) this.armed = performance.now() + CONFIRM_MS;
     else this.command(action, null);
     this.update();

@@ -46,7 +46,7 @@ export function mission(store: SceneStore, row: number): Shown {
       absent(store, "Mission") ||
         (store.hello?.kind === "replay"
           ? "The log has no mission status for this vehicle at this time"
-          : "No program on board reports a mission (MissionFollower does)"),
+          : "No on-board program reports a mission (MissionFollower does)"),
     );
   const eta = m.mode === "mission" || m.mode === "goto" || m.mode === "return" ? timeToTarget(store, row, m) : null,
     point = m.count ? ` ${m.waypoint}/${m.count}` : "";
@@ -71,7 +71,7 @@ export function link(store: SceneStore, row: number): Shown {
     return missing(
       store.hello?.kind === "replay"
         ? "Link unknown: a log does not record the links of its programs"
-        : absent(store, "Link") || "No program drives this vehicle",
+        : absent(store, "Link") || "No program is driving this vehicle",
     );
   const silent = p.silent ?? 0,
     late = silent > LATE_S;

@@ -132,7 +132,7 @@ export class WeatherForm {
     setText(
       this.present,
       !now
-        ? "Present values unknown"
+        ? "The values in effect are unknown"
         : [
             `Now: current ${text("currentSpeed", 2)} m/s${current ? ` to ${direction("currentTo")}°` : ""}`,
             `wind ${text("windSpeed", 1)} m/s${wind ? ` from ${direction("windFrom")}°` : ""}`,

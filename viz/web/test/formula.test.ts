@@ -80,7 +80,7 @@ test("a mistake gives one message that says what is wrong", () => {
     ["exp(north)", "'exp' needs a plain number, not m"],
     ["2 ^ north", "'^' needs a plain number, not m"],
     ["deg(heading)", "'deg' converts rad, not °"],
-    [deep, "more than 40 parentheses inside each other"],
+    [deep, "more than 40 nested parentheses"],
     ["1".repeat(401), "the formula is longer than 400 characters"],
   ])
     assert.throws(

@@ -28,10 +28,9 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Model of the additional loss per surface bounce, from frequency, angle, and the sea state at the start of "
-        "the run. flat: no additional loss. rough: waves scatter sound out of the "
-        "specular direction (Eckart 1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz "
-        "(APL-UW 1994).",
+        "Additional loss per surface bounce, computed from the frequency, the angle, and the sea state at the start "
+        "of the run. flat: no additional loss. rough: waves scatter sound out of the specular direction (Eckart "
+        "1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz (APL-UW 1994).",
         ("flat", "rough", "bubbles"),
         "flat",
     )
@@ -115,8 +114,8 @@ class Acoustics:
         integer=True,
     )
     noise_model: str = choice(
-        "Ambient noise model. constant: `ambient_noise` in any band. wenz: the Wenz curves in Coates' form, from the "
-        "frequency, the shipping density and the mean wind of the world.",
+        "Ambient noise model. constant: `ambient_noise` in any band. wenz: the Wenz curves in Coates' form, evaluated "
+        "for the frequency, the shipping density and the mean wind of the world.",
         ("constant", "wenz"),
         "constant",
     )
@@ -137,7 +136,7 @@ class Acoustics:
         low=0.0,
     )
     blocking: bool = flag("Whether obstacles and hills of the sea bed block sound.", True)
-    multipath: Multipath | None = child(Multipath, "Echoes from surface and bottom.")
+    multipath: Multipath | None = child(Multipath, "Echoes from the surface and the bottom.")
 
 
 # ------------------------------------------------------------------ instruments
@@ -198,7 +197,7 @@ class Pinger:
     """Pinger that sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
-    period: float = key("Interval of the pings, on the clock of the node.", "time", low=0.01)
+    period: float = key("Interval between pings, on the clock of the node.", "time", low=0.01)
     offset: float = key(
         "Delay of each ping after a multiple of `period`, on the clock of the node.", "time", 0.0, low=0.0
     )
@@ -374,7 +373,7 @@ class TransducerConfig:
         0.0,
     )
     self_noise_slope: float = key(
-        "Slope of the level of the body's own noise over its speed, in dB per m/s.", default=0.0, low=0.0
+        "Increase of the body's own noise level with its speed, in dB per m/s.", default=0.0, low=0.0
     )
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."

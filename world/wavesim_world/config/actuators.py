@@ -192,9 +192,9 @@ class Fin:
     area: float = key("Planform area of the fin (law=linear or law=aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law=linear).", default=0.0, low=0.0)
     stall: float = key(
-        "Angle of attack at which the fin stalls (law=linear); 0 = never. Beyond this angle, the force is that "
-        "of a flat plate (Viterna and Corrigan 1982). A fin with an aspect ratio of 2 stalls at 24 deg, a "
-        "fin with an aspect ratio of 3 at 20 deg (Whicker and Fehlner 1958).",
+        "Angle of attack at which the fin stalls (law=linear); 0 = never. Beyond this angle, the force is that of a "
+        "flat plate (Viterna and Corrigan 1982). A fin with an aspect ratio of 2 stalls at 24 deg, and a fin with an "
+        "aspect ratio of 3 stalls at 20 deg (Whicker and Fehlner 1958).",
         "angle",
         0.0,
         low=0.0,

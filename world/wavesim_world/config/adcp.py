@@ -16,13 +16,17 @@ class AdcpConfig(SensorConfig):
     """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of the sensor frame
     S.
 
-    The z axis of a current profiler points down on a hull, or up (attitude 180 0 0) on the sea bed. The profiler has
-    four Janus beams. A cell is valid if at least three of them measure it. If `preset` selects a specific instrument,
-    its values replace those of all keys left at their defaults.
+    The z axis of a current profiler points down if the instrument is mounted on a hull, or up (attitude 180 0 0) if it
+    lies on the sea bed. The profiler has four Janus beams. A cell is valid if at least three of them measure it. If
+    `preset` selects a specific instrument, its values replace those of all keys left at their defaults.
     """
 
     rate: float = key(
-        "Current profiles per second. Each profile comes from one ping.", "frequency", 1.0, low=0.01, high=100.0
+        "Number of current profiles per second. Each profile comes from one ping.",
+        "frequency",
+        1.0,
+        low=0.01,
+        high=100.0,
     )
     preset: str = choice(
         "Type of a real current profiler. Its values apply to all keys left at their defaults. sentinel-v100, "
@@ -30,15 +34,15 @@ class AdcpConfig(SensorConfig):
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",
     )
-    cell: float = key("Height of a cell of the current profile; 0 m = height of the preset.", "length", 0.0, low=0.0)
+    cell: float = key("Height of a cell of the current profile; 0 m = the preset's value.", "length", 0.0, low=0.0)
     blank: float = key(
-        "Blanking distance from the current profiler to the first cell; 0 m = distance of the preset.",
+        "Blanking distance from the current profiler to the first cell; 0 m = the preset's value.",
         "length",
         0.0,
         low=0.0,
     )
     range: float = key(
-        "Maximum range of the current profile along the z axis of the sensor frame S; 0 m = range of the preset.",
+        "Maximum range of the current profile along the z axis of the sensor frame S; 0 m = the preset's value.",
         "length",
         0.0,
         low=0.0,
@@ -51,8 +55,8 @@ class AdcpConfig(SensorConfig):
         integer=True,
     )
     angle: float = key(
-        "Angle between the beams of the current profiler and the z axis of the sensor frame S; 0 deg = angle of "
-        "the preset.",
+        "Angle between the beams of the current profiler and the z axis of the sensor frame S; 0 deg = the preset's "
+        "value.",
         "angle",
         0.0,
         low=0.0,
@@ -65,8 +69,8 @@ class AdcpConfig(SensorConfig):
         0.7853981633974483,
     )
     sigma: float = key(
-        "Standard deviation of the noise of a horizontal velocity component in a cell, for one ping; 0 m/s = noise "
-        "of the preset. For no noise, set `noise` to 0.",
+        "Standard deviation of the noise of a horizontal velocity component in a cell, for one ping; 0 m/s = the "
+        "preset's value. For no noise, set `noise` to 0.",
         "speed",
         0.0,
         low=0.0,

@@ -12,7 +12,8 @@ from wavesim_world.config.schema import Vector, children, choice, key, text
 
 @dataclass(frozen=True)
 class FluidMemory:
-    """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another one.
+    """Fluid memory: a radiation force -mu on one degree of freedom due to motion in the same or another degree of
+    freedom.
 
     The force mu of the fluid memory is the output of a linear system of order n: mu = c0 x0 + c1 x1 + ... The states
     follow x0' = x1, x1' = x2, ..., and finally x' = nu - a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s +
@@ -116,8 +117,8 @@ class Rao:
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The
     columns `surge` to `yaw` are in N and N m, or in m and rad, per m of wave amplitude. The columns `surge_phase_deg`
-    to `yaw_phase_deg` are the phases as in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are
-    optional, but a file must have all three or none.
+    to `yaw_phase_deg` are the phases, as defined in MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2)
+    are optional, but a file must have all three or none.
     """
 
     file: str = text("Path of the operator file, relative to the file that contains this key.")

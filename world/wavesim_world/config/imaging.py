@@ -11,8 +11,8 @@ from wavesim_world.config.schema import Vector, children, choice, flag, key, pla
 class MaterialConfig:
     """Material of a surface, for imaging sonars and cameras.
 
-    law=sediment: scattering computed from the mean grain size (APL-UW TR 9407). It holds from 10 to 100 kHz and is
-    extrapolated above. law=smooth: Lambert's law plus reflections from facets with small slopes.
+    law=sediment: scattering computed from the mean grain size (APL-UW TR 9407). This law holds from 10 to 100 kHz and
+    is extrapolated at higher frequencies. law=smooth: Lambert's law plus reflections from facets with small slopes.
     """
 
     name: str = text("Name of the material. It replaces a material of the same name in the library.")
@@ -98,8 +98,8 @@ class TargetConfig:
 class Board:
     """Flat board with a pattern that cameras see, such as a tag or a white plate.
 
-    Sonars do not detect a board, and vehicles do not collide with it. If they should do so, place the board on the face of a
-    block.
+    Sonars do not detect a board, and vehicles do not collide with it. If the board must be solid, place it on the face
+    of a block.
     """
 
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
@@ -114,8 +114,8 @@ class Board:
         high=1.5708,
     )
     cells: str = text(
-        "Rows of the board's pattern, from top to bottom. A row is a string of 0 (black) and 1 (white), from "
-        "left to right as viewed. All rows have the same length.",
+        "Rows of the board's pattern, from top to bottom. A row is a string of the digits 0 (black) and 1 (white), "
+        "from left to right as viewed. All rows have the same length.",
         "1",
     )
     place: str = place()

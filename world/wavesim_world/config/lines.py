@@ -48,8 +48,8 @@ class Line:
         "Number of equal segments into which the line is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True
     )
     damping: float = key(
-        "Internal damping ratio zeta of the line. 1 = critical damping of a segment, with the damping "
-        "coefficient sqrt(EA `mass`) times the length of the segment.",
+        "Internal damping ratio zeta of the line. 1 = critical damping of a segment; the damping coefficient is then "
+        "sqrt(EA `mass`) times the length of the segment.",
         default=0.5,
         low=0.0,
         high=2.0,
@@ -75,8 +75,8 @@ class Line:
     friction: float = key("Friction coefficient between the line and the sea bed.", default=0.5, low=0.0, high=10.0)
     breaking: float = key("Tension at which the line breaks; 0 N = never.", "force", 0.0, low=0.0)
     substeps: int = key(
-        "Number of integration steps of the line per tick; 0 = as many as stability requires. The server refuses "
-        "a number that is too small for stability.",
+        "Number of integration steps of the line per tick; 0 = as many as stability requires. The server rejects a "
+        "number that is too small for stability.",
         default=0,
         low=0,
         high=10000,

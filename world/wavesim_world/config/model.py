@@ -61,7 +61,7 @@ class Program:
     )
     ping_offset: float = key("Simulation time of the first acoustic query.", "time", 0.0, low=0.0)
     own_process: bool = flag(
-        "Run the on-board program as a process of its own even if the trial runs in one process (`wavesim trial "
+        "Whether the on-board program runs in its own process even if the trial runs in one process (`wavesim trial "
         "--in-process`, campaigns).",
         False,
     )
@@ -82,8 +82,8 @@ class DeviceConfig:
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
     period: float = key(
         "Lockstep period: interval of simulation time at which the device receives states and sends sound. The server "
-        "waits for its answer, so that the device does the same in every run. 0 s = free-running: the server does not "
-        "wait.",
+        "waits for its answer, so that the device behaves identically in every run. 0 s = free-running: the server "
+        "does not wait.",
         "time",
         0.1,
         low=0.0,
@@ -115,12 +115,12 @@ class FaultConfig:
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction "
-        "(reduced), or the time with its unit (frozen). Sensors: the bias with its unit (bias), the "
-        "probability of a spike (spikes), the factor on the noise (noisy), or the name of the compartment (wet).",
+        "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction (reduced), or the time "
+        "with its unit (frozen). Sensors: the bias with its unit (bias), the probability of a spike (spikes), the "
+        "noise factor (noisy), or the name of the compartment (wet).",
         "",
     )
-    field: str = text("Sensor field to which a bias, spikes or noise are applied. Empty: all fields of the sensor.", "")
+    field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
     place: str = place()
 
 
@@ -148,7 +148,7 @@ class BodyConfig:
         0.0,
     )
     client: str = choice(
-        "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
+        "Whether the body has a broker. none: it has no broker. optional: the body appears when its broker joins. "
         "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
@@ -222,7 +222,7 @@ class TimeConfig:
         "realtime",
     )
     speed: float = key(
-        "Simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
+        "Number of simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
     )
 
 
@@ -322,15 +322,15 @@ class NetworkConfig:
     )
     insecure: bool = flag("Whether the server may use an address other than loopback without keys.", False)
     takeover: str = choice(
-        "Whether a second pilot with the same name takes over the body. no: the server refuses it. yes: the first pilot "
-        "receives BYE. return: the first pilot waits, and drives again when the second one leaves.",
+        "Whether a second pilot with the same name takes over the body. no: the server refuses the second pilot. yes: "
+        "the first pilot receives BYE. return: the first pilot waits, and drives again when the second one leaves.",
         ("no", "yes", "return"),
         "no",
     )
     restarts: int = key(
-        "Maximum number of restarts of the front (network process) within a minute; 0 = the server ends if the "
-        "front crashes. After a restart, the clients must join again. Their bodies remain in the simulation. The "
-        "engine is never restarted, because its state is lost.",
+        "Maximum number of restarts of the front end (the network process) within a minute; 0 = the server exits if "
+        "the front end crashes. After a restart, the clients must join again. Their bodies remain in the simulation. "
+        "The engine is never restarted, because its state is lost.",
         default=0,
         low=0,
         high=100,
@@ -429,7 +429,7 @@ class Fence:
     and the viewers receive a notice.
     """
 
-    name: str = text("Name of the fence, as used in the notice.")
+    name: str = text("Name of the fence, as used in notices.")
     keep: str = choice(
         "Side of the fence on which vehicles must stay: inside or outside the area.", ("inside", "outside"), "inside"
     )
@@ -462,9 +462,9 @@ class Config:
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder that must contain all program, data and key files of the configuration, directly or in "
-        "subfolders. The path is relative to the configuration file: `..` is the parent folder, and `/` allows "
-        "all files. The limit protects other files on the machine from an untrusted configuration.",
+        "Folder that must contain all program, data and key files of the configuration, directly or in subfolders. "
+        "The path is relative to the configuration file: `..` is the parent folder, and `/` allows all files. This "
+        "restriction protects other files on the machine from an untrusted configuration.",
         ".",
     )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)

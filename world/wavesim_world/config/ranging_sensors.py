@@ -92,11 +92,11 @@ class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
     The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping per period of `rate`. It
-    transmits the ping earlier, by the two-way travel time: twice `range` divided by the speed of sound.
+    transmits each ping earlier by the two-way travel time, which is twice `range` divided by the speed of sound.
     """
 
     rate: float = key(
-        "Pings per second of the sonar; at most c/(2 range), where c is the speed of sound.",
+        "Number of sonar pings per second; at most c/(2 range), where c is the speed of sound.",
         "frequency",
         5.0,
         low=0.01,
@@ -107,7 +107,8 @@ class SonarConfig(SensorConfig):
         "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
     )
     bins: int = key(
-        "Number of range samples per sonar beam. Default: derived from the resolution of the instrument, at most 2000.",
+        "Number of range samples per sonar beam. Default: derived from the resolution of the instrument, but at most "
+        "2000.",
         default=0,
         low=1,
         high=8192,
@@ -194,11 +195,11 @@ class CameraConfig(SensorConfig):
     image is empty.
     """
 
-    rate: float = key("Images per second of the camera.", "frequency", 5.0, low=0.01, high=1000.0)
+    rate: float = key("Number of camera images per second.", "frequency", 5.0, low=0.01, high=1000.0)
     width: int = key("Width of the image in pixels.", default=320, low=16, high=1024, integer=True)
     height: int = key("Height of the image in pixels.", default=240, low=16, high=1024, integer=True)
     view: float = key(
-        "Horizontal field of view of the camera without lens distortion: half the image width is f tan(view/2), "
+        "Horizontal field of view of the camera, disregarding lens distortion: half the image width is f tan(view/2), "
         "where f is the focal length.",
         "angle",
         1.0472,

@@ -29,7 +29,7 @@ class SensorConfig:
     )
     drop_out: float = key("Probability that the sensor omits a value.", default=0.0, low=0.0, high=1.0)
     send: bool = flag(
-        "yes: brokers receive the values of the sensor. no: only shared memory and the log contain them.", True
+        "Whether brokers receive the values of the sensor. no: only shared memory and the log contain them.", True
     )
     order: int = order()
     place: str = place()

@@ -223,7 +223,7 @@ class RpmConfig(SensorConfig):
     """Propeller speeds, from the pulses counted since the previous value."""
 
     pulses: int = key(
-        "Pulses per revolution of the propeller; 0 = report the exact speed without counting pulses.",
+        "Number of pulses per revolution of the propeller; 0 = report the exact speed without counting pulses.",
         default=16,
         low=0,
         high=10000,
@@ -270,12 +270,12 @@ class BatteryConfig(SensorConfig):
     resistance: float = key("Internal resistance of the battery in ohm.", default=0.05, low=0.0)
     hotel: float = key("Hotel load: constant power that the body draws from the battery, in W.", default=20.0, low=0.0)
     per_thrust: float = key(
-        'Factor of the power that a thruster with law="force" draws: power = factor thrust^1.5, in W/N^1.5.',
+        'Factor for the power that a thruster with law="force" draws: power = factor thrust^1.5, in W/N^1.5.',
         default=0.6,
         low=0.0,
     )
     per_shaft: float = key(
-        'Factor of the power that a thruster with law="shaft" draws: power = factor n^3, where n is the shaft '
+        'Factor for the power that a thruster with law="shaft" draws: power = factor n^3, where n is the shaft '
         "speed in 1/s. The unit is W s^3.",
         default=0.015,
         low=0.0,
@@ -288,7 +288,7 @@ class RadarConfig(SensorConfig):
     the scan rate.
     """
 
-    rate: float = key("Radar scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
+    rate: float = key("Number of radar scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
     position: Vector = key(
         "Position of the radar antenna on the body (forward, starboard, down).", "length", (0.0, 0.0, -4.0), count=3
     )
@@ -318,7 +318,7 @@ class RadarConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class AisConfig(SensorConfig):
-    """AIS station. It sends reports at the intervals of its class. It lists the latest report of each station that it
+    """AIS station. It sends reports at the intervals of its class. It lists the latest report from each station that it
     receives, with its own report first.
 
     If `noise` is 0, the positions that an AIS station receives have no errors.

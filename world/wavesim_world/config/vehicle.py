@@ -25,7 +25,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Cylinder along the body x axis, as the shape of underwater vehicles."""
+    """Cylinder along the body x axis, as a simple shape for underwater vehicles."""
 
     length: float = key("Length of the cylinder along the body x axis.", "length", low=1e-3)
     radius: float = key("Radius of the cylinder.", "length", low=1e-3)
@@ -33,7 +33,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Sphere, as the shape of buoys."""
+    """Sphere, as a simple shape for buoys."""
 
     diameter: float = key("Diameter of the sphere.", "length", low=1e-3)
 
@@ -332,10 +332,9 @@ class Model:
         True,
     )
     coriolis_added: str = choice(
-        "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged "
-        "bodies. plane: surge, sway and yaw, for hulls on the surface. With plane, inertia, drag and "
-        "memory in heave act along the vertical, as in seakeeping theory. Along the body's z axis, they and C_A "
-        "would capsize the hull.",
+        "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged bodies. plane: surge, sway and "
+        "yaw, for hulls on the surface. With plane, inertia, drag and memory in heave act along the vertical, as in "
+        "seakeeping theory. If they acted along body z, they and C_A would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )
@@ -354,7 +353,7 @@ class Model:
         Matrix6, "Rigid-body mass matrix M_RB about the origin. It replaces <inertia> and the centre of mass."
     )
     buoyancy: Buoyancy | None = child(
-        Buoyancy, "Displaced volume and its centre. If absent, volume and centre of the primitive shape apply."
+        Buoyancy, "Displaced volume and its centre. If absent, the volume and centre of the primitive shape apply."
     )
     hull: HullMesh | None = child(HullMesh, "Closed mesh that replaces the primitive shape for buoyancy.")
     restoring: Restoring | None = child(
@@ -382,7 +381,9 @@ class Model:
     body_lift: BodyLift | None = child(BodyLift, "Lift and drag of the hull as a slender wing.")
     derivatives: Derivatives | None = child(Derivatives, "Hydrodynamic derivatives by name.")
     memory: tuple[FluidMemory, ...] = children(
-        FluidMemory, "Fluid memory: radiation force on one degree of freedom due to motion in the same or another one."
+        FluidMemory,
+        "Fluid memory: radiation force on one degree of freedom due to motion in the same or another degree of "
+        "freedom.",
     )
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, modelled by oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")

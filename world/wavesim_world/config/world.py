@@ -53,8 +53,8 @@ class Drift:
 
 @dataclass(frozen=True)
 class Layer:
-    """Flow at one depth. Between layers the flow is interpolated linearly; above the first and below the last layer it
-    is constant.
+    """Flow at one depth. Between layers, the flow is interpolated linearly; above the first layer and below the last
+    one, it is constant.
     """
 
     depth: float = key("Depth of this layer of the flow.", "length", low=0.0)
@@ -334,7 +334,7 @@ class Soundings:
     north: float = key("North coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
     east: float = key("East coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
     heights: bool = flag(
-        "yes: the file contains heights above the water level (negative below it). no: it contains depths.", False
+        "Whether the file contains heights above the water level, negative below it (yes), or depths (no).", False
     )
 
 
@@ -365,8 +365,8 @@ class Spot:
 
 @dataclass(frozen=True)
 class TemperatureConfig:
-    """Temperature profile. The temperature is constant down to the depth `knee_1`. It has one gradient from there to
-    the depth `knee_2`, and another below. Local deviations are added.
+    """Temperature profile. The temperature is constant down to the depth `knee_1`. It has one gradient between the
+    depths `knee_1` and `knee_2`, and another one below `knee_2`. Local deviations are added.
     """
 
     surface: float = key("Water temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
@@ -522,14 +522,14 @@ class World:
     longitude: float = key("Longitude of the origin of the world.", "angle", 0.0)
     pressure_0: float = key("Pressure P0 at the water surface.", "pressure", 10.1325)
     pressure_1: float = key(
-        "Linear coefficient P1 of the pressure over depth. If it is not 0, the pressure at depth z is P0 + P1 z + P2 "
-        "z^2. If it is 0, the pressure is that of a standard ocean at `latitude` (UNESCO 44).",
+        "Linear coefficient P1 of the pressure as a function of depth. If P1 is not 0, the pressure at depth z is P0 "
+        "+ P1 z + P2 z^2. If P1 is 0, the pressure is that of a standard ocean at `latitude` (UNESCO 44).",
         "pressure gradient",
         0.0,
         low=0.0,
     )
     pressure_2: float = key(
-        "Quadratic coefficient P2 of the pressure over depth. It is used only if `pressure_1` is not 0.",
+        "Quadratic coefficient P2 of the pressure as a function of depth. It is used only if `pressure_1` is not 0.",
         "pressure curvature",
         0.0,
     )
