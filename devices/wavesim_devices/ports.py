@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import socket
+import termios
+import time
 import tty
 from collections.abc import Callable
 from pathlib import Path
@@ -84,6 +87,12 @@ class PtyPort:
             self.dropped += len(data) - os.write(self._master, data)
         except BlockingIOError:
             self.dropped += len(data)
+
+    async def drain(self, patience: float) -> None:
+        """Wait until the client has read every byte, at most ``patience`` s. Unread bytes are lost when the terminal closes."""
+        limit = time.monotonic() + patience
+        while time.monotonic() < limit and any(fcntl.ioctl(self._slave, termios.FIONREAD, bytes(4))):
+            await asyncio.sleep(0.02)  # a terminal does not report that it was read
 
     async def close(self) -> None:
         """Close the terminal and remove the symbolic link."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from wavesim_devices.ports import Bytes, OpenPort, TcpPort
+from wavesim_devices.ports import Bytes, OpenPort, PtyPort, TcpPort
 from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, Recording, TrafficEvent, shown
 
 CONTEXT_BYTES = 24  #: number of bytes to show around the first difference
@@ -108,6 +108,9 @@ class Replay:
                     due = start + self._late + (event.time - self.recording.events[0].time) / self.speed
                     await asyncio.sleep(max(due - time.monotonic(), 0.0))
                 await self._play(event)
+            for port in self.ports.values():
+                if isinstance(port, PtyPort):
+                    await port.drain(self.patience)
             return {key: host.difference() for key, host in self.hosts.items()}
         finally:
             for port in self.ports.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from wavesim_devices.line_faults import FaultyLine, LineFault, parse_fault
 from wavesim_devices.own_device import OwnDevice
 from wavesim_devices.replay import Replay
 from wavesim_devices.serve import DeviceType, ServedDevice, TrafficOptions
-from wavesim_devices.traffic import TrafficEvent, TrafficReporter, read_recording
+from wavesim_devices.traffic import SENT, Recording, TrafficEvent, TrafficReporter, read_recording
 from wavesim_sdk.broker import Step
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.wire.state import State
@@ -351,3 +352,20 @@ def test_an_invalid_file_is_refused(tmp_path: Path, text: str | None, message: s
         path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         OwnDevice(path)
+
+
+async def test_the_replay_on_a_terminal_ends_when_the_driver_has_read_everything(tmp_path: Path) -> None:
+    """A terminal that closes loses what its client has not read."""
+    said: list[str] = []
+    recording = Recording("gauge", {"port": "pty:line"}, (TrafficEvent(0.0, "port", 1, SENT, b"last words"),))
+    replay = Replay(recording, {"port": where(f"pty:{tmp_path / 'line'}")}, 0.0, 60.0, said.append)
+    client = os.open(replay.ports["port"].path, os.O_RDWR | os.O_NOCTTY)
+    running = asyncio.create_task(replay.run())
+    try:
+        await until(lambda: said)
+        await asyncio.sleep(0)
+        assert not running.done()
+        assert os.read(client, 100) == b"last words"
+        await within(running)
+    finally:
+        os.close(client)
