@@ -421,10 +421,10 @@ def names_by_row() -> Any:
 _ENGINE = ("Malformed in", "internal: the engine failed")
 _FRONT = ("internal: the front failed",)
 REGRESSIONS: dict[str, Regression] = {
-    "actuate unchecked": Regression((1,), actuate_unchecked, (*_ENGINE, *_FRONT), 148),
-    "done unchecked": Regression((1,), done_unchecked, (*_ENGINE, *_FRONT), 82),
-    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 82),
-    "observe unchecked": Regression((3,), observe_unchecked, _FRONT, 27),
+    "actuate unchecked": Regression((1,), actuate_unchecked, (*_ENGINE, *_FRONT), 39),
+    "done unchecked": Regression((1,), done_unchecked, (*_ENGINE, *_FRONT), 289),
+    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 148),
+    "observe unchecked": Regression((3,), observe_unchecked, _FRONT, 95),
     "endless refusals": Regression((4,), endless_refusals, _FRONT, 59),
     "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 134),
     "resume unchecked": Regression((6,), resume_unchecked, ("a period that cannot be",), 230),

@@ -98,7 +98,7 @@ class Navigator:
             row[k] += self.Q[k] * dt
         if dt > self.GAP:  # otherwise the filter would reject the ranges that could correct its position
             for k in (0, 1):
-                self.P[k][k] += (self.GAP_SPEED * dt) ** 2
+                self.P[k][k] += self.GAP_SPEED * dt * self.GAP_SPEED * dt
         self._times.append(time)
         self._track.append(
             (

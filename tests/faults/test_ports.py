@@ -75,7 +75,7 @@ TAKEN: list[tuple[str, int]] = [
 WRONG: list[tuple[str, int]] = [
     *(
         (f"device boat x --signalk {where}", 2)
-        for where in ("tcp:99999", "udp:0", "tcp:", "tcp:-1", "pty:", "x", "udp:1e3")
+        for where in ("tcp:99999", "udp:0", "tcp:", "tcp:-1", "pty", "x", "udp:1e3")
     ),
     *((f"device {d} x --tcp 65536", 2) for d in DEVICES),
     *((f"device {d} x --udp -1", 2) for d in DEVICES),

@@ -20,6 +20,8 @@ LOCAL = {
     "cli_commands",
     "cli_numbers",
     "commander",
+    "emulator_attachment",
+    "emulator_service",
     "frame_rings",
     "mailbox",
     "reply_queue",

@@ -256,11 +256,11 @@ class Harbour:
         self.engine.begin(self.now)
         self._engine_due, self._front_due = 0.0, 0.0
 
-    def join(self, name: str, **more: Any) -> Client:
+    def join(self, name: str, seconds: float = 0.05, **more: Any) -> Client:
         """A client that has joined, or been refused."""
         client = Client(ClientSession(Join(name=name, **more), rng=random.Random(len(self.clients))), self._address())
         self.clients.append(client)
-        self.run(0.05)
+        self.run(seconds)
         return client
 
     def _address(self) -> tuple[str, int]:

@@ -26,7 +26,10 @@ def test_an_observer_receives_more_bodies_than_events_may_wait(config: Callable[
     rows["present"][1 : MANY + 1], rows["model"][1 : MANY + 1] = 1, b"buoy"
     rows["name"][1 : MANY + 1] = [f"b{k}".encode() for k in range(MANY)]
     identity.publish(rows, 0)
-    eye = harbour.join("eye", role=int(Role.OBSERVER))
+    eye = harbour.join("eye", 0.0, role=int(Role.OBSERVER))
+    while not eye.of(BodyChanged):  # the call has begun
+        harbour.run(0.001)
+    assert len(eye.of(BodyChanged)) < MANY / 2
     harbour.front.observers.announce_body(
         BodyChanged(MANY, 0, 2, f"b{MANY - 1}", "buoy")
     )  # it leaves before it is called

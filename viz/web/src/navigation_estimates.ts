@@ -41,8 +41,8 @@ export class NavigationEstimates {
       }
       mesh.position.set(...toThree(e[0]!, e[1]!, e[2]!));
       mesh.scale.set(Math.max(e[4] ?? 0, 0.3), Math.max(e[5] ?? 0, 0.3), Math.max(e[3] ?? 0, 0.3));
+      mesh.material.color.set(bodyColour(row)); // of the current theme
       if (!rebuild) continue;
-      mesh.material.color.set(bodyColour(row)); // of the present theme
       const k = this.store.index.get(row);
       if (k !== undefined)
         points.push(
