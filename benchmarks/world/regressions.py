@@ -439,7 +439,7 @@ REGRESSIONS: dict[str, Regression] = {
     "expired is new": Regression((26,), expired_is_new, ("how it came",), 20),
     "stalled requests": Regression((27,), stalled_requests, ("requests are owed",), 4),
     "nested requests": Regression((27,), nested_requests, ("requests are owed",), 4),
-    "no repeats": Regression((34,), no_repeats, ("events are owed", "requests are owed", "not let in", "no steps"), 4),
+    "no repeats": Regression((34,), no_repeats, ("events are owed", "requests are owed", "not let in", "no steps"), 9),
     "address is fixed": Regression((35,), address_is_fixed, ("lost", "forgotten"), 105),
     "requests of the gone": Regression((40,), requests_of_the_gone, ("somebody who left", "memory is not"), 4),
     "locked out": Regression((), locked_out, ("not let in",), 996),

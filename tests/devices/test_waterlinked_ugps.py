@@ -301,4 +301,5 @@ def test_the_locator_of_a_rov(
         assert found["position_valid"]
         errors.append(np.array([*(p[:2] - rov[:2]), found["z"] - (rov[2] - boat[2] - 0.1)]))
     assert len(errors) == 40
-    assert np.abs(np.median(errors, 0)).max() < 0.6, errors
+    # few independent fixes; 1 deg of elevation is 0.4 m of depth
+    assert (np.abs(np.median(errors, 0)) < (0.6, 0.6, 1.2)).all(), errors
