@@ -45,7 +45,10 @@ DEFECTS: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.replace('raise ValueError("a defect")', "os._exit(1)").replace('"FAIL"', '"="'),
         "half and malformed commands do not harm the device: the device no longer answers",
     ),
-    "closes": (lambda _: ONE_HOST, "two hosts at once are served: one host keeps its connection, but of two|another host is no longer served"),
+    "closes": (
+        lambda _: ONE_HOST,
+        "two hosts at once are served: one host keeps its connection, but of two|another host is no longer served",
+    ),
 }
 
 
