@@ -72,7 +72,7 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
 
 @device_command(
     "Emulate a VectorNav VN-100, VN-200 or VN-300. The device reads the `ahrs` and `imu` sensors of body NAME, and "
-    "also its `magnetometer`, `gps`, `ctd` and `pressure` sensors.\n\n"
+    "its `magnetometer`, `gps`, `ctd` and `pressure` sensors.\n\n"
     "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), the baud rate, "
     "ECEF fields (zero), and the INS filter (position and velocity are those of the `gps` sensor).",
     click.option(
@@ -94,7 +94,7 @@ def vectornav(model: str) -> Any:
 
 @multi_port_command(
     "Emulate a Nortek Nucleus 1000. The device reads the `dvl` sensor of body NAME, which must have three beams, and "
-    "also its `ahrs`, `imu`, `magnetometer`, `ctd` and `pressure` sensors.\n\n"
+    "its `ahrs`, `imu`, `magnetometer`, `ctd` and `pressure` sensors.\n\n"
     "Not modelled: field calibration, current profiles and spectra, rotations of the instrument and power levels (the "
     "device refuses each of these), figures of merit (nominal values), and the inertial filter (the INS packet "
     "contains dead reckoning with the bottom track). The password is `nortek`.",
@@ -108,7 +108,7 @@ def nucleus() -> Any:
 
 
 @device_command(
-    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the `ahrs` and `imu` sensors of body NAME, and also its "
+    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the `ahrs` and `imu` sensors of body NAME, and its "
     "`magnetometer`, `gps`, `ctd` and `pressure` sensors. The housing is mounted upright: x forward, y to port, z "
     "up.\n\n"
     "Not modelled: legacy MTData messages, fixed-point formats and further outputs (the device refuses each of "

@@ -91,7 +91,7 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
 
 @device_command(
     """Emulate a ship's USBL, which reports beacon positions. The device interrogates the beacons in turn
-    and sends telegrams with their positions. The transducer of body NAME needs a `head`, and also a `modem` if beacons
+    and sends telegrams with their positions. The transducer of body NAME needs a `head`, and a `modem` if beacons
     have modems. The device reads the `ahrs` sensor of the body, and its `gps` sensor for geographic positions.
 
     After each reply it sends the chosen telegrams. PSIMSSB and PSONLLD also report a beacon that did not reply (status

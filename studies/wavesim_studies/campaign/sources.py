@@ -1,4 +1,4 @@
-"""Source files that determine a campaign's results, with their SHA-256 digests. A run is repeated when one of these
+"""Source files that determine a campaign's results, and the SHA-256 digest of each. A run is repeated when one of these
 files changes.
 
 The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
