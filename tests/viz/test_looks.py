@@ -86,7 +86,9 @@ def test_texts_of_the_chart_are_whole(bay: str, open_page: Opener) -> None:
         page.see(f"wavesim.chart.look([0, {0.37 * k}], {1.5 + 0.11 * k})")
         found = page.see(f"{TEXTS}(() => wavesim.chart.render())")
         assert [t for t, left, right, *_ in found if left < wide < right and t.split()[-1] in ("E", "W")] == []
-        label, left, *_ = next(f for f in reversed(found) if f[0].endswith(" m") and f[1] > wide / 2 and f[3] > 400)
+        label, left, *_ = max(
+            (f for f in found if f[0].endswith("m") and f[1] > wide / 2), key=lambda f: f[3]
+        )  # the lowest is the scale
         assert left > page.see(
             "document.querySelector('#pointer').getBoundingClientRect().right - wavesim.chart.canvas.getBoundingClientRect().left"
         ), label
