@@ -28,7 +28,14 @@ from wavesim_sdk import arguments
 from wavesim_sdk.arrays import Ints, Record, as_words
 from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
-from wavesim_sdk.emulator_service import EMULATOR_TABLES, FRAME_NUMBERS, column_hash
+from wavesim_sdk.emulator_service import (
+    EMULATOR_TABLES,
+    FRAME_NUMBERS,
+    FRAME_NUMBERS_DTYPE,
+    column_hash,
+    pieces,
+    row_pieces,
+)
 from wavesim_sdk.errors import AttachError, Refused, SessionEnded, SessionLost
 from wavesim_sdk.frame_rings import FrameRings
 from wavesim_sdk.onboard import RequestOutcomes
@@ -36,7 +43,6 @@ from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.wire.client import SessionEvent
 from wavesim_sdk.wire.emulator_items import (
-    MAX_TABLE_DATA,
     Attach,
     Due,
     FramePart,
@@ -48,13 +54,12 @@ from wavesim_sdk.wire.emulator_items import (
 )
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.link import SessionLink
-from wavesim_sdk.wire.messages import Join, Role
+from wavesim_sdk.wire.messages import SHUTDOWN, Join, Role
 
 __all__ = ["EmulatorAttachment", "LocalAttachment", "RemoteAttachment", "attach_emulator", "is_remote"]
 
 MAX_UNACKNOWLEDGED = 1024  #: maximum number of unacknowledged requests before a frame has to wait
 FRAME_PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before the frame is overwritten
-SHUTDOWN = "the server shuts down"  #: reason given in the BYE at the end of a run
 
 
 class EmulatorAttachment(Protocol):
@@ -183,7 +188,7 @@ class LocalAttachment:
     def write_frame(self, row: int, record: Any, *payload: bytes) -> int:
         if self._rings is None:
             self._rings = FrameRings.attach(self.state.server, writable=True)
-        real = 0.0 < self.state.clock()["speed"] <= 1.0  # in real time there is no time to wait for the log
+        real = 0.0 < self.state.clock()["speed"] <= 1.0  # a frame cannot wait for the log in real time
         ring = self._rings.ring_index(self.sensor, row)
         return self._rings.write(ring, record, *payload, patience=0.0 if real else FRAME_PATIENCE_S)
 
@@ -282,11 +287,8 @@ class RemoteAttachment:
         if not len(changed):
             return
         self._sent[changed] = words[changed]
-        size = words.shape[1] * 8
-        for run in np.split(changed, np.flatnonzero(np.diff(changed) > 1) + 1):
-            data, first = words[run].tobytes(), int(run[0]) * size
-            for at in range(0, len(data), MAX_TABLE_DATA):
-                self._request(Values(first + at, data[at : at + MAX_TABLE_DATA]))
+        for offset, data in row_pieces(words, changed):
+            self._request(Values(offset, data))
         self._changed = True
 
     def write_frame(self, row: int, record: Any, *payload: bytes) -> int:
@@ -295,8 +297,8 @@ class RemoteAttachment:
         number = int(numbers[row]) + 1
         record["number"], record["bytes"] = number, len(body)
         data = record.tobytes() + body
-        for at in range(0, len(data), MAX_TABLE_DATA):
-            self._request(FramePart(int(row), at, len(data), data[at : at + MAX_TABLE_DATA]))
+        for offset, piece in pieces(data):
+            self._request(FramePart(int(row), offset, len(data), piece))
         numbers[row] = number
         return number
 
@@ -327,8 +329,8 @@ class RemoteAttachment:
             for event in self.link.poll(limit):
                 self._feed(event)
             self.link.check_alive()
-        except SessionEnded as ended:
-            if SHUTDOWN not in str(ended):
+        except SessionEnded:
+            if self.link.session.end_reason != SHUTDOWN:
                 raise
             self._is_over = True
 
@@ -351,7 +353,7 @@ class RemoteAttachment:
     def _add_table(self, table: TableDescription) -> None:
         known = {**EMULATOR_TABLES, **all_sensor_tables()}
         if table.name == FRAME_NUMBERS:
-            dtype = np.dtype([("number", "<i8")])
+            dtype = FRAME_NUMBERS_DTYPE
         else:
             dtype = known[table.name].dtype if table.name in known else sensor_table_of(table.name).dtype
         if (table.columns, table.row_bytes) != (column_hash(dtype), dtype.itemsize):

@@ -39,6 +39,7 @@ __all__ = ["EMULATOR_TABLES", "FRAME_NUMBERS", "EmulatorService", "column_hash"]
 EmulatorRequest = Attach | Serve | Values | Written | FramePart
 #: pseudo-table for an emulator of frames: the number of the newest frame from each instrument
 FRAME_NUMBERS = "frames"
+FRAME_NUMBERS_DTYPE = np.dtype([("number", "<i8")])
 BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS)  #: tables with a row for each body
 ALWAYS = ("identity", "instruments", "state")  #: tables sent with the first ATTACH and with each DUE
 #: tables that an emulator may receive, in addition to the tables of sensors
@@ -49,6 +50,18 @@ WATCH_S = 0.5  #: interval in s between two checks whether the service has ended
 def column_hash(dtype: np.dtype[Any]) -> str:
     """Return the hash of the columns of a table; equal hashes mean equal columns."""
     return hashlib.sha256(repr(dtype.descr).encode()).hexdigest()[:16]
+
+
+def pieces(data: bytes, first: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield the pieces of some data that fit into one item each, with their offsets. ``first`` is the first offset."""
+    for at in range(0, len(data), MAX_TABLE_DATA):
+        yield first + at, data[at : at + MAX_TABLE_DATA]
+
+
+def row_pieces(words: Ints, rows: Ints) -> Iterator[tuple[int, bytes]]:
+    """Yield the pieces of some rows of a table, with their offsets in the table. ``rows`` is ascending and not empty."""
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+        yield from pieces(words[run].tobytes(), int(run[0]) * words.shape[1] * 8)
 
 
 class _Feed:
@@ -63,12 +76,9 @@ class _Feed:
         rows = np.flatnonzero(differs if wanted is None else differs & wanted)
         if not len(rows):
             return
-        size = words.shape[1] * 8
         self.sent[rows] = words[rows]
-        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
-            data, first = words[run].tobytes(), int(run[0]) * size
-            for at in range(0, len(data), MAX_TABLE_DATA):
-                yield Rows(self.number, first + at, data[at : at + MAX_TABLE_DATA])
+        for offset, data in row_pieces(words, rows):
+            yield Rows(self.number, offset, data)
 
 
 class DueWatcher:
@@ -176,7 +186,7 @@ class EmulatorService:
 
     def _describe(self, name: str, words: Ints, send: bool = True) -> None:
         feed = self._feeds[name] = _Feed(len(self._feeds), words)
-        dtype = self.state.table(name).dtype if name != FRAME_NUMBERS else np.dtype([("number", "<i8")])
+        dtype = self.state.table(name).dtype if name != FRAME_NUMBERS else FRAME_NUMBERS_DTYPE
         self._push(TableDescription(feed.number, name, len(words), dtype.itemsize, column_hash(dtype)))
         if send:
             for event in feed.changes(words):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_devices.cli_devices import at_body, device, device_command, outlet_option, sensor_option
+from wavesim_devices.cli_devices import address_option, at_body, device, device_command, outlet_option, sensor_option
 from wavesim_devices.cli_traffic import PLACES, where
 from wavesim_sdk.cli_commands import server_option
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 @device_command(
     "Serve the nano-modem of body NAME.",
-    click.option(
-        "--address", type=click.IntRange(1, 255), required=True, help="Address of the modem, as in the configuration."
-    ),
+    address_option(255),
     modem=True,
 )
 def nanomodem(address: int) -> Any:

@@ -112,6 +112,24 @@ def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = 
     return make
 
 
+def address_option(high: int) -> Any:
+    """Return the option for the address of a modem, from 1 to ``high``."""
+    return click.option(
+        "--address", type=click.IntRange(1, high), required=True, help="Address of the modem, as in the configuration."
+    )
+
+
+def carrier_option(default: str) -> Any:
+    """Return the option for the carrier frequency of a modem."""
+    return click.option(
+        "--carrier",
+        type=Quantity("frequency", low=1.0),
+        default=default,
+        show_default=True,
+        help="Carrier frequency of the modem, as in the configuration.",
+    )
+
+
 def outlet_option(option: str, title: str) -> Any:
     return click.option(
         option,

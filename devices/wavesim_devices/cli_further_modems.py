@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from wavesim_devices.cli_devices import device_command, multi_port_command
-from wavesim_devices.cli_tcp_modems import address_option
+from wavesim_devices.cli_devices import address_option, carrier_option, device_command, multi_port_command
 from wavesim_sdk.cli_numbers import Quantity
 
 
@@ -21,13 +20,7 @@ from wavesim_sdk.cli_numbers import Quantity
     "CarrierTxMode (the device answers each of these with an error). LocalID can only be --address.",
     {"command": "tcp:17000"},
     address_option(254),
-    click.option(
-        "--carrier",
-        type=Quantity("frequency", low=1.0),
-        default="30 kHz",
-        show_default=True,
-        help="Carrier frequency of the modem, as in the configuration.",
-    ),
+    carrier_option("30 kHz"),
     click.option(
         "--source-level",
         type=Quantity("level"),
@@ -96,16 +89,8 @@ def m64(role: str, channel: int) -> Any:
     Not emulated: low power and wake-up tones, acknowledgements and repetitions (DataRetry is 0), bad data, the
     multipath delay, gain and channel errors of received packets (reported as 0), output other than hexadecimal, and the
     clock. P1Prompt, Verbose, WakeTones, ShowBadData and OpMode are stored, but have no effect.""",
-    click.option(
-        "--address", type=click.IntRange(1, 254), required=True, help="Address of the modem, as in the configuration."
-    ),
-    click.option(
-        "--carrier",
-        type=Quantity("frequency", low=1.0),
-        default="11.5 kHz",
-        show_default=True,
-        help="Carrier frequency of the modem, as in the configuration.",
-    ),
+    address_option(254),
+    carrier_option("11.5 kHz"),
     modem=True,
 )
 def benthos(address: int, carrier: float) -> Any:

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from wavesim_devices.cli_devices import device_command
-from wavesim_sdk.cli_numbers import Quantity
+from wavesim_devices.cli_devices import address_option, carrier_option, device_command
 
 
 @device_command(
@@ -19,9 +18,7 @@ from wavesim_sdk.cli_numbers import Quantity
     Not emulated: sleep and hibernation, parameters of CCCFG other than SRC, CTO, TAT, REV, CST, XST, RXP, RXD,
     TXP and TXF (they are stored, but have no effect), CCPGT bandwidths, the CCPNT flag, base64, and the impulse
     responses of CAUSB2. The device sends CARXP with the first frame of a packet.""",
-    click.option(
-        "--address", type=click.IntRange(1, 126), required=True, help="Address of the modem, as in the configuration."
-    ),
+    address_option(126),
     click.option(
         "--generation",
         type=click.IntRange(1, 2),
@@ -29,13 +26,7 @@ from wavesim_sdk.cli_numbers import Quantity
         show_default=True,
         help="Generation of the modem: 1 = Micro-Modem (CACST without version and date), 2 = Micro-Modem 2.",
     ),
-    click.option(
-        "--carrier",
-        type=Quantity("frequency", low=1.0),
-        default="25 kHz",
-        show_default=True,
-        help="Carrier frequency of the modem, as in the configuration.",
-    ),
+    carrier_option("25 kHz"),
     modem=True,
 )
 def micromodem(address: int, generation: int, carrier: float) -> Any:

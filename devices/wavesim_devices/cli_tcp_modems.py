@@ -6,15 +6,8 @@ from typing import Any
 
 import click
 
-from wavesim_devices.cli_devices import multi_port_command
+from wavesim_devices.cli_devices import address_option, multi_port_command
 from wavesim_sdk.cli_numbers import Quantity
-
-
-def address_option(high: int) -> Any:
-    return click.option(
-        "--address", type=click.IntRange(1, high), required=True, help="Address of the modem, as in the configuration."
-    )
-
 
 source_level_option = click.option(
     "--source-level",

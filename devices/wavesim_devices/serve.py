@@ -6,7 +6,7 @@ import asyncio
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -65,6 +65,16 @@ class DeviceType:
 
 
 @dataclass(frozen=True)
+class TrafficOptions:
+    """Options for the traffic between a device and its hosts."""
+
+    record: Path | None = None  #: file that records the traffic
+    is_printed: bool = False
+    faults: tuple[LineFault, ...] = ()
+    seed: int = 0  #: seed for the random numbers of the line faults
+
+
+@dataclass(frozen=True)
 class DeviceOptions:
     """Options of a virtual device: body, server and role."""
 
@@ -75,18 +85,8 @@ class DeviceOptions:
     lockstep: float = 0.0
     #: names of the sensors to use; a name is required if the body has several sensors of a type
     sensors: tuple[str, ...] = ()
-    traffic: TrafficOptions = field(default_factory=lambda: TrafficOptions())
+    traffic: TrafficOptions = TrafficOptions()
     report: Callable[[str], None] = print
-
-
-@dataclass(frozen=True)
-class TrafficOptions:
-    """Options for the traffic between a device and its hosts."""
-
-    record: Path | None = None  #: file that records the traffic
-    is_printed: bool = False
-    faults: tuple[LineFault, ...] = ()
-    seed: int = 0  #: seed for the random numbers of the line faults
 
 
 class Host:
