@@ -86,13 +86,16 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
     """Inject a fault into a part of BODY, or clear it.
 
-    PART is the name of an actuator or a sensor. The KIND `none` clears the fault.
+    PART is the name of an actuator or a sensor, or `device:` and the name of a running device, such as device:nmea.
+    The KIND `none` clears the fault.
 
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
     Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
                (AMOUNT: probability, 0 to 1), noisy (AMOUNT: noise factor),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
+    Devices:   lost, garbled, doubled (AMOUNT: probability per byte), late (AMOUNT: delay,
+               such as 0.5s), silent, stalled, disconnected, restarted (off until `none`).
     """
     _send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
 

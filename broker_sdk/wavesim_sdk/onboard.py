@@ -9,6 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk import arguments
+from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, UnknownName
 from wavesim_sdk.estimate import Estimate, estimate_numbers
 from wavesim_sdk.guidance.control import Waypoint
@@ -25,6 +26,7 @@ from wavesim_sdk.wire.items import (
     BodyChanged,
     CommandReceived,
     CommandResult,
+    DeviceFault,
     MissionPart,
     Notice,
     Reception,
@@ -67,6 +69,8 @@ class Step:
     others: list[BodyChanged] = field(default_factory=list)  #: bodies that were added or removed (``others=True``)
     missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
     commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
+    #: faults of the device that this session serves; the last one applies
+    device_faults: list[DeviceFault] = field(default_factory=list)
 
     @property
     def tick(self) -> int:
@@ -89,6 +93,7 @@ class Step:
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
         later.missions[:0], later.commands[:0] = self.missions, self.commands
+        later.device_faults[:0] = self.device_faults
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,8 @@ class StepCollector:
                 step.missions.append(mission)
             case CommandReceived():
                 step.commands.append(event)
+            case DeviceFault():
+                step.device_faults.append(event)
         return None
 
 
@@ -216,6 +223,7 @@ class BrokerBase(PrivilegedRequests):
         acoustics: bool = True,
         effort: bool = False,
         others: bool = False,
+        device: str = "",
         key: bytes | None = None,
     ) -> None:
         """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
@@ -235,6 +243,7 @@ class BrokerBase(PrivilegedRequests):
         :param acoustics: whether to receive receptions
         :param effort: whether the states contain forces and accelerations
         :param others: whether to receive events about bodies that are added or removed
+        :param device: name of the device that this session serves; its faults arrive in ``Step.device_faults``
         :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         if role not in ROLES:
@@ -253,6 +262,7 @@ class BrokerBase(PrivilegedRequests):
             acoustics=int(bool(acoustics)),
             effort=int(bool(effort)),
             others=int(bool(others)),
+            device=device_name(device),
         )
         self.lockstep = lockstep
         self.session = self._create_session(arguments.key_bytes(key))

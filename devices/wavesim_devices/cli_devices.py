@@ -38,7 +38,8 @@ def at_body(function: Any) -> Any:
     ) -> None:
         from wavesim_devices.serve import DeviceOptions
 
-        function(DeviceOptions(name, server, pilot, lockstep, sensor, traffic, click.echo), **own)
+        command = click.get_current_context().info_name or ""
+        function(DeviceOptions(name, server, command, pilot, lockstep, sensor, traffic, click.echo), **own)
 
     run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
     run.__name__, run.__doc__ = function.__name__, function.__doc__

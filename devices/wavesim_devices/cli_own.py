@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     from wavesim_devices.serve import serve_devices
 
     own = OwnDevice(file)
+    place = replace(place, device=file.stem)
     asyncio.run(serve_devices(place, (own.device_type(options), _open_ports(own.ports, places))))
 
 

@@ -12,17 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wavesim_sdk import units
-from wavesim_sdk.names import suggest_name
+from wavesim_sdk.device_faults import (
+    BYTE_KINDS,
+    DEAF_KINDS,
+    LATE,
+    RESTARTED,
+    STALLED,
+    line_fault_amount,
+)
 
-#: kinds of faults whose amount is the probability that a byte is affected
-BYTE_KINDS = {
-    "lost": "bytes are lost",
-    "garbled": "one bit of the byte is inverted",
-    "doubled": "bytes arrive twice",
-}
-LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
-DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
-KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 _TIMES = {"at": "at", "for": "duration", "every": "every"}
 
 
@@ -47,25 +45,19 @@ class LineFault:
 def parse_fault(text: str) -> LineFault:
     """Read a fault such as ``silent at=60s for=5s``. Raises ValueError."""
     kind, *words = text.split() or [""]
-    if kind not in KINDS:
-        raise ValueError(f"unknown fault '{kind}'{suggest_name(kind, KINDS)}")
-    values: dict[str, float] = {}
+    amount, values = "", dict[str, float]()
     for word in words:
         key, equals, value = word.rpartition("=")
-        name = _TIMES.get(key) if equals else "amount"
-        if name is None:
+        if not equals:
+            amount = word
+            continue
+        if key not in _TIMES:
             raise ValueError(f"unknown key '{key}' of fault '{kind}': use at, for or every")
         try:
-            values[name] = float(word) if name == "amount" and kind != LATE else units.parse(value, "time")[0]
+            values[_TIMES[key]] = units.parse(value, "time")[0]
         except ValueError as error:
             raise ValueError(f"fault '{kind}': {error}") from None
-    fault = LineFault(kind, **values)
-    if kind in BYTE_KINDS and not 0.0 < fault.amount <= 1.0:
-        raise ValueError(f"fault '{kind}' needs the probability for a byte, above 0 up to 1, such as '{kind} 0.001'")
-    if kind == LATE and fault.amount <= 0.0:
-        raise ValueError("fault 'late' needs a delay, such as 'late 0.5s'")
-    if kind not in (*BYTE_KINDS, LATE) and "amount" in values:
-        raise ValueError(f"fault '{kind}' has no amount: use at, for or every")
+    fault = LineFault(kind, line_fault_amount(kind, amount), **values)
     if kind == RESTARTED and not fault.duration:
         raise ValueError("fault 'restarted' needs the time until the device runs again, such as 'restarted for=3s'")
     if min(fault.at, fault.duration, fault.every) < 0.0 or (fault.every and fault.every <= fault.duration):

@@ -127,7 +127,8 @@ class TcpPort:
             return
         self._writers.add(writer)
         connection = self._accept(lambda data: self._send(writer, data))
-        with contextlib.suppress(ConnectionError):
+        # asyncio cancels the task when the program ends
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
             while data := await reader.read(4096):
                 connection.receive(data)
         self._writers.discard(writer)

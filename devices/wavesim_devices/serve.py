@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from wavesim_devices.line_faults import DISCONNECTED, RESTARTED, FaultyLine, LineFault, is_active
+from wavesim_devices.line_faults import FaultyLine, LineFault, is_active
 from wavesim_devices.ports import Bytes, Connection, OpenPort
 from wavesim_devices.sensor_selection import select_sensors
 from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, TrafficReporter
 from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.device_faults import DISCONNECTED, RESTARTED
 from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.wire.items import DeviceFault
 
 SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
 
@@ -80,6 +82,7 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
+    device: str = ""  #: name by which faults refer to the device; empty: they cannot
     #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
@@ -176,7 +179,9 @@ class ServedDevice:
     ) -> None:
         options = options or TrafficOptions()
         self.device_type, self.traffic, self.report = device_type, traffic or TrafficReporter(), report
-        self.faults, self.seed = options.faults, options.seed
+        #: faults of the options, and the switched one at the end; the lines of the hosts share the list
+        self.faults, self.seed = [*options.faults], options.seed
+        self._scheduled = len(self.faults)
         self.device: SharedDevice | ConnectingDevice | None = None
         self.hosts: list[Host] = []
         #: numbers of bytes received and sent, of failures, and of errors in closed connections
@@ -211,6 +216,10 @@ class ServedDevice:
         """Send bytes to all hosts."""
         for host in self.hosts:
             host.send(data)
+
+    def switch_fault(self, fault: DeviceFault) -> None:
+        """Replace the switched fault. The faults of the options keep their times."""
+        self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
@@ -293,7 +302,9 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
         places = {name: port.where for s in served for name, port in s.ports.items()}
         traffic.begin(", ".join(dict.fromkeys(s.device_type.title for s in served)), options.body, places)
         role = "pilot" if options.pilot else "instrument"
-        async with AsyncBroker(options.body, options.server, role=role, lockstep=options.lockstep) as broker:
+        async with AsyncBroker(
+            options.body, options.server, role=role, lockstep=options.lockstep, device=options.device
+        ) as broker:
             taken = set().union(*(s.device_type.types for s in served))
             selected = select_sensors(broker.sensors, sorted(taken), options.sensors)
             if taken and not selected:
@@ -318,6 +329,8 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     await _read_ports()
                 traffic.time = step.time
                 for s in served:
+                    for fault in step.device_faults:
+                        s.switch_fault(fault)
                     s.step(step)
                 await asyncio.sleep(0)  # let the ports send between steps that arrive together
             broker.raise_if_shut_down()

@@ -242,7 +242,7 @@ def test_a_fault_repeats() -> None:
         ("", "unknown fault ''"),
         ("lost", "needs the probability"),
         ("lost 2", "needs the probability"),
-        ("garbled x", "could not convert"),
+        ("garbled x", "is not a number"),
         ("late", "needs a delay, such as"),
         ("late 5", "has no unit"),
         ("silent 5", "has no amount"),

@@ -61,6 +61,7 @@ class EventKind(IntEnum):
     TABLE = 14
     ROWS = 15
     DUE = 16
+    DEVICE_FAULT = 17
 
 
 class Request(IntEnum):
@@ -268,6 +269,16 @@ class CommandReceived:
     point: Sequence[float] | None = record_field(COMMAND_POINT, _POINT, "m, m/s")
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceFault:
+    """A fault of the line between the device that this session serves and its hosts. It replaces the fault before."""
+
+    kind: str = record_field(NAME, "kind of the fault, as in docs/CONFIG.md; `none` = no fault")
+    amount: float = record_field(
+        Number(0.0, MAX_VALUE), "probability per byte (lost, garbled, doubled), or delay in s (late); otherwise 0"
+    )
+
+
 EVENTS = TaggedUnion(
     "events",
     {
@@ -287,6 +298,7 @@ EVENTS = TaggedUnion(
         EventKind.TABLE: TableDescription,
         EventKind.ROWS: Rows,
         EventKind.DUE: Due,
+        EventKind.DEVICE_FAULT: DeviceFault,
     },
 )
 AnyEvent = (
@@ -306,6 +318,7 @@ AnyEvent = (
     | TableDescription
     | Rows
     | Due
+    | DeviceFault
 )
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -396,10 +409,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Set or clear a fault of an actuator or a sensor (requires the `fault` right)."""
+    """Set or clear a fault of an actuator, a sensor or a device (requires the `fault` right)."""
 
     body: str = record_field(*_BODY)
-    part: str = record_field(NAME, "name of an actuator or a sensor")
+    part: str = record_field(NAME, "name of an actuator or a sensor, or `device:` and the name of a device")
     kind: str = record_field(NAME, "type of fault, as in docs/CONFIG.md; `none` clears the fault")
     amount: float = record_field(Number(-MAX_VALUE, MAX_VALUE), "amount of the fault, if its type has one", default=0.0)
     field: str = record_field(NAME, "field of a sensor; empty = all", default="")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.device_faults import MAX_NAME
 from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.schema import Bin, Int, List, Nullable, Number, Numbers, Struct, TaggedItem, Text, record_field
 
@@ -172,6 +173,13 @@ class Join:
     acoustics: int = record_field(FLAG, "1 = send RECEPTION events", default=1)
     effort: int = record_field(FLAG, "1 = include forces and accelerations in the states", default=0)
     others: int = record_field(FLAG, "1 = send BODY events when other bodies enter or leave", default=0)
+    device: str = record_field(
+        Text(MAX_NAME),
+        "name of the device that the session serves, and whose faults it receives as DEVICE_FAULT events; if another "
+        "device of the body has it, the server appends `-2`, `-3` and so on; empty = none",
+        optional=True,
+        default="",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,8 @@ _EMULATOR_REQUESTS = _items(
     e.Written(251, 1),
 )
 
+_DEVICE_EVENTS = _items(i.EVENTS, i.DeviceFault("late", 0.5))
+
 #: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
     (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
@@ -150,6 +152,8 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 10, 1, m.Piece(1, 3, 2, 8192, bytes(range(8)))),
     (TOKEN, 12, 1, m.Events(16, _EMULATOR_EVENTS)),
     (TOKEN, 12, 2, m.Requests(19, _EMULATOR_REQUESTS)),
+    (TOKEN, 13, 1, m.Events(19, _DEVICE_EVENTS)),
+    (0, 2, 0, m.Join(_COOKIE, 7, "lauv", m.Role.INSTRUMENT, device="nmea")),
 ]
 
 

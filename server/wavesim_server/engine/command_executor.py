@@ -15,6 +15,7 @@ import numpy as np
 
 from wavesim_sdk import commands
 from wavesim_sdk.actuators import actuator_index, fault_amount
+from wavesim_sdk.device_faults import device_of, line_fault_amount
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import RunState
@@ -320,10 +321,12 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Set or repair a fault of an actuator or sensor and return its amount.
+        """Set or repair a fault of an actuator or sensor and return its amount. The front sends those of devices to them.
 
         Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
         """
+        if device_of(part):
+            return 0.0 if kind == "none" else line_fault_amount(kind, amount)
         actuators = self.sim.fleet.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
         is_actuator = part in [a.name for a in actuators] or part.isdigit()
@@ -338,7 +341,8 @@ class CommandExecutor:
             self.sim.fail(row, position, kind, amount)
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
-        raise ValueError(f"no part named '{part}'{suggest_name(part, known) or '; this body has no parts'}")
+        what = suggest_name(part, known) or "; this body has no parts"
+        raise ValueError(f"no part named '{part}'{what}; the part of a device is 'device:NAME'")
 
     def _weather(self, c: items.Weather) -> None:
         values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}

@@ -532,6 +532,8 @@ class Front:
         member.select_sensors(join.sensors)
         member.described_sensors.update(member.sensor_numbers)
         self.crews.join(member)
+        if fault := self.crews.device_faults.get((grant.body, member.device)):
+            self.sessions.push(session, fault)
         if member.wants_others:
             self.observers.roll_call(session, self.broadcast.identity())
         same = session.resumed is Resumption.RESUMED

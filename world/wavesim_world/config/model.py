@@ -5,9 +5,11 @@ The file may use any unit of a quantity; the values in these objects are SI and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
 from wavesim_world.config.lines import Line
@@ -96,12 +98,19 @@ class DeviceConfig:
         return self.name or PurePath(self.run).stem
 
 
+def device_names(devices: Sequence[DeviceConfig]) -> list[str]:
+    """Return the names of the devices of a body, by which faults refer to them: repeated labels get -2, -3 and so on."""
+    labels = [device_name(d.label) for d in devices]
+    counts = [labels[: k + 1].count(label) for k, label in enumerate(labels)]
+    return [label if n == 1 else f"{label}-{n}" for label, n in zip(labels, counts, strict=True)]
+
+
 @dataclass(frozen=True)
 class FaultConfig:
-    """Scheduled fault of an actuator or a sensor, in simulation time.
+    """Scheduled fault of an actuator, a sensor or a device, in simulation time.
 
     `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the fault,
-    the actuator or sensor works normally again.
+    the part works normally again.
     """
 
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
@@ -109,15 +118,19 @@ class FaultConfig:
     every: float = key(
         "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
-    part: str = text("Name of the faulty part: an actuator of the model, or a sensor of the body.")
+    part: str = text(
+        "Name of the faulty part: an actuator of the model, a sensor of the body, or `device:` and the name of a <device>."
+    )
     kind: str = text(
         "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Sensor: lost, "
-        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
+        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log. Device: "
+        "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
         "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction (reduced), or the time "
         "with its unit (frozen). Sensors: the bias with its unit (bias), the probability of a spike (spikes), the "
-        "noise factor (noisy), or the name of the compartment (wet).",
+        "noise factor (noisy), or the name of the compartment (wet). Devices: the probability per byte (lost, garbled, "
+        "doubled), or the delay with its unit (late).",
         "",
     )
     field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
