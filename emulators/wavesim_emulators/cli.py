@@ -11,11 +11,13 @@ import click
 from wavesim_sdk.cli import json_option, server_option
 from wavesim_sdk.errors import UnknownPart
 from wavesim_sdk.names import suggest_name
+from wavesim_world.cli_options import files_option
 
 
 @click.command()
 @click.argument("sensors", nargs=-1, required=True)
 @server_option
+@files_option
 @click.option(
     "--free",
     is_flag=True,

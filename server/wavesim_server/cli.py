@@ -14,6 +14,7 @@ from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import CommanderError
 from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
+from wavesim_world.cli_options import files_option
 
 if TYPE_CHECKING:
     from wavesim_world.config import LoadedConfig
@@ -46,6 +47,7 @@ port_option = click.option(
 
 @click.command()
 @config_argument
+@files_option
 @name_option
 @port_option
 @click.option("--log", "log_file", help="Log file; empty = no log; default: from the configuration.")
@@ -267,6 +269,7 @@ def report(file: Path, as_json: bool) -> None:
 
 @click.command()
 @config_argument
+@files_option
 @click.option("--demo", is_flag=True, help="Run the demonstration, which needs no file.")
 @click.option(
     "--out",

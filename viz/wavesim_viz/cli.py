@@ -20,6 +20,7 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.cli import server_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_world.cli_options import files_option
 
 PORT = 9780
 
@@ -79,6 +80,7 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which is printed."),
         click.option("--rate", type=Quantity("frequency", low=1.0, high=60.0), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
         click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Folder in which the configurator saves files; default: the current folder."),
+        files_option,
         click.option("--open", "open_", is_flag=True, help="Open the page in a browser."),
     )  # fmt: skip
     for option in reversed(options):

@@ -11,12 +11,14 @@ import click
 
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.cli_options import files_option
 from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @click.option("--schema", is_flag=True, help="Print the XML schema for editors instead of reading CONFIG.")
+@files_option
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Check a configuration; report its errors or contents."""

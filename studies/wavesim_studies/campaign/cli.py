@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,20 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_world.cli_options import files_option
 
 if TYPE_CHECKING:
     from wavesim_studies.campaign.plan import CampaignPlan
     from wavesim_studies.campaign.statistics import MetricDifference
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+def file_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the campaign file, and the option that allows its configuration to use files in other folders."""
+    return _file(files_option(command))
+
+
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path),

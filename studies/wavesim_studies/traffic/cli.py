@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_world.cli_options import files_option
 
 
 @click.group()
@@ -84,10 +85,13 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
     speed, time = MODEL_SPEEDS_AND_TIMES.get(model, (3.0, 300.0))
     for case in cases or encounters.IMAZU:
         click.echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
+    if not captain.resolve().is_relative_to(folder.resolve()):
+        click.echo(f"run a trial with: wavesim trial --files {captain.parent} {folder}/NAME.xml", err=True)
 
 
 @traffic.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@files_option
 @click.option("--vehicle", default="odin", show_default=True, help="Name of a vessel in the configuration.")
 @click.option(
     "--radius",
