@@ -5,12 +5,14 @@ browser, ``wavesim configure`` edits vehicle models, and ``wavesim soundings`` r
 from __future__ import annotations
 
 import contextlib
+import html
 import ipaddress
 import math
 import os
 import socket
+import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,7 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
 def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free port."),
-        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which is printed."),
+        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which the printed address contains."),
         click.option("--rate", type=Quantity("frequency", low=1.0, high=60.0), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
         click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Folder in which the configurator saves files; default: the current folder."),
         files_option,
@@ -98,7 +100,9 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Configuration with the sea bed and the missions; default: the server's configuration.",
 )
 @click.option(
-    "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
+    "--control",
+    is_flag=True,
+    help="Allow viewers to start, stop, pause and step the simulation and to save files. The printed address contains a token, which every request needs.",
 )
 @click.option(
     "--compare", type=click.Path(path_type=Path), help="Second log, which is drawn in the same charts for comparison."
@@ -247,6 +251,20 @@ def _bind(address: str, port: int) -> socket.socket:
     return sock
 
 
+@contextlib.contextmanager
+def private_link(url: str, token: str) -> Iterator[str]:
+    """Yield an address for a browser's command line, which other users of the machine can read. With a ``token``, it is
+    the address of a private file that leads to ``url``; the file exists until the end of the block.
+    """
+    if not token:
+        yield url
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="wavesim-", suffix=".html", encoding="utf-8") as file:
+        file.write(f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(url)}">')
+        file.flush()
+        yield Path(file.name).as_uri()
+
+
 def _serve(
     source: Any,
     name: str,
@@ -276,25 +294,31 @@ def _serve(
         stop = asyncio.Event()
         for s in termination_signals.termination_signals():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
+        first = access.view_token or access.control_token
         click.echo(
-            f"viewer of '{name}' at {access.url(access.view_token)}{place}"
+            f"viewer of '{name}' at {access.url(first)}{place}"
             + ("" if control or place or source.kind == "replay" else " (read-only; use --control to allow control)"),
             err=True,
         )
-        if access.control_token:
+        if access.view_token and access.control_token:
             click.echo(f"with control at {access.url(access.control_token)}", err=True)
         if access.view_token:
             click.echo(
                 "other machines on this network can read the data sent to the browser: the connection has no TLS (docs/viewer.md)",
                 err=True,
             )
-        if open_:
-            opened = False
-            with contextlib.suppress(webbrowser.Error):
-                opened = webbrowser.open(access.url(access.control_token or access.view_token) + place)
-            if not opened:
-                click.echo("cannot open a browser here (no display?); open the address above in your browser", err=True)
-        await stop.wait()
+        with contextlib.ExitStack() as until_end:
+            if open_:
+                token = access.control_token or access.view_token
+                url = until_end.enter_context(private_link(access.url(token) + place, token))
+                opened = False
+                with contextlib.suppress(webbrowser.Error):
+                    opened = webbrowser.open(url)
+                if not opened:
+                    click.echo(
+                        "cannot open a browser here (no display?); open the address above in your browser", err=True
+                    )
+            await stop.wait()
 
     asyncio.run(run())
 
