@@ -22,6 +22,7 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.cli import server_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.terminal_text import echo
 from wavesim_world.cli_options import files_option
 
 PORT = 9780
@@ -66,13 +67,13 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
         from wavesim_viz import mosaic as mosaics
 
         for line in mosaics.draw(log, out or log.parent, cell, geotiff):
-            click.echo(line)
+            echo(line)
         whole(read(log))
         return
     unused("without --mosaic", "cell", "geotiff")
     run = LoggedRun(log)
     for path in draw(run, out or log.parent, processes=min(2, len(os.sched_getaffinity(0)))):
-        click.echo(path)
+        echo(path)
     whole(run.log)
 
 
@@ -164,7 +165,7 @@ def viz(
 
         source = ReplaySource(log, compare)
         if warning := source.scene()[1].get("warning"):
-            click.echo(f"wavesim viz: {warning}", err=True)
+            echo(f"wavesim viz: {warning}", err=True)
     elif remote is not None:
         from wavesim_viz.remote import RemoteSource
 
@@ -214,7 +215,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
             file.writelines(f"{n:.2f} {e:.2f} {d:.2f}\n" for n, e, d in bed)
     except OSError as error:
         raise ConfigError(f"cannot write the file: {error.strerror}", str(out)) from None
-    click.echo(f"{len(bed)} points, {bed[:, 2].min():g} to {bed[:, 2].max():g} m deep: {out}")
+    echo(f"{len(bed)} points, {bed[:, 2].min():g} to {bed[:, 2].max():g} m deep: {out}")
 
 
 @click.command()
@@ -295,15 +296,15 @@ def _serve(
         for s in termination_signals.termination_signals():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
         first = access.view_token or access.control_token
-        click.echo(
+        echo(
             f"viewer of '{name}' at {access.url(first)}{place}"
             + ("" if control or place or source.kind == "replay" else " (read-only; use --control to allow control)"),
             err=True,
         )
         if access.view_token and access.control_token:
-            click.echo(f"with control at {access.url(access.control_token)}", err=True)
+            echo(f"with control at {access.url(access.control_token)}", err=True)
         if access.view_token:
-            click.echo(
+            echo(
                 "other machines on this network can read the data sent to the browser: the connection has no TLS (docs/viewer.md)",
                 err=True,
             )
@@ -315,9 +316,7 @@ def _serve(
                 with contextlib.suppress(webbrowser.Error):
                     opened = webbrowser.open(url)
                 if not opened:
-                    click.echo(
-                        "cannot open a browser here (no display?); open the address above in your browser", err=True
-                    )
+                    echo("cannot open a browser here (no display?); open the address above in your browser", err=True)
             await stop.wait()
 
     asyncio.run(run())
