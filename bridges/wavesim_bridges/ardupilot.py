@@ -32,6 +32,7 @@ from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.terminal_text import echo
 
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -236,7 +237,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     for name in names.split(","):
         if name not in known:
             raise click.BadParameter(f"no parameters for '{name}'{suggest_name(name, known)}")
-    click.echo(",".join(str(known[name]) for name in names.split(",")))
+    echo(",".join(str(known[name]) for name in names.split(",")))
     context.exit()
 
 

@@ -17,6 +17,7 @@ from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import LogError, WaveSimError
+from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
     from wavesim_sdk.log import Log
@@ -40,17 +41,17 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except WaveSimError as error:
-            click.echo(f"wavesim: {error}", err=True)
+            echo(f"wavesim: {error}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("wavesim: interrupted", err=True)
+            echo("wavesim: interrupted", err=True)
             ctx.exit(130)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(141)
         except OSError as error:  # out of file descriptors, read-only file system, ...
             place = f" ({error.filename})" if error.filename else ""
-            click.echo(f"wavesim: operating system error: {error.strerror or error}{place}", err=True)
+            echo(f"wavesim: operating system error: {error.strerror or error}{place}", err=True)
             ctx.exit(WaveSimError.exit_code)
 
 
@@ -74,7 +75,7 @@ def load_commands() -> None:
         try:
             offered = entry.load()()
         except ImportError as error:  # one broken package must not disable the others
-            click.echo(f"wavesim: cannot load the commands of '{entry.value}': {error}", err=True)
+            echo(f"wavesim: cannot load the commands of '{entry.value}': {error}", err=True)
             continue
         for command in offered:
             cli.add_command(command)
@@ -100,15 +101,15 @@ def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> No
     with Commander(server) as commander:
         data = commander.send("status").data
     if prometheus:
-        click.echo(metrics.prometheus_text(data), nl=False)
+        echo(metrics.prometheus_text(data), nl=False)
         return
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        echo(json.dumps(data, indent=2))
         return
     for line in status_text.summary(data):
-        click.echo(line)
+        echo(line)
     if everything:
-        click.echo("\n" + "\n".join(status_text.all_values(data)))
+        echo("\n" + "\n".join(status_text.all_values(data)))
 
 
 @click.command()
@@ -133,7 +134,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
                 out.write(f"{name} {secrets.token_hex(32)}\n")
     except OSError as error:
         raise ConfigError(f"cannot write the key file: {error.strerror}", str(file)) from None
-    click.echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
+    echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
 
 
 @click.command()

@@ -12,6 +12,7 @@ import click
 from wavesim_devices.cli_devices import at_body, device, sensor_option
 from wavesim_devices.cli_traffic import PLACES, where
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
     from wavesim_devices.ports import OpenPort
@@ -100,7 +101,7 @@ def replay(file: Path, places: tuple[str, ...], speed: float, patience: float) -
     recording = read_recording(file)
     differences = asyncio.run(play())
     for (port, host), difference in differences.items():
-        click.echo(f"host {host} of {port}: {difference or 'as recorded'}")
+        echo(f"host {host} of {port}: {difference or 'as recorded'}")
     broken = sum(bool(d) for d in differences.values())
     if broken:
         raise BrokerError(f"{broken} of {len(differences)} hosts differ from the recording")

@@ -316,13 +316,12 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 def _configured_log_path(loaded: LoadedConfig) -> str:
     """Return the path of the log that the configuration names.
 
-    The path must be below the working folder or in the folder that the configuration may use for its files.
+    The path must be below the working folder or in a folder whose files the configuration may use.
     """
     file = loaded.config.log.file
-    places = (Path(), loaded.path.parent / loaded.config.files)
-    if file and not any(Path(file).resolve().is_relative_to(p.resolve()) for p in places):
+    if file and not (Path(file).resolve().is_relative_to(Path().resolve()) or loaded.may_use(Path(file))):
         raise ConfigError(
-            f'<log file="{file}"> lies outside the working folder; set it with --log, or allow its folder with <wavesim files=...>',
+            f'<log file="{file}"> lies outside the working folder; set it with --log, or allow its folder with --files',
             str(loaded.path),
         )
     return file

@@ -259,7 +259,7 @@ class Trial:
     def _missing_devices(self, status: Mapping[str, Any], port: int) -> list[str]:
         """Start the devices that are due; return those devices that have not joined."""
         for device in self._devices.take_due(status):
-            self._start(device.label, device.arguments(port))
+            self._start(device.label, device.arguments(self.loaded, port))
         return self._devices.missing(status)
 
     def _not_joined(self, missing: Iterable[str]) -> ParticipantFailed:

@@ -27,10 +27,10 @@ class TrialDevice:
     number: int
     config: DeviceConfig
 
-    def arguments(self, port: int) -> list[str]:
+    def arguments(self, loaded: LoadedConfig, port: int) -> list[str]:
         """Return the arguments with which Python starts the device; ``port`` is the port of the server."""
         period = ["--lockstep", f"{self.config.period:.9g}"] if self.config.period else []
-        what = ["run", self.config.run] if self.config.run else [self.config.name]
+        what = ["run", str(loaded.data_file(self.config.run))] if self.config.run else [self.config.name]
         here = ["device", *what, self.body, "--port", str(port), *period]
         return ["-m", "wavesim_sdk", *here, *shlex.split(self.config.options)]
 

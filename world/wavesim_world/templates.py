@@ -40,7 +40,7 @@ def write_template(name: str, folder: Path) -> list[Path]:
     cannot be written.
     """
     text = (FILES / f"{name}.xml").read_text(encoding="utf-8")
-    text = re.sub(r'run="[^"]*/(\w+\.py)"', r'run="\1"', text).replace(' files=".."', "")
+    text = re.sub(r'run="[^"]*/(\w+\.py)"', r'run="\1"', text)
     contents = {CONFIG: text.replace("`make trial`", "`wavesim trial`")}
     for program in TEMPLATES[name].programs:
         contents[f"{program}.py"] = (FILES / f"{program}.py").read_text(encoding="utf-8")

@@ -474,12 +474,6 @@ class Config:
     """Root element <wavesim> of the configuration."""
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
-    files: str = text(
-        "Folder that must contain all program, data and key files of the configuration, directly or in subfolders. "
-        "The path is relative to the configuration file: `..` is the parent folder, and `/` allows all files. This "
-        "restriction protects other files on the machine from an untrusted configuration.",
-        ".",
-    )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
     time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
     world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")

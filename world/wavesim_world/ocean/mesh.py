@@ -40,8 +40,8 @@ def read_mesh(path: Path) -> Floats:
         raise ConfigError(f"cannot read the mesh: {error.strerror or error}", str(path)) from None
     except ConfigError:
         raise
-    except Exception as error:  # trimesh can raise any exception for a corrupt file
-        raise ConfigError(f"cannot read the mesh: {type(error).__name__} {error}", str(path)) from None
+    except Exception:  # trimesh can raise any exception for a corrupt file, with a text from the file
+        raise ConfigError(f"cannot read the mesh: the file is not a valid {suffix.upper()} file", str(path)) from None
     triangles = np.asarray(getattr(mesh, "triangles", np.zeros((0, 3, 3))), float)
     if not np.isfinite(triangles).all():
         raise ConfigError("the mesh has a vertex that is not finite", str(path))

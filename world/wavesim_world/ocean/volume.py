@@ -116,22 +116,18 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Flo
                     try:
                         value = float(text)
                     except ValueError:
-                        raise ConfigError(
-                            f"{column}: '{text[:40]}' is not a number", str(path), reader.line_num
-                        ) from None
+                        raise ConfigError(f"{column} is not a number", str(path), reader.line_num) from None
                     low, high = _LIMITS.get(column, (-1e30, 1e30))
                     unknown = math.isnan(value) and column in quantities
                     if not unknown and not low <= value <= high:
-                        raise ConfigError(
-                            f"{column} is {text[:40]}; use {low:g} to {high:g}", str(path), reader.line_num
-                        )
+                        raise ConfigError(f"{column} is {value:g}; use {low:g} to {high:g}", str(path), reader.line_num)
                     values.append(value)
                 rows.append(values)
                 lines.append(reader.line_num)
     except OSError as error:
         raise ConfigError(f"cannot read the {what}: {error.strerror}", str(path)) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"the {what} is not a valid CSV file: {error}", str(path)) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise ConfigError(f"the {what} is not a valid CSV file in UTF-8", str(path)) from None
     if not rows:
         raise ConfigError(f"the {what} has no data", str(path))
     return np.array(rows), np.array(lines, float)
