@@ -402,7 +402,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--leak",
     multiple=True,
     metavar="LABEL=COMPARTMENT",
-    help="Compartment whose leaks DUNE receives under LABEL, for a vehicle that is not a LAUV. Repeatable.",
+    help="Compartment whose leaks are reported to DUNE under LABEL, for a vehicle that is not a LAUV. Repeatable.",
 )
 @click.option(
     "--entity", multiple=True, metavar="MESSAGE=LABEL", help="DUNE entity label for an IMC message type. Repeatable."

@@ -21,7 +21,10 @@ from wavesim_sdk.cli_numbers import Quantity
     help="With --device: a valid command of its protocol, with escapes such as \\r\\n or \\x01. Repeatable.",
 )
 @click.option(
-    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not specify a COMMAND."
+    "--at",
+    "server",
+    metavar="HOST:PORT",
+    help="Address of a running server to check. Do not combine this option with COMMAND.",
 )
 @click.option(
     "--body",

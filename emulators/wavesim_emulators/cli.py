@@ -22,10 +22,10 @@ from wavesim_sdk.names import suggest_name
     help="Run the emulators at their own pace in wall-clock time; the engine never waits for them.",
 )
 def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
-    """Emulate sensors of a running server.
+    """Emulate sensors for a running server.
 
     SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
-    configuration that the server runs; default: config.xml. A single emulator runs in this process. Several emulators
+    configuration that the server uses; default: config.xml. A single emulator runs in this process. Several emulators
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
     With --server HOST:PORT, the emulators serve a server on another machine, over the network. They need the same

@@ -158,8 +158,8 @@ class BeamPattern:
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
     floor: float = key(
-        "Largest loss of the beam pattern. The loss never exceeds this value in the nulls, and equals it behind "
-        "a piston. pattern=table does not use this key.",
+        "Largest loss of the beam pattern. In the nulls, the loss is limited to this value; behind a piston, the loss "
+        "equals this value. pattern=table does not use this key.",
         "level",
         40.0,
         low=0.0,
@@ -223,9 +223,9 @@ class Modem:
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
     modulation: str = text(
-        "Name of the modem's modulation (waveform and coding). A modem understands only packets with its own modulation; "
-        "packets with another one are lost (outcome `foreign`), but interfere. Empty: the modulation of all modems that "
-        "name none.",
+        "Name of the modem's modulation (waveform and coding). A modem understands only packets with its own "
+        "modulation; packets with another modulation are lost (outcome `foreign`), but still interfere. Empty: the "
+        "modulation shared by all modems that do not name one.",
         "",
     )
     bit_error: float = key(
@@ -301,7 +301,7 @@ class TransducerConfig:
     threshold: float = key("Minimum received level for detection (detection=level).", "level", 80.0)
     snr: float = key("Minimum signal-to-noise ratio for detection (detection=snr).", "level", 10.0)
     source_level: float = key(
-        "Source level, at 1 m, of the transducer's own signals.", "level", 188.0, low=0.0, high=260.0
+        "Source level of the transducer's own signals, at 1 m.", "level", 188.0, low=0.0, high=260.0
     )
     pulse: float = key(
         "Duration of the transducer's signals. The transducer cannot receive while it is sending.",

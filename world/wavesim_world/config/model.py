@@ -75,8 +75,8 @@ class DeviceConfig:
 
     name: str = text("Name of the device, as in `wavesim device NAME`.", "")
     run: str = text(
-        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. It is relative "
-        "to the folder of the configuration.",
+        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. The path is "
+        "relative to the folder of the configuration.",
         "",
     )
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
