@@ -29,7 +29,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
     With --server HOST:PORT, the emulators serve a server on another machine, over the network. They need the same
-    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file of the emulators.
+    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file for the emulators.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")

@@ -462,9 +462,9 @@ class Config:
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder that must contain all program, data and key files of the configuration, directly or in subfolders. "
-        "The path is relative to the configuration file: `..` is the parent folder, and `/` allows all files. This "
-        "restriction protects other files on the machine from an untrusted configuration.",
+        "Folder that must contain all program, data and key files that the configuration names, directly or in "
+        "subfolders. The path is relative to the configuration file: `..` is the parent folder, and `/` allows all "
+        "files. This restriction protects other files on the machine from an untrusted configuration.",
         ".",
     )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
