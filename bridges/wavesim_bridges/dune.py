@@ -372,7 +372,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     metavar="LAT,LON",
     help="Latitude and longitude of the world's origin in degrees.",
 )
-@click.option("--sensors", is_flag=True, help="Send measurements of the vehicle's sensors instead of the true state.")
+@click.option("--sensors", is_flag=True, help="Send measurements from the vehicle's sensors instead of the true state.")
 @click.option(
     "--thruster",
     multiple=True,

@@ -29,7 +29,7 @@ from wavesim_sdk.cli_numbers import Quantity
 @click.option(
     "--body",
     default="",
-    help="With --at: name of a body of that server. No client may drive this body during the check.",
+    help="With --at: name of a body on that server. No client may drive this body during the check.",
 )
 @click.option(
     "--step",

@@ -65,7 +65,7 @@ class Acoustics:
         "constant",
     )
     gradient: float = key(
-        "Change of the sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
+        "Change in sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
     )
     file: str = text(
         "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), in ascending order of "
@@ -153,7 +153,7 @@ class BeamPattern:
     axis: Vector = key(
         "Axis of the beam in the body frame B. It is normalised to a unit vector.", default=(0.0, 0.0, 1.0), count=3
     )
-    pattern: str = choice("Shape of the beam of the transducer.", ("piston", "toroid", "table"), "piston")
+    pattern: str = choice("Shape of the transducer's beam.", ("piston", "toroid", "table"), "piston")
     width: float = key(
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
@@ -284,8 +284,8 @@ class TransducerConfig:
     position: Vector = key(
         "Position of the transducer in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3
     )
-    listen_low: float = key("Lower edge of the receiving band of the transducer.", "frequency", 20e3, low=1.0)
-    listen_high: float = key("Upper edge of the receiving band of the transducer.", "frequency", 32e3, low=1.0)
+    listen_low: float = key("Lower edge of the transducer's receiving band.", "frequency", 20e3, low=1.0)
+    listen_high: float = key("Upper edge of the transducer's receiving band.", "frequency", 32e3, low=1.0)
     listening: str = choice(
         "When the transducer receives and answers. asked: only while a client controls its body, or after "
         "`Simulation.listen`; its other receptions are neither computed nor recorded.",
@@ -362,7 +362,7 @@ class TransducerConfig:
         high=1.0,
     )
     outlier_time: float = key(
-        "Maximum delay of an outlier of a reported time. The delay is uniformly distributed from 0 to this value.",
+        "Maximum delay of an outlier in a reported time. The delay is uniformly distributed from 0 to this value.",
         "time",
         0.02,
         low=0.0,
@@ -373,7 +373,7 @@ class TransducerConfig:
         0.0,
     )
     self_noise_slope: float = key(
-        "Increase of the body's own noise level with its speed, in dB per m/s.", default=0.0, low=0.0
+        "Increase in the body's own noise level with its speed, in dB per m/s.", default=0.0, low=0.0
     )
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."

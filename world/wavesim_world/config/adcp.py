@@ -63,13 +63,13 @@ class AdcpConfig(SensorConfig):
         high=1.2,
     )
     first: float = key(
-        "Azimuth of the first beam of the current profiler, from the x axis of the sensor frame S towards its y "
+        "Azimuth of the current profiler's first beam, from the x axis of the sensor frame S towards its y "
         "axis. The other beams follow at intervals of 90 deg.",
         "angle",
         0.7853981633974483,
     )
     sigma: float = key(
-        "Standard deviation of the noise of a horizontal velocity component in a cell, for one ping; 0 m/s = the "
+        "Standard deviation of the noise in a horizontal velocity component of a cell, for one ping; 0 m/s = the "
         "preset's value. For no noise, set `noise` to 0.",
         "speed",
         0.0,
