@@ -227,7 +227,7 @@ class Fin:
     )
     limit: float = key("Maximum angle of the fin to either side.", "angle", low=0.0, high=3.1415927)
     rate: float = key("Maximum angular rate of the fin; 0 = unlimited.", "angular rate", 0.0, low=0.0)
-    lag: float = key("Time constant of the first-order lag of the fin's servo; 0 = no lag.", "time", 0.0, low=0.0)
+    lag: float = key("Time constant of the fin servo's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
     inflow: bool = flag(
         "Whether the fin force depends on w_n, the speed of the fin along its normal. no: for models whose "
         "<lift> already includes this contribution of the fins.",

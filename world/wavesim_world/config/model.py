@@ -160,7 +160,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "Rights of `instrument` sessions to the transducer of this body. send: they may send and "
+        "Rights of `instrument` sessions to use this body's transducer. send: they may send and "
         "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",

@@ -330,9 +330,9 @@ class Soundings:
     nearest point.
     """
 
-    file: str = text("Path of the file of soundings, relative to the configuration file.")
-    north: float = key("North coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
-    east: float = key("East coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
+    file: str = text("Path of the soundings file, relative to the configuration file.")
+    north: float = key("North coordinate of the soundings file's origin, in the world frame.", "length", 0.0)
+    east: float = key("East coordinate of the soundings file's origin, in the world frame.", "length", 0.0)
     heights: bool = flag(
         "Whether the file contains heights above the water level, negative below it (yes), or depths (no).", False
     )
