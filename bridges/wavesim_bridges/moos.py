@@ -357,7 +357,7 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
     metavar="VARIABLE=ACTUATOR",
     help="MOOS variable that commands an actuator. Replaces the presets. Repeatable.",
 )
-@click.option("--sensors", is_flag=True, help="Also post the measurements of the vehicle's sensors.")
+@click.option("--sensors", is_flag=True, help="Also post the measurements from the vehicle's sensors.")
 @click.option(
     "--silence",
     type=Quantity("time"),

@@ -32,7 +32,7 @@ from wavesim_sdk.terminal_text import echo
 @click.option(
     "--body",
     default="",
-    help="With --at: name of a body of that server. No client may drive this body during the check.",
+    help="With --at: name of a body on that server. No client may drive this body during the check.",
 )
 @click.option(
     "--step",

@@ -53,7 +53,8 @@ def at_body(function: Any) -> Any:
         click.option(
             "--pilot",
             is_flag=True,
-            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
+            help="Join as the pilot, so that no other program can drive the body. The body enters the simulation when "
+            "this command starts, and leaves it when the command exits.",
         ),
         traffic_options,
         address_options,

@@ -52,8 +52,8 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     """Serve your own device, a class in FILE, on body NAME.
 
     FILE is a Python file with one class that has the methods `step` and `receive` (or `connect`). The keyword-only
-    arguments of the class are its options. Without --at, the class sets the places of its ports; by default, it has one
-    pseudo-terminal.
+    arguments of the class are its options. Without --at, the class determines where its ports open; by default, it
+    opens one pseudo-terminal.
     """
     import asyncio
 
@@ -73,21 +73,21 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     type=Quantity(low=0.0),
     default=1.0,
     show_default=True,
-    help="Ratio of recorded time to wall time; 0 = without pauses.",
+    help="Playback speed: ratio of recorded time to wall time; 0 = no pauses.",
 )
 @click.option(
     "--patience",
     type=Quantity("time", low=0.0),
     default=2.0,
     show_default=True,
-    help="Wall time in s for which the replay waits for the driver to send what was recorded.",
+    help="Wall time in s for which the replay waits for the driver to send the recorded commands.",
 )
 def replay(file: Path, places: tuple[str, ...], speed: float, patience: float) -> None:
     """Replay the recording of a device to a driver.
 
-    FILE was written by `--record`. The replay opens the same ports without a server, begins when the driver connects or
-    sends, and follows the recorded times. It waits for the driver's commands and compares them with the recording. The
-    exit code is 5 if they differ.
+    FILE was written by `--record`. The replay opens the same ports without a server, begins when the driver connects
+    or sends data, and follows the recorded times. It waits for the driver's commands and compares them with the
+    recording. The exit code is 5 if they differ.
     """
     import asyncio
 

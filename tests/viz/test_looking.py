@@ -430,7 +430,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     page.see("wavesim.app.bottom.show('charts')")
     page.wait("document.querySelector('#other-log').textContent === 'also from two.mcap'")
     page.wait("document.querySelector(\"select[aria-label='Field of the line']\").options.length > 3")
-    page.page.get_by_label("Also draw the line of the comparison log").check()
+    page.page.get_by_label("Also draw the line from the comparison log").check()
     for field in ("depth, m", "speed, m/s"):
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")

@@ -24,7 +24,7 @@ def nav() -> None:
 @nav.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all with an IMU or AHRS. Repeatable."
+    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all vehicles with an IMU or AHRS. Repeatable."
 )
 @click.option(
     "--without",

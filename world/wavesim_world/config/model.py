@@ -49,7 +49,7 @@ class WaypointConfig(Waypoint):
 class Program:
     """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
-    run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
+    run: str = text("Path of the on-board program's Python file, relative to the configuration file.", "")
     bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
     options: str = text("Additional command-line options for the on-board program or the bridge.", "")
     period: float = key(
@@ -77,8 +77,8 @@ class DeviceConfig:
 
     name: str = text("Name of the device, as in `wavesim device NAME`.", "")
     run: str = text(
-        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. It is relative "
-        "to the folder of the configuration.",
+        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. The path is "
+        "relative to the folder of the configuration.",
         "",
     )
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
@@ -142,7 +142,7 @@ class BodyConfig:
     """Vehicle or buoy that takes part in the run."""
 
     name: str = text("Unique name of the body. A broker joins under this name.")
-    model: str = text("Name of the model of the body, from this file, an included file or the library.")
+    model: str = text("Name of the body's model, from this file, an included file or the library.")
     position: Vector = key("Initial position of the body (north, east, down).", "length", count=3)
     attitude: Vector = key("Initial roll, pitch and heading of the body.", "angle", (0.0, 0.0, 0.0), count=3)
     velocity: Vector = key(
@@ -161,7 +161,7 @@ class BodyConfig:
         0.0,
     )
     client: str = choice(
-        "Whether the body has a broker. none: it has no broker. optional: the body appears when its broker joins. "
+        "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
         "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
@@ -173,7 +173,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "Rights of `instrument` sessions to the transducer of this body. send: they may send and "
+        "Rights of `instrument` sessions to use this body's transducer. send: they may send and "
         "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",
@@ -200,7 +200,7 @@ class BodyConfig:
         TransducerConfig, "Acoustic transducer of this body. It replaces the transducer of the model."
     )
     sensors: SensorsConfig | None = child(
-        SensorsConfig, "Instruments of this body, in addition to those of its model and of the fleet."
+        SensorsConfig, "Instruments of this body, in addition to those from its model and the fleet."
     )
     mooring: Mooring | None = child(Mooring, "Elastic mooring line to an anchor.")
     fault: tuple[FaultConfig, ...] = children(FaultConfig, "Scheduled fault of an actuator or a sensor.")
@@ -282,7 +282,7 @@ class NetworkConfig:
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key(
-        "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
+        "Duration of silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
         "Maximum wall time that a lockstep client or a synchronous emulator may take for one step.",
@@ -307,7 +307,7 @@ class NetworkConfig:
         "none",
     )
     acoustic_rate: float = key(
-        "Maximum number of acoustic requests of a client per simulated second, averaged over ten seconds.",
+        "Maximum number of acoustic requests from a client per simulated second, averaged over ten seconds.",
         "frequency",
         20.0,
         low=0.1,
@@ -353,7 +353,7 @@ class NetworkConfig:
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
     sessions: int = key(
-        "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
+        "Maximum total number of sessions, in all roles together.", default=4096, low=1, high=65536, integer=True
     )
     grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
