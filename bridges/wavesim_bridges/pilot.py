@@ -209,5 +209,5 @@ def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
     if names == BOAT:
         return BoatPilot(actuators)
     raise BrokerError(
-        f"the built-in pilot cannot steer with {', '.join(sorted(names)) or 'nothing'}; it supports the thrusters of models bluerov2, vita1, jolner, otter"
+        f"the built-in pilot cannot steer with {', '.join(sorted(names)) or 'nothing'}; it supports the thrusters of the models bluerov2, vita1, jolner, otter"
     )

@@ -194,8 +194,10 @@ class SharedState:
                 return found
             if time.monotonic() > limit:
                 if not self.alive():
-                    raise NotRunning(f"the server '{self.server}' ended while it published a tick")
-                raise AttachError("the tables change too fast: this program cannot read all of them at the same tick")
+                    raise NotRunning(f"the server '{self.server}' exited while it was publishing a tick")
+                raise AttachError(
+                    "the tables are changing too fast: this program cannot read all of them at the same tick"
+                )
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
@@ -371,7 +373,7 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
     except posix_ipc.ExistentialError:
         if server not in dict(running_servers()):
             raise no_such_server(server) from None
-        raise NotRunning(f"the server '{server}' is ending") from None
+        raise NotRunning(f"the server '{server}' is shutting down") from None
     except (posix_ipc.PermissionsError, PermissionError):
         raise AttachError(f"no permission for the semaphore {name}") from None
 

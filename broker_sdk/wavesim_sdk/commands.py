@@ -45,7 +45,10 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one value per thruster"),
     "weather": (Weather, "change current, wind and waves; omitted values stay unchanged"),
     "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
-    "command": (VehicleCommand, "command a vehicle: goto, loiter, return, pause, resume, abort; its program answers"),
+    "command": (
+        VehicleCommand,
+        "send a vehicle one of the commands goto, loiter, return, pause, resume or abort; its program answers",
+    ),
 }
 
 #: the right that a session needs for each command
@@ -135,7 +138,7 @@ def _sensible_mission(command: Mission) -> None:
             f"mission: expected four numbers per waypoint (north, east, down, speed), got {len(points)} numbers"
         )
     if command.first + len(points) // 4 > command.count:
-        raise ValueError(f"mission: a part reaches beyond the {command.count} waypoints of the mission")
+        raise ValueError(f"mission: a part extends beyond the last of the mission's {command.count} waypoints")
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")
 

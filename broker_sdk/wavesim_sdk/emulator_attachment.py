@@ -346,7 +346,7 @@ class RemoteAttachment:
             case TableDescription():
                 self._add_table(event)
             case RequestRefused(text=text):
-                raise Refused(f"the server refused a request of the emulator '{self.sensor}': {text}")
+                raise Refused(f"the server refused a request from the emulator '{self.sensor}': {text}")
             case Answer():
                 self._outcomes.add(event)
 
@@ -358,7 +358,7 @@ class RemoteAttachment:
             dtype = known[table.name].dtype if table.name in known else sensor_table_of(table.name).dtype
         if (table.columns, table.row_bytes) != (column_hash(dtype), dtype.itemsize):
             raise AttachError(
-                f"the server's table '{table.name}' has other columns than this program expects; install the same release on both machines"
+                f"the server's table '{table.name}' does not have the columns that this program expects; install the same release on both machines"
             )
         self._names[table.number] = table.name
         self._tables[table.name] = np.zeros(table.rows, dtype)

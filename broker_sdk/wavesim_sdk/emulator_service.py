@@ -234,11 +234,11 @@ class EmulatorService:
         same = before["generation"] == changed["generation"]
         for is_wrong, text in (
             ((changed["valid"] != 1) & (changed["valid"] != 0), "`valid` must be 0 or 1"),
-            (valid & (changed["generation"] != generations[rows]), "the row has no instrument of this generation"),
+            (valid & (changed["generation"] != generations[rows]), "the row has no instrument with this generation"),
             (valid & ((changed["tick"] < 0) | (changed["tick"] > asked.tick)), f"`tick` exceeds {asked.tick}"),
             (valid & (changed["time_ns"] != changed["tick"] * self._step_ns), "`time_ns` is not the time of `tick`"),
             (valid & same & (changed["sequence"] < before["sequence"]), "`sequence` decreases"),
-            (valid & np.isinf(values).any(axis=1), "a value is infinite; use NaN for a missing one"),
+            (valid & np.isinf(values).any(axis=1), "a value is infinite; use NaN for a missing value"),
         ):
             if is_wrong.any():
                 return f"invalid values of '{self.sensor}' in row {rows[np.flatnonzero(is_wrong)[0]]}: {text}"
@@ -289,15 +289,15 @@ class EmulatorService:
 
     def _frame_part(self, part: FramePart) -> None:
         if self._rings is None or self._asked is None:
-            raise ValueError("a frame must belong to a DUE of a sensor type with frames")
+            raise ValueError("a frame must belong to a DUE for a sensor type that has frames")
         if not RECORD.itemsize <= part.size <= self._rings.slot_bytes or part.row >= len(self._rows):
-            raise ValueError(f"a frame of {part.size} bytes does not fit into the ring of row {part.row}")
+            raise ValueError(f"a frame of {part.size} bytes does not fit into the ring for row {part.row}")
         if part.offset == 0:
             self._parts[part.row] = bytearray()
         data = self._parts.get(part.row)
         if data is None or part.offset != len(data) or part.offset + len(part.data) > part.size:
             self._parts.pop(part.row, None)
-            raise ValueError(f"the parts of a frame of row {part.row} are not in order")
+            raise ValueError(f"the parts of a frame for row {part.row} are not in order")
         data += part.data
         if len(data) == part.size:
             self._write_frame(part.row, bytes(self._parts.pop(part.row)), self._asked)
@@ -314,7 +314,7 @@ class EmulatorService:
         if (r["generation"], r["body"], r["name"]) != (entry["generation"], body, entry["name"]):
             raise ValueError(f"the frame does not belong to the instrument of row {row} (body, name or generation)")
         if not 0 <= r["time_ns"] <= asked.time_ns:
-            raise ValueError(f"`time_ns` of the frame exceeds {asked.time_ns}")
+            raise ValueError(f"the `time_ns` of the frame exceeds {asked.time_ns}")
         self._before_frame()
         with contextlib.suppress(AttachError):  # its size was checked
             self._rings.write(self._rings.ring_index(self.sensor, row), r.copy(), frame.payload)

@@ -175,7 +175,7 @@ def _broken_up(chunk: Any) -> list[Any]:
             raise EOFError
         if code == Opcode.MESSAGE:
             if length < _MESSAGE.size:
-                raise ValueError("a message in a chunk has no head")
+                raise ValueError("a message in a chunk has no header")
             channel, sequence, logged, published = _MESSAGE.unpack_from(data, begin)
             found.append(Message(channel, logged, data[begin + _MESSAGE.size : end], published, sequence))
         elif code in (Opcode.CHANNEL, Opcode.SCHEMA):

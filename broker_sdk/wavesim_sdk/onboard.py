@@ -476,7 +476,7 @@ class BrokerBase(PrivilegedRequests):
         returned.
         """
         if not callable(call):
-            raise InvalidArgument(f"call must be a function of one reception, got {arguments.shown(call)}")
+            raise InvalidArgument(f"call must be a function that takes one reception, got {arguments.shown(call)}")
         self._steps.listeners.append(call)
 
     # -- commands --------------------------------------------------------------------------
@@ -496,7 +496,7 @@ class BrokerBase(PrivilegedRequests):
         else:
             if isinstance(wanted, str | bytes) or not hasattr(wanted, "__iter__"):
                 raise InvalidArgument(
-                    f"command must be values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
+                    f"command must give values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
                 )
             values = list(wanted)
             if len(values) > len(actuators):

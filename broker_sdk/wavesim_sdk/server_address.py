@@ -46,7 +46,7 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f"server '{server}': finding a server by its name needs '{missing.name}' (pip install 'wavesim-sdk[local]', "
-            "on the machine of the server); elsewhere use HOST:PORT"
+            "on the server's machine); on other machines, use HOST:PORT"
         ) from None
 
     with Commander(server) as commander:

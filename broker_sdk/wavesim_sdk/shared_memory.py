@@ -97,7 +97,7 @@ def require_ordered_stores() -> None:
     """Raise AttachError on a machine whose processor does not preserve the order of stores."""
     if platform.machine() not in ORDERED_MACHINES:
         raise AttachError(
-            f"shared memory requires an x86-64 processor, which keeps the order of stores; this one is '{platform.machine()}', "
+            f"shared memory requires an x86-64 processor, which preserves the order of memory writes; this processor is '{platform.machine()}', "
             "where a reader could see a half-written tick. Only brokers run here, over the network; the server and emulators do not"
         )
 
@@ -139,7 +139,7 @@ class TableView:
             copy = self.words[done & 1].copy()
             if header[BEGUN] <= done + 1:
                 return tick, np.frombuffer(copy, self.dtype)
-        raise AttachError("the table changes faster than this program can read it")
+        raise AttachError("the table is changing faster than this program can read it")
 
     def take(self, rows: Ints, tries: int = 1_000_000) -> Ints:
         """Copy some rows of the last finished write as numbers; see :meth:`snapshot`."""
@@ -148,7 +148,7 @@ class TableView:
             copy = self.words[done & 1].take(rows, 0)
             if self.header[BEGUN] <= done + 1:
                 return copy
-        raise AttachError("the table changes faster than this program can read it")
+        raise AttachError("the table is changing faster than this program can read it")
 
     @property
     def latest(self) -> Record:
@@ -344,7 +344,7 @@ class SharedMemoryArea:
         found = memory[16:32].decode(errors="replace")
         if version != LAYOUT_VERSION or found != layout_hash():
             raise AttachError(
-                f"{name} has version {version} of the layout ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
+                f"{name} has layout version {version} ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
             area = cls(name, memory)

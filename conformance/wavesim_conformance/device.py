@@ -197,10 +197,10 @@ class PortChecker(ConformanceChecker):
     def run(self) -> list[Finding]:
         for place in self.places:
             for rule, act in (
-                ("half and malformed commands do not harm the device", self._malformed),
+                ("incomplete and malformed commands do not harm the device", self._malformed),
                 ("1 MB of noise does not harm the device", self._noise),
                 ("a host that never reads does not harm the device", self._never_reads),
-                ("two hosts at once are served", self._two_hosts),
+                ("two hosts are served at the same time", self._two_hosts),
             ):
                 if not self._check(f"{place}: {rule}", place, act):
                     return self.findings
@@ -212,7 +212,7 @@ class PortChecker(ConformanceChecker):
             for host in self._hosts:
                 host.finish()
         except TimeoutError:
-            text = f"the device did not take the bytes within {ANSWER_S:g} s"
+            text = f"the device did not accept the bytes within {ANSWER_S:g} s"
         except OSError as error:
             text = f"cannot connect: {error.strerror or error}"
         finally:
@@ -245,7 +245,7 @@ class PortChecker(ConformanceChecker):
                 self._hosts.pop().close()
                 host, sent = self._open(place), 0
             if time.monotonic() - begin > NOISE_S:
-                return f"the device needs more than {NOISE_S:g} s for it"
+                return f"the device needs more than {NOISE_S:g} s to process the noise"
         self.sent += sent
         return ""
 
@@ -269,7 +269,11 @@ class PortChecker(ConformanceChecker):
             self.is_alive()
             served = [h.send(b"\r\n") for h in hosts]
             closed.append(not all(served))
-        return "one host keeps its connection, but of two hosts one loses it" if closed == [False, True] else ""
+        return (
+            "a single host keeps its connection, but if two hosts are connected, one of them loses it"
+            if closed == [False, True]
+            else ""
+        )
 
 
 def admit(join: Join, _old: Session | None = None) -> Admission:
@@ -328,9 +332,7 @@ class DeviceChecker(ConformanceChecker):
         with DeviceServer() as server, self._started(server) as process:
             assert process.stdout is not None
             first = process.stdout.readline()
-            if not self.record(
-                "the device joins and prints the places of its ports", " at " in first, first or "it ended"
-            ):
+            if not self.record("the device joins and prints where its ports are", " at " in first, first or "it ended"):
                 return self.findings
             alive = self.record(
                 "the device answers a step in lockstep", server.advance(), "no answer; use --lockstep 0.1"
@@ -346,8 +348,12 @@ class DeviceChecker(ConformanceChecker):
             process.wait(ANSWER_S)
         received = re.search(r"(\d+) B received", said)
         count = int(received[1]) if received else 0
-        self.record("the device counts the bytes", count >= ports.sent, f"{count} of {ports.sent} B counted")
-        self.record("the device has no failure", "failure" not in said and " failed " not in said, said.strip()[-500:])
+        self.record(
+            "the device counts the bytes that it receives", count >= ports.sent, f"{count} of {ports.sent} B counted"
+        )
+        self.record(
+            "the device reports no failure", "failure" not in said and " failed " not in said, said.strip()[-500:]
+        )
         return self.findings
 
     @contextmanager

@@ -234,15 +234,15 @@ class EmulatorChecker(ConformanceChecker):
             return False
         asked = self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
         if not self.record(
-            "the emulator requests synchronous operation", asked, "the word `synchronous` of the table's header is 0"
+            "the emulator requests synchronous operation", asked, "the `synchronous` word in the table's header is 0"
         ):
             return False
         written = int(engine.table.header[DONE])
         time.sleep(0.5)
         return self.record(
-            "the emulator writes nothing before a request",
+            "the emulator writes nothing before values are requested",
             int(engine.table.header[DONE]) == written,
-            "the emulator wrote values before a request",
+            "the emulator wrote values before they were requested",
         )
 
     def _answers(self, engine: FakeEngine) -> list[Record] | None:
@@ -258,7 +258,7 @@ class EmulatorChecker(ConformanceChecker):
             found.append(engine.values())
         self.record(f"a due tick is answered within {ANSWER_S:g} s", True)
         self.record(
-            "the values are complete before the answer",
+            "the values are complete before the emulator answers",
             not torn and len(found[-1]) > 0,
             "the emulator was still writing the values",
         )
@@ -266,7 +266,7 @@ class EmulatorChecker(ConformanceChecker):
         at = (last["tick"][places] == engine.tick).all()
         at &= (last["time_ns"][places] == engine.tick * engine.step_ns).all()
         self.record(
-            "a value has the tick and the time of its bodies",
+            "a value carries the tick and the time of the bodies from which it was computed",
             bool(at),
             f"{last['tick'][places]} at tick {engine.tick}",
         )
@@ -285,7 +285,7 @@ class EmulatorChecker(ConformanceChecker):
             f"valid {last['valid'][places]}",
         )
         mine = (last["generation"][places] == engine.instruments["generation"][: len(MOUNTED_INSTRUMENTS)]).all()
-        self.record("a value has the generation of its instrument", bool(mine), f"{last['generation'][places]}")
+        self.record("a value carries the generation of its instrument", bool(mine), f"{last['generation'][places]}")
         others = [k for k in range(CAPACITY) if k not in places]
         self.record(
             "rows without an instrument stay empty",
@@ -312,7 +312,7 @@ class EmulatorChecker(ConformanceChecker):
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
         self.record(
-            "a body that enters receives a value when it is due",
+            "a newly added body receives its value when the value is due",
             entered["sequence"][place] == 1,
             "no value was written",
         )
@@ -320,7 +320,7 @@ class EmulatorChecker(ConformanceChecker):
         engine.set_body(1, "")
         before, after = self._next(engine), self._next(engine)
         self.record(
-            "a body that left receives no value",
+            "no value is written for a body that has left the simulation",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
             "a value was written",
         )
@@ -347,7 +347,7 @@ class EmulatorChecker(ConformanceChecker):
         biased = self._numbers(self._next(engine))[one]
         hit = abs(biased[0]) > 9e5 or not np.isfinite(biased[0])
         self.record(
-            "a fault acts only on the components that it names",
+            "a fault affects only the components that it names",
             bool(hit and not (np.abs(biased[1:]) > 9e5).any()),
             f"{biased[:4]}",
         )

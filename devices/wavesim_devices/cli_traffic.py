@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wavesim_devices.line_faults import LineFault
     from wavesim_devices.ports import OpenPort
 
-PLACES = "tcp:PORT or udp-server:PORT (listen on), udp:PORT (send to), pty:LINK, or pty: for a terminal without a link"
+PLACES = "tcp:PORT or udp-server:PORT (listens on the port), udp:PORT (sends to the port), pty:LINK, or pty: for a terminal without a link"
 
 
 def where(text: str) -> OpenPort:

@@ -61,7 +61,7 @@ def parse_fault(text: str) -> LineFault:
             raise ValueError(f"fault '{kind}': {error}") from None
     fault = LineFault(kind, **values)
     if kind in BYTE_KINDS and not 0.0 < fault.amount <= 1.0:
-        raise ValueError(f"fault '{kind}' needs the probability for a byte, above 0 up to 1, such as '{kind} 0.001'")
+        raise ValueError(f"fault '{kind}' needs a probability per byte, above 0 and at most 1, such as '{kind} 0.001'")
     if kind == LATE and fault.amount <= 0.0:
         raise ValueError("fault 'late' needs a delay, such as 'late 0.5s'")
     if kind not in (*BYTE_KINDS, LATE) and "amount" in values:

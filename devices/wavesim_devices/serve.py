@@ -126,7 +126,9 @@ class Host:
             elif isinstance(self.served.device, SharedDevice):
                 self.served.device.receive(data)
         except Exception as error:  # a device's defect: it must not end the other hosts' service
-            self.served.report_failure(error, f"on {len(data)} bytes from host {self.number} of '{self.port}'")
+            self.served.report_failure(
+                error, f"while processing {len(data)} bytes from host {self.number} of '{self.port}'"
+            )
 
     def _to_host(self, data: bytes) -> None:
         if data:
@@ -250,7 +252,7 @@ class ServedDevice:
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []
         parts += [f"{unread} B dropped because no host read them"] if unread else []
-        parts += [f"{self.counts['failures']} failures of the device"] if self.counts["failures"] else []
+        parts += [f"{self.counts['failures']} device failures"] if self.counts["failures"] else []
         return f"{self.device_type.title}: {', '.join(parts)}"
 
     @property

@@ -145,7 +145,7 @@ class SensorBank:
         found = next((i for i in suite if i.name == name and i.type == self.emulator.sensor), None)
         if found is None:
             raise AttachError(
-                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that is not in this configuration"
+                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that this configuration does not have"
             )
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]

@@ -100,9 +100,7 @@ def _cross(a: Any, b: Any) -> np.ndarray:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--amplitude", type=float, default=0.0, help="amplitude in m of a sinusoidal variation of depth"
-    )
+    parser.add_argument("--amplitude", type=float, default=0.0, help="amplitude of a sinusoidal depth variation, in m")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ class InstrumentRegistry:
         for name, count in Counter(i.type for i in suite).items():
             if count > len(self._places.get(name, ())):
                 raise InvalidArgument(
-                    f"no room for {count} more sensors of type '{name}': the suites of the configuration determine the size of its table; "
+                    f"no room for {count} more sensors of type '{name}': the sensors in the configuration determine the size of its table; "
                     "add a body whose model has these sensors to the configuration"
                 )
         self._suites[body] = {}

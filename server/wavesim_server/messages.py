@@ -141,10 +141,10 @@ class LogRecordsEvent:
     tables: Sequence[str] = record_field(List(_NAME, 2**10), "names of the tables")
     counts: Sequence[int] = record_field(_ROWS, "number of records of each table")
     rows: bytes = record_field(
-        _BLOCK, "row of the body (or line) of each record and number of its instrument or 0, int64"
+        _BLOCK, "for each record, the row of its body (or line) and the number of its instrument (or 0), int64"
     )
     records: bytes = record_field(_BLOCK, "the records")
-    generations: bytes = record_field(_BLOCK, "generation of the body of each record or NO_BODY, int64")
+    generations: bytes = record_field(_BLOCK, "for each record, the generation of its body (or NO_BODY), int64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class SoundRefusedEvent:
     """An acoustic request that was refused."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "combined request and session number")
+    number: int = record_field(_REQUEST, "number that combines the request number and the session number")
     text: str = record_field(_MESSAGE_TEXT, "reason")
 
 

@@ -183,7 +183,7 @@ class Supervisor:
             return False
         again = reserve_log_path(self.options.log)
         print(
-            f"wavesim: the front process {cause} and is restarted; its clients must join again"
+            f"wavesim: the front-end process {cause} and is being restarted; its clients must join again"
             + (f"; the log continues in {again}" if again else ""),
             file=sys.stderr,
             flush=True,

@@ -129,10 +129,12 @@ def test_equal_versions_are_the_same_bodies(sea: Sea) -> None:
 def test_tables_that_never_agree(sea: Sea, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attach, "AGREE_S", 0.05)
     sea.tick(2, "state")  # the engine was killed before it wrote the next table
-    with pytest.raises(AttachError, match="change too fast: this program cannot read all of them at the same tick"):
+    with pytest.raises(
+        AttachError, match="are changing too fast: this program cannot read all of them at the same tick"
+    ):
         sea.state.snapshot("actuation")
     sea.simulation.header[5] = 2**22 + 1
-    with pytest.raises(NotRunning, match="ended while it published a tick"):
+    with pytest.raises(NotRunning, match="exited while it was publishing a tick"):
         sea.state.snapshot("actuation")
     with pytest.raises(AttachError, match="no table 'sonar'"):
         sea.state.snapshot("sonar")

@@ -246,7 +246,7 @@ class Configurator:
         """
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
-            raise RequestFailed(f"invalid duration of a test: expected 1 to {MOST_SECONDS:g} s")
+            raise RequestFailed(f"invalid test duration: expected 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             model = self._read(body.get("model"), folder)

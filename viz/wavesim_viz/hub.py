@@ -249,7 +249,7 @@ class Hub:
             viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": ok, "text": text})
 
         if len(self._answers) >= MOST_VEHICLE_COMMANDS:
-            text = "too many commands wait for an answer"
+            text = "too many commands are waiting for an answer"
             viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": False, "text": text})
             return
         task = asyncio.create_task(answer())

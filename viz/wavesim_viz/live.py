@@ -245,7 +245,7 @@ class LiveSource:
         try:
             loaded = load(self.config or status["configuration"])
             if loaded.digest != status["digest"]:
-                warning = f"{loaded.path} has changed since the server loaded it: bed and missions may differ"
+                warning = f"{loaded.path} has changed since the server loaded it: the bed and the missions may differ"
             else:
                 self._sea_surface = SeaSurface(loaded, int(self.state.world()["seed"]))
             self._loaded = loaded

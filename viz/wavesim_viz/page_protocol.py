@@ -44,8 +44,8 @@ class HelloMessage(TypedDict):
     name: str
     period: Annotated[float, "interval between two frames, s"]
     version: str
-    control: Annotated[bool, "this page may start, pause and seek"]
-    write: Annotated[bool, "this page may also save files and run programs"]
+    control: Annotated[bool, "whether this page may start, pause and seek"]
+    write: Annotated[bool, "whether this page may also save files and run programs"]
     tiles: TilesetInfo | None
     chart: bool
 
@@ -217,7 +217,7 @@ class CommandAnswerMessage(TypedDict):
     type: Literal["answer"]
     row: int
     number: Annotated[int, "number of the command, as in its request"]
-    ok: Annotated[bool, "the vehicle carries it out"]
+    ok: Annotated[bool, "whether the vehicle is carrying out the command"]
     text: str
 
 
@@ -430,7 +430,7 @@ class ChartData(TypedDict):
 
     time: list[float]
     values: list[Numbers]
-    reduced: Annotated[bool, "the span has more values: only extremes are kept"]
+    reduced: Annotated[bool, "whether the time span has more values than this, so that only extremes are kept"]
 
 
 class ChartArea(TypedDict):

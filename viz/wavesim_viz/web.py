@@ -213,7 +213,7 @@ async def series(request: web.Request) -> web.StreamResponse:
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
         raise RequestFailed(f"invalid query: expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
     if len(wanted) * points > MOST_VALUES:
-        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values, lines times points")
+        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values (lines times points)")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 

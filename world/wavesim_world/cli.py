@@ -117,7 +117,7 @@ def new(folder: Path, template: str) -> None:
     for path in write_template(template, folder):
         click.echo(path)
     if extra := TEMPLATES[template].extra:
-        click.echo(f"this template needs the extra '{extra}': pip install 'wavesim[{extra}]'", err=True)
+        click.echo(f"this template needs the '{extra}' extra: pip install 'wavesim[{extra}]'", err=True)
     at = f"{folder}/{CONFIG}" if folder != Path() else ""
     click.echo(f"run it with: wavesim trial {at}".rstrip(), err=True)
 

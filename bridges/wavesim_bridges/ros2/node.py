@@ -94,7 +94,7 @@ class TopicWriter:
             self.entity.write(self._sample)
             self.sent += 1
         except DDSException:
-            self._node.drop(f"{self.topic}: readers are too slow")
+            self._node.drop(f"{self.topic}: the readers of this topic are too slow")
 
 
 class DdsNode:
@@ -117,7 +117,7 @@ class DdsNode:
             self.participant = DomainParticipant(domain, qos=Qos(Policy.Userdata(b"enclave=/;")))
         except DDSException as error:
             raise BrokerError(
-                f"cannot take part in DDS domain {domain}: {error}; is it full ({MOST_PARTICIPANTS} participants)?"
+                f"cannot join DDS domain {domain}: {error}; is it full ({MOST_PARTICIPANTS} participants)?"
             ) from None
         graph = "rmw_dds_common/msg/ParticipantEntitiesInfo"
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
@@ -134,7 +134,7 @@ class DdsNode:
         def taken(data: bytes) -> None:
             message = self.types.read(data, type_)
             if not self.message_counts[topic]:
-                self.say(f"the first message on {topic}")
+                self.say(f"received the first message on {topic}")
             self.message_counts[topic] += 1
             take(message)
 

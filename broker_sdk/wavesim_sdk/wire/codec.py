@@ -96,7 +96,7 @@ def encode_datagram(
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
     data = header + (plain if seal is None else seal.seal(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
-        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; the maximum of a datagram is {MAX_DATAGRAM}")
+        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; the maximum size of a datagram is {MAX_DATAGRAM}")
     return data
 
 

@@ -89,7 +89,7 @@ class Outbox:
             raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING} items")
         size = len(msgpack.packb(item))
         if size > ITEMS_BYTES:
-            raise ValueError(f"the item has {size} bytes; the maximum in a datagram is {ITEMS_BYTES}")
+            raise ValueError(f"the item has {size} bytes; the maximum that fits in a datagram is {ITEMS_BYTES}")
         self.last += 1
         self._pending.append((self.last, item, size))
         return self.last

@@ -288,7 +288,7 @@ class TaggedUnion:
     def decode(self, values: Any) -> Any:
         """Return the record, or None if its number is unknown. Raises Malformed if the values do not match the number."""
         if type(values) not in LIST_TYPES or not values or type(values[0]) is not int:
-            raise Malformed("expected a list that begins with a number")
+            raise Malformed("expected a list whose first element is a number")
         decode = self._decode.get(values[0])
         return None if decode is None else decode(values[1:])
 

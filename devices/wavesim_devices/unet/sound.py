@@ -113,7 +113,7 @@ class PhysicalAgent(ParameterAgent):
         try:
             datagram = UnetDatagram.parse(message, self.mtu)
             if type(kind) is not int or kind not in self.powers:
-                raise ValueError(f"invalid type {kind!r} of a frame: use 1 (control) or 2 (data)")
+                raise ValueError(f"invalid type {kind!r} for a frame: use 1 (control) or 2 (data)")
             if datagram.reliable:
                 raise ValueError("the physical layer has no reliable frames")
             if at is not None and (type(at) is not int or not 0 <= at < 2**52):

@@ -128,7 +128,7 @@ class JsonConnection(HostConnection):
         except (TypeError, ValueError):
             moment = _EPOCH.replace(tzinfo=None)
         if moment.tzinfo is None:
-            raise ValueError("the time must be a text in RFC 3339 with its offset, such as 2026-01-01T12:00:00Z")
+            raise ValueError("the time must be text in RFC 3339 format with a UTC offset, such as 2026-01-01T12:00:00Z")
         self.dvl.set_clock((moment - _EPOCH) // datetime.resolution)
 
     @staticmethod

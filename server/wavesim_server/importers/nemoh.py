@@ -103,7 +103,7 @@ def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
             try:
                 zones[-1].append([float(x) for x in line.split()])
             except ValueError:
-                raise ValueError(f"{path.name} line {k}: expects numbers") from None
+                raise ValueError(f"{path.name} line {k}: expected numbers") from None
     try:
         tables = [np.array(z) for z in zones]
         w = tables[0][:, 0]

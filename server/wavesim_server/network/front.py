@@ -241,7 +241,7 @@ class Front:
         self.steps.forgive(stalled_s)
         self._orphans_until += stalled_s
         if stalled_s >= 1.0:
-            self.print_line(f"the front stalled for {stalled_s:.1f} s")
+            self.print_line(f"the front end stalled for {stalled_s:.1f} s")
 
     # -- input -----------------------------------------------------------------------------------
 
@@ -456,7 +456,9 @@ class Front:
             return self.emulators.admit(join, previous)
         result = self.admission_policy.admit(join, self._roster_without(previous))
         if previous is not None and result.id != previous.admission.id:
-            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is now a different body; join again without resuming")
+            raise NotAdmitted(
+                Refusal.EXPIRED, f"'{join.name}' is now the name of a different body; join again without resuming"
+            )
         return result
 
     def _roster_without(self, previous: Session | None) -> Roster:

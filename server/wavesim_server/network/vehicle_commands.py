@@ -81,7 +81,7 @@ class VehicleCommands:
             or command.row != member.row
             or member is not self._crews.pilot(member.row)
         ):
-            raise ValueError(f"no vehicle command {answer.number} waits for an answer of this session")
+            raise ValueError(f"no vehicle command {answer.number} is waiting for an answer from this session")
         del self._open[answer.number]
         result = CommandResult(answer.result)
         text = RESULT_TEXTS[result] + (f": {answer.text}" if answer.text else "")

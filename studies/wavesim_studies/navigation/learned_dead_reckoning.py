@@ -186,7 +186,7 @@ def train(
             adam.apply(network.gradients((error / len(at)).astype(np.float32)))
         made = DeadReckoningNetwork([p.copy() for p in network.parameters], centre, scale, spread)
         loss = float(np.median([np.linalg.norm((track(m, made.velocity(m)) - m.place)[-1, :2]) for m in judges]))
-        say(f"epoch {epoch + 1} of {epochs}: median final error of the validation missions {loss:.1f} m")
+        say(f"epoch {epoch + 1} of {epochs}: median final error on the validation missions {loss:.1f} m")
         if loss < least:
             least, best = loss, made.parameters
     return DeadReckoningNetwork(best, centre, scale, spread)

@@ -96,7 +96,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     """
     if name not in vehicles(log):
         raise LogError(
-            f"{log.path} has no vehicle '{name}' with true states and values of an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
+            f"{log.path} has no vehicle '{name}' with true states and values from an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
         )
     if unknown := set(without) - set(TYPES):
         raise LogError(f"unknown type '{sorted(unknown)[0]}' to exclude; use: {', '.join(TYPES)}")
@@ -117,7 +117,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
-        raise LogError(f"{log.path}: no true states of '{name}' in the period that its IMU or AHRS values cover")
+        raise LogError(f"{log.path}: no true states for '{name}' in the period that its IMU or AHRS values cover")
     lever: Floats = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)

@@ -61,7 +61,7 @@ export interface BedGrid {
   north: number[];
   east: number[];
   depth: (number | null)[][];
-  /** of a log: mean depth of all soundings, m */
+  /** mean depth of all soundings in a log, m */
   mean?: number;
 }
 
@@ -96,12 +96,12 @@ export interface SoundInfo {
 /** Static scene: sea bed, obstacles, models and missions. */
 export interface Scene {
   name: string;
-  /** configuration or log that it comes from; empty: unknown */
+  /** configuration or log from which the scene comes; empty: unknown */
   file: string;
   /** latitude and longitude, degrees */
   origin: [number, number] | null;
   sound: SoundInfo;
-  /** null: there is none, or the message `details` follows */
+  /** null: there is no bed, or the message `details` contains it */
   bed: BedGrid | null;
   boxes: number[][];
   /** position (3), radius and height of each pier */
@@ -142,9 +142,9 @@ export interface BeamInfo {
   maximum: number;
   /** start and unit vector of each beam, one after the other */
   rays: number[];
-  /** the vectors are in W instead of B */
+  /** whether the vectors are in W instead of B */
   level: boolean;
-  /** the value `angle` rotates the beam about `axis` */
+  /** whether the value `angle` rotates the beam about `axis` */
   turning: boolean;
   axis: number[];
 }
@@ -366,7 +366,7 @@ export interface SignalEvents {
   notices: Notice[];
   /** number of events that are not listed because there were too many */
   missed: number;
-  /** the events in this message replace all earlier events */
+  /** whether the events in this message replace all earlier events */
   anew?: boolean;
 }
 
@@ -443,9 +443,9 @@ export interface MissionState {
   mode: string;
   /** number of the current waypoint, from 1; 0: none */
   waypoint: number;
-  /** number of waypoints of the mission; 0: none */
+  /** number of waypoints in the mission; 0: none */
   count: number;
-  /** where it goes: north and east in W; null: nowhere */
+  /** position (north, east) in W to which the vehicle is going; null: none */
   target: number[] | null;
 }
 
@@ -474,9 +474,9 @@ export interface HelloMessage {
   /** interval between two frames, s */
   period: number;
   version: string;
-  /** this page may start, pause and seek */
+  /** whether this page may start, pause and seek */
   control: boolean;
-  /** this page may also save files and run programs */
+  /** whether this page may also save files and run programs */
   write: boolean;
   tiles: TilesetInfo | null;
   chart: boolean;
@@ -508,7 +508,7 @@ export interface SoundsMessage {
   notices: Notice[];
   /** number of events that are not listed because there were too many */
   missed: number;
-  /** the events in this message replace all earlier events */
+  /** whether the events in this message replace all earlier events */
   anew?: boolean;
   type: "sounds";
 }
@@ -650,7 +650,7 @@ export interface CommandAnswerMessage {
   row: number;
   /** number of the command, as in its request */
   number: number;
-  /** the vehicle carries it out */
+  /** whether the vehicle is carrying out the command */
   ok: boolean;
   text: string;
 }
@@ -838,7 +838,7 @@ export interface ErrorAnswer {
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
-  /** the span has more values: only extremes are kept */
+  /** whether the time span has more values than this, so that only extremes are kept */
   reduced: boolean;
 }
 
