@@ -1,5 +1,5 @@
-"""Sound for DUNE: an acoustic modem and long-baseline ranging, through an instrument session of the vehicle in addition
-to the pilot's session.
+"""Sound for DUNE: an acoustic modem and long-baseline ranging, provided through an instrument session for the vehicle
+in addition to the pilot's session.
 """
 
 from __future__ import annotations

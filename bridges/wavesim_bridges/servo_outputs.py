@@ -1,4 +1,4 @@
-"""Mapping of an autopilot's servo outputs to the actuators that they move."""
+"""Mapping from an autopilot's servo outputs to the actuators that they move."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class Mixer:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
-        """Return the commands in the order of the actuators. A None among them keeps the last command of an actuator
-        whose output the autopilot does not have or use.
+        """Return the commands in the order of the actuators. None means that an actuator keeps its last command,
+        because the autopilot does not have or does not use its output.
         """
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:

@@ -146,11 +146,11 @@ class SharedState:
         return weather
 
     def clients(self) -> Record:
-        """All rows of the client table."""
+        """All rows of the ``clients`` table."""
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """The sessions of bodies, except their pilots, in the order of the bodies."""
+        """The sessions of all bodies except the sessions of pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
@@ -170,7 +170,7 @@ class SharedState:
         return total, rows[np.arange(first, total) % len(rows)]
 
     def estimates(self) -> Record:
-        """The estimates of on-board navigators, by row; bodies without an estimate have zeros."""
+        """The estimates from on-board navigators, by row; bodies without an estimate have zeros."""
         return self.vehicles["estimate"].snapshot()[1]
 
     def table(self, name: str) -> TableView:
@@ -234,7 +234,7 @@ class SharedState:
         return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
 
     def sensor(self, body: str, name: str) -> Record:
-        """The newest value of an instrument on a body; ``valid`` is 0 if it has no value yet."""
+        """The newest value from an instrument on a body; ``valid`` is 0 if it has no value yet."""
         suite = self.instruments(body)
         if name not in suite:
             raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")

@@ -15,7 +15,7 @@ server on another machine.
 
 In lockstep, the server waits for each answer; with ``lockstep=0``, each new state is a step. ``broker.actuators`` and
 ``broker.sensors`` describe the body. Additional programs for the body join with ``role="instrument"``, or with
-``role="listener"`` if they only receive. :class:`AsyncBroker` is the same for asyncio programs.
+``role="listener"`` if they only receive. :class:`AsyncBroker` is the equivalent for asyncio programs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
 LOOK_S = 0.5  #: maximum time in s between two checks whether the server is still answering
-#: number of steps kept for a slow program; the oldest of them also contains the events of steps that were discarded
+#: number of steps kept for a slow program; the oldest of them also contains the events in steps that were discarded
 KEPT_STEPS = 1024
 
 

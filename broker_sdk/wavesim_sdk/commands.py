@@ -33,7 +33,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
 
-#: the record and the meaning of each verb, except the verbs of the clock
+#: record and meaning of each verb, except the verbs that control the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,

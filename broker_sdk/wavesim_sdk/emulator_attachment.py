@@ -1,8 +1,8 @@
 """Attachment of an emulator to a server, through shared memory on the same machine or over the network from any other
 machine.
 
-An emulator waits for a due tick, takes a snapshot of the bodies, writes the values of its sensor type and reports that it is
-done. Both kinds of attachment have these calls, so that an emulator can run on any machine::
+An emulator waits for a due tick, takes a snapshot of the bodies, writes the values for its sensor type and reports
+that it is done. Both kinds of attachment have these calls, so that an emulator can run on any machine::
 
     with attach_emulator("10.0.0.2:9750", "depth") as server:
         values = server.values()

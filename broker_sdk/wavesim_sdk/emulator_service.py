@@ -37,7 +37,7 @@ from wavesim_sdk.wire.emulator_items import (
 __all__ = ["EMULATOR_TABLES", "FRAME_NUMBERS", "EmulatorService", "column_hash"]
 
 EmulatorRequest = Attach | Serve | Values | Written | FramePart
-#: pseudo-table for an emulator of frames: the number of the newest frame from each instrument
+#: pseudo-table for an emulator that produces frames: number of the newest frame from each instrument
 FRAME_NUMBERS = "frames"
 FRAME_NUMBERS_DTYPE = np.dtype([("number", "<i8")])
 BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS)  #: tables with a row for each body
@@ -127,8 +127,8 @@ class EmulatorService:
         self._tables: tuple[str, ...] = ()
         self._all_bodies = True
         self._lockstep = False
-        self._asked: FleetSnapshot | None = None  #: bodies of the DUE that is waiting for its answer
-        self._next_due: int | None = None  #: due tick that came while an answer was awaited
+        self._asked: FleetSnapshot | None = None  #: bodies in the DUE that has not been answered yet
+        self._next_due: int | None = None  #: due tick that arrived while the service was waiting for an answer
         self._version = 0
         self._seen_version: tuple[int, ...] | None = None
         self._parts: dict[int, bytearray] = {}  #: incomplete frames, by row

@@ -37,7 +37,8 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """Those parts of a log that columns need: the texts about its bodies, and the names of the bodies in its rows."""
+    """The parts of a log from which columns are made: the texts about its bodies, and the names of the bodies in its
+    rows."""
 
     json: dict[str, list[tuple[int, dict[str, Any]]]]
 

@@ -1,4 +1,4 @@
-"""Declare the records in the messages of the mailbox. The example examples/mailbox-c contains the same records as C
+"""Declare the records in the mailbox messages. The example examples/mailbox-c contains the same records as C
 structs.
 """
 

@@ -1,4 +1,4 @@
-"""Steps and requests of on-board programs: the code shared by the blocking and the asyncio broker."""
+"""Steps and requests from on-board programs: the code shared by the blocking and the asyncio broker."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later step, because the program was too slow to process this one."""
+        """Move the events in this step into a later step, because the program was too slow to process this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -357,8 +357,8 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Send a packet with the modem to one address, or to all modems (0). Timing is as in :meth:`ping`.
 
-        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate. It
-        is useful for modems with several data rates.
+        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate.
+        Set it for modems with several data rates.
         """
         data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
         return self.request(items.Send(address, data, _level(level), _whole("at", at), _seconds(duration)))

@@ -18,14 +18,14 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
 HEAD_COLUMNS = 4  #: first columns of each sensor table, before the values
-MULTIBEAM_BEAMS = 256  #: maximum number of beams of a multibeam echosounder
+MULTIBEAM_BEAMS = 256  #: maximum number of beams in a multibeam echosounder
 MAX_SCALARS = 4  #: maximum number of water quantities that a sensor measures
-LEAK_COMPARTMENTS = 4  #: maximum number of compartments of a leak detector
-RANGER_BEAMS = 8  #: maximum number of beams of a ranger
-DVL_BEAMS = 4  #: maximum number of beams of a Doppler log
-ADCP_BEAMS = 4  #: number of beams of a current profiler
-ADCP_CELLS = 64  #: maximum number of cells of a current profile
-RADAR_TARGETS = 16  #: maximum number of tracks of a radar
+LEAK_COMPARTMENTS = 4  #: maximum number of compartments that a leak detector monitors
+RANGER_BEAMS = 8  #: maximum number of beams in a ranger
+DVL_BEAMS = 4  #: maximum number of beams in a Doppler log
+ADCP_BEAMS = 4  #: number of beams in a current profiler
+ADCP_CELLS = 64  #: maximum number of cells in a current profile
+RADAR_TARGETS = 16  #: maximum number of tracks in a radar's target list
 AIS_STATIONS = 16  #: maximum number of stations listed by an AIS receiver, with its own station first
 
 
@@ -300,7 +300,7 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return the number of elements in the value of a sensor, without the head and the hidden columns."""
+    """Return the number of elements in the value from a sensor, without the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 

@@ -128,7 +128,7 @@ class TableView:
         self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """Copy the last finished write and return (tick, all rows). This never blocks the writer.
+        """Copy the last completed write and return (tick, all rows). This never blocks the writer.
 
         Raises AttachError after ``tries`` attempts, because the table changes too often or its header is damaged.
         """
@@ -142,7 +142,7 @@ class TableView:
         raise AttachError("the table is changing faster than this program can read it")
 
     def take(self, rows: Ints, tries: int = 1_000_000) -> Ints:
-        """Copy some rows of the last finished write as numbers; see :meth:`snapshot`."""
+        """Copy some rows of the last completed write as numbers; see :meth:`snapshot`."""
         for _ in range(tries):
             done = self.header[DONE]
             copy = self.words[done & 1].take(rows, 0)
@@ -152,7 +152,7 @@ class TableView:
 
     @property
     def latest(self) -> Record:
-        """Return the rows of the last finished write without copying them. Only the writer may use this method."""
+        """Return the rows of the last completed write without copying them. Only the writer may use this method."""
         return self.buffers[self.header[DONE] & 1]
 
     @property
@@ -161,7 +161,7 @@ class TableView:
         return self.words[self.header[DONE] & 1]
 
     def begin_write(self) -> Record:
-        """Begin a write and return the rows to fill. They still contain the values of the write before the previous
+        """Begin a write and return the rows to fill. They still contain the values from the write before the previous
         one.
         """
         return self.buffers[self._begin()]

@@ -61,7 +61,7 @@ class Outcome(IntEnum):
     ECHO = 11  #: a later path of a signal that had already been detected; not reported
     DROPPED = 12  #: the instrument lost the signal at random (`drop_out` key)
     CORRUPT = 13  #: the packet had bit errors
-    FOREIGN = 14  #: the packet had the modulation of another make
+    FOREIGN = 14  #: the packet used another manufacturer's modulation
 
 
 class SensorFault(IntEnum):

@@ -2,9 +2,10 @@
 
     wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
 
-The checker plays a scripted server with a sensor of each type, and connects to the ports that the device prints. It sends
-half and malformed commands and 1 MB of noise, is a host that never reads, and two hosts at once. After each, the device
-must answer the next step and serve a new host. At the end it must have counted all bytes and reported no failure.
+The checker plays a scripted server with a sensor of each type, and connects to the ports that the device prints. It
+sends incomplete and malformed commands and 1 MB of noise, acts as a host that never reads, and acts as two hosts at the
+same time. After each test, the device must answer the next step and serve a new host. At the end, it must have counted
+all bytes and reported no failure.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.session import Admission, Session, StepDone
 
 NOISE_BYTES = 1_000_000
-CHUNK_BYTES = 4000  #: of noise; a device may close a connection in between, for example after invalid HTTP
+CHUNK_BYTES = (
+    4000  #: size of a chunk of noise; a device may close a connection between chunks, for example after invalid HTTP
+)
 ANSWER_S = 10.0
-NOISE_S = 60.0  #: time that a device has for the noise
+NOISE_S = 60.0  #: time in s within which a device must process the noise
 STEP_TICKS = 25  #: the lockstep period of 100 ms
-#: invalid commands of the usual kinds of protocols; `--send` adds valid ones, which are also sent in halves
+#: invalid commands for the usual kinds of protocols; `--send` adds valid commands, which are also sent incompletely
 MALFORMED = (
     b"\r\n", b"\0", b"$", b"$\r\n", b"$P\r\n", b"$CCCFG,*00\r\n", b"#01\r\n", b"AT\r\n", b"AT?\n", b"+++AT*SENDIM,x,y\n",
     b"wcs,,,\r\n", b"wc\n", b'{"command":\r\n', b'{"a": [1e999, {"b": null}]}\n', b"[" * 200 + b"\n", b'"\\ud800"\n',
@@ -44,20 +47,20 @@ MALFORMED = (
 
 
 class HostLink(Protocol):
-    """A host program at a port."""
+    """A host program that is connected to a port."""
 
     def send(self, data: bytes) -> bool:
         """Send bytes; return False if the device has closed the connection."""
 
     def finish(self) -> None:
-        """Wait until the device has taken all bytes, as far as the port shows it."""
+        """Wait until the device has read all bytes, as far as the port shows whether it has."""
 
     def close(self) -> None:
         """Leave."""
 
 
 class TcpHost:
-    """Host at a TCP port. A thread reads and drops what the device sends, unless the host ``reads`` nothing."""
+    """Host at a TCP port. A thread reads and drops what the device sends, unless ``reads`` is false."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket()
@@ -99,7 +102,7 @@ class TcpHost:
 
 
 class PtyHost:
-    """Host at a pseudo-terminal. All of them are one host for the device, so that nothing is read."""
+    """Host at a pseudo-terminal. For the device, all hosts at a pseudo-terminal are the same host."""
 
     def __init__(self, path: str, *, reads: bool = True) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
@@ -121,7 +124,7 @@ class PtyHost:
         return True
 
     def finish(self) -> None:
-        """Nothing shows it: the terminal keeps up to 4 kB."""
+        """Do nothing, because the terminal buffers up to 4 kB and does not show whether the device has read them."""
 
     def close(self) -> None:
         os.close(self._file)
@@ -157,7 +160,8 @@ class UdpHost:
 
 
 def open_host(place: str, *, reads: bool = True) -> HostLink:
-    """Connect to a port at a place as `wavesim device` prints it: `127.0.0.1:4001`, `udp 127.0.0.1:4001` or a path."""
+    """Connect to a port, given its location as `wavesim device` prints it: `127.0.0.1:4001`, `udp 127.0.0.1:4001` or a
+    path."""
     if place.startswith("/") or ":" not in place:
         return PtyHost(place, reads=reads)
     port = int(place.rpartition(":")[2])
@@ -180,7 +184,8 @@ def noise(seed: int, samples: Sequence[bytes]) -> Iterator[bytes]:
 
 
 class PortChecker(ConformanceChecker):
-    """Checker for the ports of a device. ``is_alive`` tests whether the device still runs; ``samples`` are valid commands."""
+    """Checker for the ports of a device. ``is_alive`` tests whether the device is still running; ``samples`` are valid
+    commands."""
 
     def __init__(
         self,
@@ -314,13 +319,13 @@ class DeviceServer(FakeServer):
 
 
 def places_of(line: str) -> list[str]:
-    """Return the places of the ports in the first line that a device prints."""
+    """Return the locations of the ports from the first line that a device prints."""
     places = line.rpartition(" at ")[2].strip().split(", ")
     return places if len(places) == 1 else [p.partition(" ")[2] for p in places]
 
 
 class DeviceChecker(ConformanceChecker):
-    """Checker for a device that a command starts."""
+    """Checker for a device that is started by a command."""
 
     def __init__(
         self, command: Sequence[str], samples: Sequence[bytes] = (), say: Callable[[Finding], None] = lambda f: None

@@ -48,7 +48,7 @@ CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
 #: row of the body, name of the instrument, index of its values; the index deliberately differs from the row
 MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
-NEWCOMER = (6, "delta", 1)  #: row of the body, its name, index of the values of its instrument
+NEWCOMER = (6, "delta", 1)  #: row of the body, its name, index of the values from its instrument
 ANSWER_S = 1.0
 JOIN_S = 20.0
 
@@ -80,7 +80,7 @@ class FakeEngine:
         self.simulation[WORLD.name].publish(world, 0)
 
     def set_body(self, row: int, name: str) -> None:
-        """Let a body enter a row; an empty name lets the body leave."""
+        """Add a body in a row; an empty name removes the body."""
         who = self.identity[row]
         who["present"], who["type"], who["name"] = bool(name), BodyType.SURFACE, name.encode()
         who["model"], who["generation"] = b"jolner", who["generation"] + bool(name)
@@ -118,7 +118,7 @@ class FakeEngine:
         self.simulation[CLOCK.name].publish(clock, tick)
 
     def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
-        """Request the values of a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
+        """Request the values for a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
             while True:
@@ -136,7 +136,7 @@ class FakeEngine:
         return self.table.snapshot()[1]
 
     def simulate_server_death(self) -> None:
-        """Set the PID of the server to 0, as if the server had ended."""
+        """Set the PID of the server to 0, as if the server had exited."""
         for area in (self.simulation, self.vehicles):
             area.header[5] = 0
 

@@ -1,5 +1,5 @@
-"""Commands of `wavesim device`: the group, the options that all devices share, and the decorators that create a
-command.
+"""Commands in the `wavesim device` group: the group, the options that all devices share, and the decorators that create
+a command.
 """
 
 from __future__ import annotations

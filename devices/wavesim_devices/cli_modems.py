@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for acoustic modems."""
+"""Commands in the `wavesim device` group for acoustic modems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for a device written by a user, and for the replay of a recording."""
+"""Commands in the `wavesim device` group for a device written by a user, and for the replay of a recording."""
 
 from __future__ import annotations
 

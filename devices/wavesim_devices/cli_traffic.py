@@ -1,4 +1,4 @@
-"""Options of `wavesim device` for the places of ports, and for recording, printing and disturbing the traffic."""
+"""Options for `wavesim device` for the locations of ports, and for recording, printing and disturbing the traffic."""
 
 from __future__ import annotations
 

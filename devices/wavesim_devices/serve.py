@@ -43,7 +43,7 @@ class ConnectingDevice(Device, Protocol):
     """Device with several ports, or with answers that go only to the host that sent the command."""
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host at a port. ``send`` sends bytes to this host alone."""
+        """Create the connection to a host at a port. ``send`` sends bytes to this host alone."""
 
 
 #: function that creates a device; its arguments are the broker, a function that sends bytes to all hosts, and the
@@ -142,12 +142,12 @@ class Host:
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection with the device, and the connection with the host if the port has connections."""
+        """Close the connection to the device, and the connection to the host if the port has connections."""
         self._send(b"")
         self.forget_device()
 
     def forget_device(self) -> None:
-        """Close the connection with the device."""
+        """Close the connection to the device."""
         if self._connection is not None:
             self.served.counts["errors"] += self.errors
             self._connection.close()
@@ -155,7 +155,7 @@ class Host:
 
     @property
     def errors(self) -> int:
-        """Number of invalid commands that the connection with the device has counted."""
+        """Number of invalid commands that the connection to the device has counted."""
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ class ServedDevice:
         return host
 
     def create(self, broker: AsyncBroker, sensors: dict[str, str]) -> None:
-        """Create the device, and connect the hosts that came before the device existed."""
+        """Create the device, and connect the hosts that connected to a port before the device existed."""
         self._make = partial(self.device_type.create, broker, self.send, sensors)
         self._start()
 
@@ -276,8 +276,8 @@ async def _read_ports() -> None:
 
 
 def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
-    """Return the wall time in s between two states. It is short enough for a device to read every value of its fastest
-    sensor at real time.
+    """Return the wall time in s between two states. It is short enough for a device to read every value from its
+    fastest sensor in real time.
     """
     periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
     return min([broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else [])])

@@ -101,7 +101,7 @@ def _matrix_quaternion(R: Floats) -> list[float]:
 
 @dataclass
 class _Measurement:
-    """Newest values of the sensors by type. `ahrs` and `imu` must be among them."""
+    """Newest values from the sensors by type. `ahrs` and `imu` must be among them."""
 
     number: int
     values: Mapping[str, Value]

@@ -163,7 +163,7 @@ class InstrumentRegistry:
         owners.
 
         The owners are an array (n, 2) with the row of the body and the number of the instrument in the body's suite. A
-        value of another generation belongs to an earlier instrument.
+        value with another generation belongs to an earlier instrument.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)

@@ -1,4 +1,4 @@
-"""Records that engine and front exchange through the two rings.
+"""Records that the engine and the front end exchange through the two rings.
 
 Messages from clients are forwarded as the bytes of the wire protocol. The row of the body and the number of the session
 or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages

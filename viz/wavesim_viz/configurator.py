@@ -377,7 +377,7 @@ class Configurator:
 
 
 def _of(type_: type, value: Any, what: str) -> Any:
-    """Return a value of a request if it has the expected type, which the viewer's page always sends."""
+    """Return a value from a request if it has the expected type, which the viewer's page always sends."""
     if not isinstance(value, type_):
         raise RequestFailed(f"'{what}' in the request has the wrong type: {type(value).__name__}")
     return value

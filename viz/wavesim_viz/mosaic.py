@@ -1,4 +1,4 @@
-"""Survey results from the frames of a log: the mosaic of a side-scan sonar, the depths of a multibeam echosounder
+"""Survey results from the frames from a log: the mosaic of a side-scan sonar, the depths of a multibeam echosounder
 compared with the true bed, and the detected and missed targets.
 
 Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range is
@@ -73,7 +73,7 @@ def grid_points(north: Floats, east: Floats, values: Floats, cell: float, like: 
 
 
 def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Floats]]:
-    """Return the frames of a side-scan sonar with a known altitude, and the levels (2, bins) of each frame."""
+    """Return the frames from a side-scan sonar with a known altitude, and the levels (2, bins) of each frame."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)

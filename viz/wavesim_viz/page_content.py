@@ -216,7 +216,7 @@ FieldValue = float | list[float | None] | None
 
 
 class SensorValue(TypedDict):
-    """Newest value of an instrument."""
+    """Newest value from an instrument."""
 
     valid: bool
     age: Annotated[float | None, "simulation time in s; null: no value yet"]

@@ -212,7 +212,7 @@ class ReplyMessage(TypedDict):
 
 
 class CommandAnswerMessage(TypedDict):
-    """Answer of a vehicle's program to a command that this page has sent."""
+    """Answer from a vehicle's program to a command that this page has sent."""
 
     type: Literal["answer"]
     row: int
@@ -301,7 +301,7 @@ class WatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class PicturesRequest:
-    """Request the frames of exactly these sonars; each is given as (row, name)."""
+    """Request the frames from exactly these sonars; each is given as (row, name)."""
 
     sonars: tuple[tuple[int, str], ...]
 
@@ -426,7 +426,7 @@ class ErrorAnswer(TypedDict):
 
 
 class ChartData(TypedDict):
-    """/series: lines of a chart at common times."""
+    """/series: lines in a chart at common times."""
 
     time: list[float]
     values: list[Numbers]
@@ -434,7 +434,7 @@ class ChartData(TypedDict):
 
 
 class ChartArea(TypedDict):
-    """Area of an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude."""
+    """Area on an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude."""
 
     kind: str
     depth: float | None
@@ -442,7 +442,7 @@ class ChartArea(TypedDict):
 
 
 class ChartLine(TypedDict):
-    """Line of an electronic chart, with its S-57 class, depth, and path of latitude and longitude."""
+    """Line on an electronic chart, with its S-57 class, depth, and path of latitude and longitude."""
 
     kind: str
     depth: float | None
@@ -450,7 +450,7 @@ class ChartLine(TypedDict):
 
 
 class ChartMark(TypedDict):
-    """Buoy, beacon, wreck or other mark of an electronic chart, with its latitude and longitude."""
+    """Buoy, beacon, wreck or other mark on an electronic chart, with its latitude and longitude."""
 
     kind: str
     name: str

@@ -1,7 +1,7 @@
 """Presets of acoustic modems, beacons and USBL heads, for ``<transducer preset="...">``.
 
-A preset lists values of the keys of ``<transducer>``, as in XML. The key ``modem.bit_rate`` is the key ``bit_rate`` of
-the element ``<modem>`` in it. Each value has a source; values without one are marked as assumed.
+A preset lists values of the keys of ``<transducer>``, as in XML. The key ``modem.bit_rate`` is the ``bit_rate`` key of
+the ``<modem>`` element in ``<transducer>``. Each value has a source; values without one are marked as assumed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ASSUMED = "assumed"
 
 @dataclass(frozen=True)
 class PresetValue:
-    """Value of a key of a preset, as text with its unit, and its source; ``ASSUMED`` if there is none."""
+    """Value of a key in a preset, as text with its unit, and its source; ``ASSUMED`` if there is none."""
 
     key: str
     text: str
@@ -241,7 +241,7 @@ _ALL = (
 
 
 def _with_modulation(p: ModemPreset) -> ModemPreset:
-    """Give a modem the modulation of its make, which other makes do not understand."""
+    """Give a modem the modulation of its manufacturer, which modems from other manufacturers do not understand."""
     if not p.text("modem.bit_rate"):
         return p
     make = p.name if p.name.startswith("wl-") else p.name.partition("-")[0]
@@ -281,7 +281,7 @@ def fill_element(element: Any, preset: ModemPreset) -> None:
 
 
 def expanded(name: str) -> str:
-    """Return a preset as the XML of a ``<transducer>`` without the key `preset`."""
+    """Return a preset as the XML of a ``<transducer>`` without the `preset` key."""
     element = etree.Element("transducer")
     fill_element(element, find_preset(name))
     etree.indent(element)

@@ -240,7 +240,7 @@ class DdsNode:
 
 
 class _EntityListener(Listener):
-    """Listener for events of a writer or a reader, called in DDS's threads. ``count`` is the number of writers of a
+    """Listener for events of a writer or a reader, called in DDS's threads. ``count`` is the number of writers on a
     reader's topic.
     """
 

@@ -272,7 +272,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Some of the values of one sensor."""
+    """Some of the values from one sensor."""
 
     number: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     time_ns: int = record_field(TIME, "simulation time of the values", "ns")

@@ -24,7 +24,9 @@ ITEMS_BYTES = (
 MAX_PENDING = 4096
 WINDOW = 32  #: maximum number of datagrams in flight; after a loss, the window restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
-EMULATOR_WINDOW = 128  #: the same for sessions of emulators, whose states and frames are large
+EMULATOR_WINDOW = (
+    128  #: maximum number of datagrams in flight in a session of an emulator, whose states and frames are large
+)
 
 
 class RttEstimator:

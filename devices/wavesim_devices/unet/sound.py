@@ -317,7 +317,7 @@ class RangingAgent(ParameterAgent):
             self.container.reply(message, UNET + "localization.RangeNtf", **fields)
 
     def step(self, time: float) -> None:
-        """Give up the queries that have received no reply in time."""
+        """Abandon the queries that have received no reply in time."""
         for to, (_, deadline) in list(self._pending.items()):
             if deadline is not None and time >= deadline:
                 self._fail(to, "no reply")

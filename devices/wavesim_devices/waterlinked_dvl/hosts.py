@@ -1,4 +1,4 @@
-"""Connections of the Water Linked DVL with its hosts: JSON, the serial protocol, PD4 and PD6."""
+"""Connections between the Water Linked DVL and its hosts: JSON, the serial protocol, PD4 and PD6."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PD6_LINES = (b":TS", b":BI", b":BS", b":BD")
 
 
 class HostConnection:
-    """Connection with one host."""
+    """Connection to one host."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         self.dvl, self.send = dvl, send

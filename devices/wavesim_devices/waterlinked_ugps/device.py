@@ -103,7 +103,7 @@ class UnderwaterGps:
     # -- hosts -----------------------------------------------------------------------------------
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host."""
+        """Create the connection to a host."""
         return HttpConnection(self.handle, send)
 
     def handle(self, method: str, path: str, content: Any) -> HttpAnswer:

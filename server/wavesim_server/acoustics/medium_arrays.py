@@ -30,7 +30,7 @@ MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
 CHUNK_SIZE = 16  #: number of candidates in a chunk
-BINS = 256  #: number of intervals into which the events of a tick are sorted
+BINS = 256  #: number of intervals into which the events in a tick are sorted
 FOUND = 512  #: maximum number of eigenrays to one node that are computed; the strongest of them are followed
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
@@ -423,7 +423,7 @@ class Medium(NamedTuple):
     #: additional data about the receptions in progress
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")
     events: Records = _growing_array(EVENT, "events", "event")
-    event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event of each future tick
+    event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event in each future tick
     bins: Ints = _fixed_array(np.int64, BINS, fill=-1)  #: first and last event in each interval of the current tick
     bin_ends: Ints = _fixed_array(np.int64, BINS, fill=-1)
     tick: Records = _fixed_array(TICK, 1)

@@ -29,7 +29,7 @@ from wavesim_server.dynamics.sizes import LANES
 
 
 class BodyArrays(NamedTuple):
-    """All bodies of a simulation; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """All bodies in a simulation; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Floats  # (n, B.SIZE)
     slots: Ints  # slot of each row: block times LANES plus lane

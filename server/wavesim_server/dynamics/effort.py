@@ -2,7 +2,7 @@
 step does not use them.
 
 The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated for the current state
-and actuators. With M = M_RB + M_A, they satisfy this equation in the degrees of freedom that move:
+and actuators. With M = M_RB + M_A, they satisfy this equation in the free degrees of freedom:
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 

@@ -1,4 +1,4 @@
-"""The fleet, which contains the bodies in blocks of one compiled model, with their commands and faults.
+"""The fleet, which contains the bodies, grouped by compiled model into blocks, with their commands and faults.
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
 LANES plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
@@ -121,7 +121,7 @@ class ActuatorState:
 
 
 class FleetDynamics:
-    """All bodies of a run."""
+    """All bodies in a run."""
 
     model_ints: Ints
     params: Floats

@@ -1,4 +1,4 @@
-"""Execute commands from the front on the simulation.
+"""Execute commands from the front end on the simulation.
 
 If a command fails, its sender receives a refusal, and nothing else is affected.
 """
@@ -50,7 +50,7 @@ FEW = 20  #: maximum number of names listed in a refusal
 
 
 class CommandExecutor:
-    """Executes commands from the front."""
+    """Executes commands from the front end."""
 
     def __init__(
         self,

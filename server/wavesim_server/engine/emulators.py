@@ -56,7 +56,7 @@ class SemaphoreSignal:
 
 
 class Emulators(Protocol):
-    """The emulators of a run, as the engine serves them."""
+    """The emulators in a run, as the engine serves them."""
 
     instruments: InstrumentRegistry
     late: int  #: number of answers that exceeded the time limit
@@ -82,7 +82,7 @@ class Emulators(Protocol):
 
 
 class SynchronousEmulators:
-    """The emulators of a run, one for each sensor type; each emulator serves all instruments of its type."""
+    """The emulators in a run, one for each sensor type; each emulator serves all instruments of its type."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ from mcap.records import (
 )
 
 MAGIC = b"\x89MCAP0\r\n"
-LEVEL = 1  #: compression level; it compresses records as far as the default level, in 2/3 of the time
+LEVEL = 1  #: compression level; it compresses records as much as the default level does, in 2/3 of the time
 MAX_CHANNELS = 2**16  #: maximum number of channels, because channel numbers have 16 bits
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries

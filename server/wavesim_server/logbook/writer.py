@@ -232,7 +232,7 @@ class LogWriter:
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
         """Write records of one table at one tick.
 
-        For tables of bodies (``state``, ``actuation``, ...), ``rows`` contains the body rows. For values of a sensor
+        For tables of bodies (``state``, ``actuation``, ...), ``rows`` contains the body rows. For values from a sensor
         type, without hidden columns, ``rows`` contains the body row and the instrument number in the suite for each
         record.
         """
@@ -242,7 +242,7 @@ class LogWriter:
         self.records(time_ns, (name,), (len(who),), places.tobytes(), data)
 
     def records(self, time_ns: int, tables: Sequence[str], counts: Sequence[int], rows: bytes, data: bytes) -> None:
-        """Write records of one tick, of which ``counts`` belong to each table.
+        """Write the records of one tick; ``counts`` states how many of them belong to each table.
 
         For each record, ``rows`` contains the body row and the instrument number in the suite (int64); this number is 0
         in tables of bodies. Sensor values are without hidden columns.

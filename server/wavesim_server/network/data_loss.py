@@ -35,7 +35,7 @@ class DataLossReport:
         )
 
     def count_omitted(self, records: int) -> None:
-        """Count the records that are not logged because their bodies were removed before this front took over."""
+        """Count the records that are not logged because their bodies were removed before this front end took over."""
         self._omitted_count += records
 
     def write_summary(self) -> None:

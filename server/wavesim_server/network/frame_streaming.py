@@ -29,7 +29,7 @@ BURST_S = 0.01
 
 @dataclass
 class _SonarCursor:
-    """The position of a session in the frames from one instrument."""
+    """A session's position in the sequence of frames from one instrument."""
 
     last_frame: int  #: sequence number of the newest frame in the ring that has been checked
     last_described: int = 0  #: number of frames sent

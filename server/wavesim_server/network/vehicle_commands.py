@@ -15,7 +15,8 @@ from wavesim_server.network.commands import AnswerCallback
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.simulation_clock import SimulationClock
 
-#: time in s, on the front's clock, within which a program must answer; shorter than the default timeouts of all senders
+#: time in s, on the front end's clock, within which a program must answer; shorter than the default timeouts of all
+#: senders
 ANSWER_TIMEOUT_S = 4.0
 RESULT_TEXTS = {
     CommandResult.ACCEPTED: "accepted",

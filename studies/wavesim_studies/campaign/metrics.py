@@ -419,7 +419,7 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 
 
 def _make_room(folder: Path) -> None:
-    """Let imports find the modules of this folder, both now and while a program of the folder runs.
+    """Let imports find the modules of this folder, both now and while a program in the folder is running.
 
     Modules of the same name that a program in another folder imported are removed.
     """

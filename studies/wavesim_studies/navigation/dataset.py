@@ -76,7 +76,7 @@ def _series(kind: Table, columns: Columns) -> Series:
 
 
 def log(folder: Path, mission: str, name: str, model: str) -> Log:
-    """Return a mission as the log of one vehicle, with the values of its instruments and its true states."""
+    """Return a mission as the log of one vehicle, with the values from its instruments and its true states."""
     loaded = configuration(folder, mission)
     found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
     found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))

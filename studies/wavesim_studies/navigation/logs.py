@@ -1,4 +1,5 @@
-"""Input of the filter from the log of a vehicle: the values of its instruments, and separately the true states.
+"""Input for the filter, read from the log of a vehicle: the values from its instruments, and separately the true
+states.
 
 Instruments have the accuracy that the configuration in the log declares. Without an IMU, the filter uses the
 rates of the AHRS and random accelerations.
@@ -78,13 +79,13 @@ class EstimationCase:
 
 
 def vehicles(log: Log) -> list[str]:
-    """List the vehicles whose log contains true states, and values of an IMU or an AHRS."""
+    """List the vehicles whose log contains true states, and values from an IMU or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
 
 def _new(series: Series) -> Any:
-    """Return the valid values of a sensor, without repetitions."""
+    """Return the valid values from a sensor, without repetitions."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
     return r[keep]
@@ -180,7 +181,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
 
 
 def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Floats, Floats]:
-    """Return the filter design, the samples of an IMU in B, and the position of the IMU."""
+    """Return the filter design, the samples from an IMU in B, and the position of the IMU."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:

@@ -205,7 +205,7 @@ export interface Actuation {
 
 export type FieldValue = number | (number | null)[] | null;
 
-/** Newest value of an instrument. */
+/** Newest value from an instrument. */
 export interface SensorValue {
   valid: boolean;
   /** simulation time in s; null: no value yet */
@@ -644,7 +644,7 @@ export interface ReplyMessage {
   text: string;
 }
 
-/** Answer of a vehicle's program to a command that this page has sent. */
+/** Answer from a vehicle's program to a command that this page has sent. */
 export interface CommandAnswerMessage {
   type: "answer";
   row: number;
@@ -732,7 +732,7 @@ export interface WatchRequest {
   row: number | null;
 }
 
-/** Request the frames of exactly these sonars; each is given as (row, name). */
+/** Request the frames from exactly these sonars; each is given as (row, name). */
 export interface PicturesRequest {
   do: "pictures";
   sonars: [number, string][];
@@ -834,7 +834,7 @@ export interface ErrorAnswer {
   error: string;
 }
 
-/** /series: lines of a chart at common times. */
+/** /series: lines in a chart at common times. */
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
@@ -842,21 +842,21 @@ export interface ChartData {
   reduced: boolean;
 }
 
-/** Area of an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude. */
+/** Area on an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude. */
 export interface ChartArea {
   kind: string;
   depth: number | null;
   rings: number[][];
 }
 
-/** Line of an electronic chart, with its S-57 class, depth, and path of latitude and longitude. */
+/** Line on an electronic chart, with its S-57 class, depth, and path of latitude and longitude. */
 export interface ChartLine {
   kind: string;
   depth: number | null;
   path: number[];
 }
 
-/** Buoy, beacon, wreck or other mark of an electronic chart, with its latitude and longitude. */
+/** Buoy, beacon, wreck or other mark on an electronic chart, with its latitude and longitude. */
 export interface ChartMark {
   kind: string;
   name: string;
