@@ -43,7 +43,7 @@ def parsed(text: str) -> tuple[int, ServoOutput]:
 def chosen(
     frames: Mapping[str, Mapping[int, ServoOutput]], frame: str | None, others: Iterable[str]
 ) -> dict[int, ServoOutput]:
-    """Return the outputs of a preset, with individual outputs added or replaced."""
+    """Return the outputs that a preset defines, with individual outputs added or replaced."""
     outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
     if not outputs:
         raise WaveSimError("outputs missing: use --frame, or --output for each output")

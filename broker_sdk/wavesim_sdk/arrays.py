@@ -11,7 +11,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Keys = np.ndarray[Any, np.dtype[np.uint64]]  #: array of keys for random number streams
-Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows of a table
+Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows in a table
 
 
 def as_numbers(rows: Record) -> Floats:

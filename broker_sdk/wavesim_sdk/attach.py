@@ -89,8 +89,8 @@ class FleetSnapshot:
 class SharedState:
     """Reader of a server's two shared-memory areas, which it maps read-only.
 
-    ``SharedState("wavesim")`` attaches to the server of that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if no such
-    server is running.
+    ``SharedState("wavesim")`` attaches to the server with that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if
+    no such server is running.
     """
 
     def __init__(self, server: str = "wavesim") -> None:
@@ -146,7 +146,7 @@ class SharedState:
         return weather
 
     def clients(self) -> Record:
-        """All rows of the ``clients`` table."""
+        """All rows in the ``clients`` table."""
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:

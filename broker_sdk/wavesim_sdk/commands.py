@@ -1,7 +1,7 @@
 """Commands for a running server. The commander queue, sessions with rights, and the engine all use the same
 commands.
 
-Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
+Each command is a request in the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
 declared. This module adds the verbs, their descriptions for the command line, and the conversion from the JSON in the
 queue.
 """
@@ -191,11 +191,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> bytes:
-    """Return a command as bytes of the wire protocol: an item of REQUESTS."""
+    """Return a command as bytes in the wire format: an item of REQUESTS."""
     return REQUESTS.pack(command)
 
 
 def decode(item: bytes) -> Command:
-    """Return the command as bytes of the wire protocol."""
+    """Return the command as bytes in the wire format."""
     command: Command = REQUESTS.unpack(item)
     return command

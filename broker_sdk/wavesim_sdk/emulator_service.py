@@ -59,7 +59,8 @@ def pieces(data: bytes, first: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def row_pieces(words: Ints, rows: Ints) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces of some rows of a table, with their offsets in the table. ``rows`` is ascending and not empty."""
+    """Yield the pieces of some rows in a table, with their offsets in the table. ``rows`` is ascending and not
+    empty."""
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
         yield from pieces(words[run].tobytes(), int(run[0]) * words.shape[1] * 8)
 

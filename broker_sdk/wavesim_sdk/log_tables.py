@@ -29,7 +29,7 @@ __all__ = ["LogTable", "Series"]
 
 @dataclass
 class Series:
-    """All messages of one topic, with their times (ns) and their records."""
+    """All messages on one topic, with their times (ns) and their records."""
 
     time_ns: Ints
     records: Record

@@ -114,7 +114,7 @@ class Mailbox:
         self.flush()
 
     def put_latest(self, messages: list[tuple[int, bytes]]) -> None:
-        """Put the messages of a state into the queue, either all of them or none."""
+        """Put the messages that carry a state into the queue, either all of them or none."""
         room = self.flush() and self._queue.max_messages - self._queue.current_messages
         if room < min(len(messages), self._queue.max_messages):
             self.dropped += 1
@@ -170,7 +170,7 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """Split readings into the messages of a state; the reading of a sensor that is larger than a message is
+        """Split readings into the messages that carry a state; the reading of a sensor that is larger than a message is
         divided.
         """
         found: list[list[bytes]] = [[]]

@@ -154,7 +154,7 @@ class RequestOutcomes:
 
 
 class StepCollector:
-    """Collector that combines the events of a session into steps."""
+    """Collector that combines the events for a session into steps."""
 
     def __init__(self) -> None:
         self.ended = False

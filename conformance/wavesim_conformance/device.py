@@ -53,7 +53,7 @@ class HostLink(Protocol):
         """Send bytes; return False if the device has closed the connection."""
 
     def finish(self) -> None:
-        """Wait until the device has read all bytes, as far as the port shows whether it has."""
+        """Wait until the device has read all bytes, if the port shows this."""
 
     def close(self) -> None:
         """Leave."""
@@ -131,7 +131,7 @@ class PtyHost:
 
 
 class UdpHost:
-    """Host of a UDP port: it answers a device that sends to the port, or sends to one that listens there."""
+    """Host at a UDP port: it answers a device that sends to the port, or sends to a device that listens on the port."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -71,7 +71,7 @@ class TrafficOptions:
     record: Path | None = None  #: file that records the traffic
     is_printed: bool = False
     faults: tuple[LineFault, ...] = ()
-    seed: int = 0  #: seed for the random numbers of the line faults
+    seed: int = 0  #: seed for the random numbers for the line faults
 
 
 @dataclass(frozen=True)

@@ -166,8 +166,8 @@ class AisEmulator(Emulator):
 
     @staticmethod
     def _place(row: Any, mmsi: int) -> int:
-        """Return the row for a report of a station: the row of its last report, otherwise a free row, otherwise the row
-        of the oldest report.
+        """Return the row for a report from a station: the row of its last report, otherwise a free row, otherwise the
+        row of the oldest report.
         """
         numbers = row["mmsi"][1:]
         for k, number in enumerate(numbers.tolist()):

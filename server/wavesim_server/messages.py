@@ -1,6 +1,6 @@
 """Records that the engine and the front end exchange through the two rings.
 
-Messages from clients are forwarded as the bytes of the wire protocol. The row of the body and the number of the session
+Messages from clients are forwarded as the bytes in the wire format. The row of the body and the number of the session
 or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
 (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
 """
@@ -103,9 +103,7 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class ClientMessage:
-    """A message from a client, or a command from the commander, which crosses the ring as the bytes of the wire
-    protocol.
-    """
+    """A message from a client, or a command from the commander, which crosses the ring as the bytes in the wire format."""
 
     row: int  #: row of the body; -1 for a command
     number: int  #: number of the session or, for a request, the number that its result contains

@@ -239,7 +239,7 @@ class Supervisor:
         return None
 
     def finish(self, timeout: float = 10.0) -> None:
-        """After a shutdown command, wait for the engine to exit, then end the front end with a complete log.
+        """After a shutdown command, wait for the engine to exit, then stop the front end once the log is complete.
 
         Raises ProcessCrashed if a process fails.
         """

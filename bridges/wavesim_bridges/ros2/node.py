@@ -141,7 +141,7 @@ class DdsNode:
         self._read(f"rt{topic}", topic, type_, self._qos(_TAKEN, type_), taken)
 
     def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
-        """Answer the calls of a service in the format of rmw_cyclonedds."""
+        """Answer the calls to a service in the format that rmw_cyclonedds uses."""
         request_type, response_type = f"{type_}_Request", f"{type_}_Response"
         reply = TopicWriter(
             self, f"{name}Reply", response_type, self._qos(_OFFERED, response_type), latched=True, inside="rr"

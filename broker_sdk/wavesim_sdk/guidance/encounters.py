@@ -1,4 +1,4 @@
-"""Encounters of bodies: their closest approach, either predicted or found in tracks, and their roles under the
+"""Encounters between bodies: their closest approach, either predicted or found in tracks, and their roles under the
 collision regulations.
 """
 

@@ -101,13 +101,13 @@ def encode_datagram(
 
 
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """Return the datagram of a message. The message is not checked, because this program made it."""
+    """Return the datagram for a message. The message is not checked, because this program made it."""
     kind, values = _ENCODE[type(message)]
     return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
 def protocol_version(data: bytes) -> int | None:
-    """Return the version of a datagram that begins like a datagram of this protocol, or None otherwise."""
+    """Return the version of a datagram that begins like a datagram in this protocol, or None otherwise."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 

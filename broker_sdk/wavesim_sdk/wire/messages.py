@@ -1,4 +1,4 @@
-"""Declarations of every datagram of the wire protocol; see docs/PROTOCOL.md. The events and requests are in
+"""Declarations of every datagram in the wire protocol; see docs/PROTOCOL.md. The events and requests are in
 :mod:`.items`.
 """
 
@@ -424,6 +424,6 @@ EFFORT = (
     ("drag", "N, N m", "damping of the hull"),
     ("actuators", "N, N m", "thrusters and fins"),
     ("environment", "N, N m", "wind and waves"),
-    ("external", "N, N m", "external force and moment of PUSH"),
+    ("external", "N, N m", "external force and moment set by PUSH"),
     ("contact", "N, N m", "moorings and contact"),
 )

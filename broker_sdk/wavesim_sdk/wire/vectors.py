@@ -1,4 +1,4 @@
-"""Test vectors of the wire protocol: datagrams of each type, sealed datagrams, and alternative encodings."""
+"""Test vectors for the wire protocol: datagrams of each type, sealed datagrams, and alternative encodings."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def sentence(*fields: object) -> bytes:
 
 
 def parse(line: str) -> tuple[str, list[str]] | None:
-    """Return the name and the fields of a sentence from the host, or None if the line is not a sentence. The checksum
+    """Return the name and the fields in a sentence from the host, or None if the line is not a sentence. The checksum
     is optional.
 
     Raises InvalidSentence if the checksum is wrong.

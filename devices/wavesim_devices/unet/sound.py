@@ -37,7 +37,7 @@ class UnetDatagram:
 
     @classmethod
     def parse(cls, message: AgentMessage, limit: int) -> UnetDatagram:
-        """Return the datagram of a request. Raises ValueError with the reason if it cannot be sent."""
+        """Return the datagram for a request. Raises ValueError with the reason if it cannot be sent."""
         get = message.fields.get
         to, protocol, reliable, ttl = get("to"), get("protocol", 0), get("reliability"), get("ttl")
         data = from_json_bytes([] if get("data") is None else get("data"))

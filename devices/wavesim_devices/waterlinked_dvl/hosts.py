@@ -147,7 +147,7 @@ class JsonConnection(HostConnection):
 
 
 def json_settings(dvl: DvlInstrument) -> dict[str, Any]:
-    """Return the settings in the form of the JSON protocol, with whole numbers as integers."""
+    """Return the settings in the form that the JSON protocol uses, with whole numbers as integers."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in asdict(dvl.settings).items()}
 
 

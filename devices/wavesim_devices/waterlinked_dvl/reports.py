@@ -83,7 +83,7 @@ def crc8(data: bytes) -> int:
 
 
 def serial_line(text: str) -> bytes:
-    """Return a line of the serial protocol with its checksum."""
+    """Return a line in the serial protocol with its checksum."""
     data = text.encode("ascii", errors="replace")
     return b"%s*%02x\r\n" % (data, crc8(data))
 

@@ -374,7 +374,7 @@ class AcousticChannel:
         return found
 
     def live_signals(self, table: Record, time: float) -> int:
-        """Fill rows of the `signals` table with the live signals; return the number of these signals."""
+        """Fill rows in the `signals` table with the live signals; return the number of these signals."""
         n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n

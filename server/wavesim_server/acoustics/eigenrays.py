@@ -203,7 +203,7 @@ def fan_size(knots: int) -> int:
 
 @device_function
 def _fill_fan_ray(profile: SoundSpeedProfile, source: WaterPoint, leaving: Record) -> None:
-    """Compute the fields of a fan record from its angle."""
+    """Compute the fields in a fan record from its angle."""
     p = leaving.invariant = cos(leaving.angle) / source.speed
     ux, us, high, up_how = excursion(profile, p, source, False, profile.z[0] - 1.0, True)
     lx, ls, low, low_how = excursion(profile, p, source, True, profile.z[-1] + 1.0, True)

@@ -192,7 +192,7 @@ def fill_efforts(
     h: float,
     out: Floats,
 ) -> None:
-    """Fill in rows of the `effort` table, given as a flat view (capacity, EFFORT).
+    """Fill in rows in the `effort` table, given as a flat view (capacity, EFFORT).
 
     ``last`` contains the state of each body before its last contacts. The function is fastest if the rows are in the
     order of their slots.

@@ -93,7 +93,7 @@ SLACK = 1e-9  #: excess over a limit that still counts as rounding error, as a f
 
 
 class ActuatorState:
-    """Commands of one body, with their dead bands and motor laws, and the faults of the body's actuators."""
+    """Commands for one body, with their dead bands and motor laws, and the faults of the body's actuators."""
 
     def __init__(self, vehicle_type: VehicleType) -> None:
         self.vehicle_type, self.actuators, kind = vehicle_type, vehicle_type.actuators, vehicle_type.compiled
@@ -177,7 +177,7 @@ class FleetDynamics:
 
     @property
     def models(self) -> ModelArrays:
-        """Integers and tables of all models, for kernels."""
+        """Integers and tables for all models, for kernels."""
         return ModelArrays(self.model_ints, self.tables)
 
     def body(self, row: int) -> Floats:

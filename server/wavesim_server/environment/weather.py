@@ -356,7 +356,7 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
 def fill_surroundings(
     w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
 ) -> None:
-    """Fill in rows of the `surroundings` table for a given time: the velocity of water and air in W, the water level,
+    """Fill in rows in the `surroundings` table for a given time: the velocity of water and air in W, the water level,
     and the wave elevation.
     """
     s = w.state

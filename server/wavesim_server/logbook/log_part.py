@@ -70,7 +70,7 @@ class LogPart:
         return MessageBlock(channels, sizes, CDR_HEADER)
 
     def add_block(self, block: MessageBlock, times_ns: Any, records: bytes) -> None:
-        """Add the messages of a block, with a common time or with individual times."""
+        """Add the messages in a block, with a common time or with individual times."""
         if not len(block.channels):
             return
         if self._since is None:

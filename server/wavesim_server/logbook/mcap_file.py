@@ -152,7 +152,7 @@ class McapFile:
         self._extend_span(time_ns, time_ns)
 
     def messages(self, block: MessageBlock, times_ns: Any, data: bytes) -> None:
-        """Add the messages of a block; see :meth:`MessageBlock.fill`."""
+        """Add the messages in a block; see :meth:`MessageBlock.fill`."""
         numbers = self._numbers[block.channels] + block.ranks
         self._numbers[block.channels] = numbers  # of a channel that occurs several times, the last one stays
         block.fill(numbers, times_ns, data)

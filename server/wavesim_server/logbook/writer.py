@@ -232,7 +232,7 @@ class LogWriter:
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
         """Write records of one table at one tick.
 
-        For tables of bodies (``state``, ``actuation``, ...), ``rows`` contains the body rows. For values from a sensor
+        For tables of bodies (``state``, ``actuation``, ...), ``rows`` contains the body rows. For values of a sensor
         type, without hidden columns, ``rows`` contains the body row and the instrument number in the suite for each
         record.
         """
@@ -245,7 +245,7 @@ class LogWriter:
         """Write the records of one tick; ``counts`` states how many of them belong to each table.
 
         For each record, ``rows`` contains the body row and the instrument number in the suite (int64); this number is 0
-        in tables of bodies. Sensor values are without hidden columns.
+        in tables of bodies. Sensor values do not include the hidden columns.
         """
         self._write_guarded(time_ns, lambda: self._add_records((tuple(tables), tuple(counts), rows), time_ns, data))
         self._flush()

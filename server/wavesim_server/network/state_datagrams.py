@@ -174,7 +174,7 @@ def _uint16(value: int) -> bytes:
 
 
 class DatagramLayout:
-    """One datagram of a message shape, with its constant bytes and the positions of all variable bytes."""
+    """One datagram for a message shape, with its constant bytes and the positions of all variable bytes."""
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)

@@ -51,7 +51,7 @@ __all__ = [
     "waypoints",
 ]
 
-Track = tuple[Any, Record]  #: tracks of the bodies: times in s, and rows of the `state` table
+Track = tuple[Any, Record]  #: tracks of the bodies: times in s, and rows in the `state` table
 
 
 @dataclass

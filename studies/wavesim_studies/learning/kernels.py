@@ -216,7 +216,7 @@ def _store_observation(w: Floats, row: int, value: Lanes) -> None:
 def observe(
     b: Floats, c: Floats, keys: Keys, first: int, past: Floats, rules: TaskRules, w: Floats, thrusters: int
 ) -> None:
-    """Compute the observations of a block, with noise. The inputs of the reward are true values without noise."""
+    """Compute the observations for a block, with noise. The inputs of the reward are true values without noise."""
     gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
     if n > 0.0:
@@ -285,7 +285,7 @@ def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules
 
 @device_function
 def _reward_and_termination(c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
-    """Compute rewards and termination of a block."""
+    """Compute the rewards and the termination for a block."""
     going = load(c, ENDED) < 0.5
     distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
     effort = load(past, 0) * load(past, 0)

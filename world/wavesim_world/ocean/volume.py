@@ -138,7 +138,7 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Flo
 
 
 def _east(latitude: float) -> float:
-    """Return metres per degree of longitude."""
+    """Return the number of metres in one degree of longitude."""
     return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
 
