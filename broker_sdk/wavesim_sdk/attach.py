@@ -221,7 +221,7 @@ class SharedState:
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise UnknownPart(f"body '{name}' is not present")
+            raise UnknownPart(f"body '{name}' is not in the simulation")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:

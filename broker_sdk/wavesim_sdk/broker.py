@@ -52,7 +52,7 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time in s between two checks whether the server is still answering
+LOOK_S = 0.5  #: maximum time in s between two checks of whether the server is still answering
 #: number of steps kept for a slow program; the oldest of them also contains the events in steps that were discarded
 KEPT_STEPS = 1024
 
@@ -223,7 +223,7 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send everything that is due. Schedule the next call for the next timer, or for the next check whether the
+        """Send everything that is due. Schedule the next call for the next timer, or for the next check of whether the
         server is answering.
         """
         if self._local is not None:

@@ -44,7 +44,7 @@ BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS) 
 ALWAYS = ("identity", "instruments", "state")  #: tables sent with the first ATTACH and with each DUE
 #: tables that an emulator may receive, in addition to the tables of sensors
 EMULATOR_TABLES: dict[str, Table] = {t.name: t for t in (*VEHICLE_TABLES, WORLD, WEATHER, CLOCK)}
-WATCH_S = 0.5  #: interval in s between two checks whether the service has ended
+WATCH_S = 0.5  #: interval in s between two checks of whether the service has ended
 
 
 def column_hash(dtype: np.dtype[Any]) -> str:
@@ -72,7 +72,7 @@ class _Feed:
         self.number, self.sent = number, np.zeros_like(words)
 
     def changes(self, words: Ints, wanted: Mask | None = None) -> Iterator[Rows]:
-        """Yield the changed rows, limited to the wanted rows if these are given."""
+        """Yield the changed rows, limited to the requested rows if these are given."""
         differs = (words != self.sent).any(axis=1)
         rows = np.flatnonzero(differs if wanted is None else differs & wanted)
         if not len(rows):

@@ -122,7 +122,7 @@ class TableView:
         )
         #: the buffers as whole numbers (rows, words), which NumPy copies ten times faster than rows with columns
         self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
-        #: the same buffers for kernels
+        #: the table's buffers in the form that kernels use
         self.numbers: tuple[Floats, Floats] = (as_numbers(self.buffers[0]), as_numbers(self.buffers[1]))
         #: the columns of a row for the :mod:`struct` module, which packs a row ten times faster than NumPy
         self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))

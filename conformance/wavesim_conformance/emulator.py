@@ -195,7 +195,7 @@ class EmulatorChecker(ConformanceChecker):
             else:
                 engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("the emulator ends within 5 s after the server", gone, "the emulator keeps running")
+            self.record("the emulator exits within 5 s after the server has exited", gone, "the emulator keeps running")
         return self.findings
 
     @contextlib.contextmanager

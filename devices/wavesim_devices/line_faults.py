@@ -37,7 +37,7 @@ class LineFault:
     every: float = 0.0  #: interval in s between the starts of a repeated fault; 0 = the fault occurs once
 
     def is_active(self, time: float) -> bool:
-        """Return whether the fault is present at the given time."""
+        """Return whether the fault is active at the given time."""
         since = time - self.at + 1e-9
         if since < 0.0:
             return False
@@ -76,7 +76,7 @@ def parse_fault(text: str) -> LineFault:
 
 
 def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) -> bool:
-    """Return whether a fault of one of the kinds is present at the given time."""
+    """Return whether a fault of one of the kinds is active at the given time."""
     return any(f.kind in kinds and f.is_active(time) for f in faults)
 
 

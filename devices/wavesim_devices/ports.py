@@ -1,8 +1,8 @@
 """Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback.
 
-Each host program that uses a port has its own connection. ``path`` is the place of an open port in readable form, and
-``where`` is the same place in the syntax of the command line. A port calls ``accept`` when a host connects, and passes
-the function that sends bytes to this host alone.
+Each host program that uses a port has its own connection. ``path`` is the location of an open port in readable form,
+and ``where`` is the same location in the syntax of the command line. A port calls ``accept`` when a host connects, and
+passes the function that sends bytes to this host alone.
 """
 
 from __future__ import annotations

@@ -206,9 +206,9 @@ def test_a_body_by_its_name(sea: Sea) -> None:
     sea.enter(2)
     assert (sea.state.row("body1"), sea.state.row("body2")) == (0, 2)
     publish(sea.vehicles, "identity", present=[0, 0, 1], name=[b"body1", b"", b"body2"])
-    with pytest.raises(AttachError, match="body 'body1' is not present"):
+    with pytest.raises(AttachError, match="body 'body1' is not in the simulation"):
         sea.state.row("body1")
-    with pytest.raises(AttachError, match="body 'body' is not present"):
+    with pytest.raises(AttachError, match="body 'body' is not in the simulation"):
         sea.state.row("body")
     assert sea.state.row("body2") == 2 and sea.state.snapshot().rows.tolist() == [2]
 

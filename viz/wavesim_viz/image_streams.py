@@ -49,7 +49,7 @@ class FrameStream(Protocol):
 
 
 class LiveFrames:
-    """Frames from a running server, from its rings."""
+    """Frames from the rings of a running server."""
 
     def __init__(self, reader: FrameReader) -> None:
         self._reader = reader

@@ -127,7 +127,7 @@ class Scene(TypedDict):
 
 
 class RosterEntry(NamedTuple):
-    """Body that is present in the simulation."""
+    """Body that is in the simulation."""
 
     row: int
     name: str

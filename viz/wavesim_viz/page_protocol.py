@@ -66,7 +66,7 @@ class DetailsMessage(TypedDict):
 
 
 class RosterMessage(TypedDict):
-    """Bodies that are present in the simulation."""
+    """Bodies that are in the simulation."""
 
     type: Literal["roster"]
     bodies: list[RosterEntry]
@@ -142,7 +142,7 @@ class TrafficMessage(TypedDict):
 
 
 class EquipmentMessage(TypedDict):
-    """Equipment of the body that the page watches; null means that the body is not present."""
+    """Equipment of the body that the page watches; null means that the body is not in the simulation."""
 
     type: Literal["kit"]
     row: int
@@ -150,7 +150,7 @@ class EquipmentMessage(TypedDict):
 
 
 class PanelMessage(TypedDict):
-    """Current data of the body that the page watches; null means that the body is not present."""
+    """Current data of the body that the page watches; null means that the body is not in the simulation."""
 
     type: Literal["panel"]
     row: int

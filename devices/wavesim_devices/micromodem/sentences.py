@@ -1,4 +1,4 @@
-"""Sentences of the Micro-Modem's serial port. Sentences from the host begin with CC. Sentences from the modem begin
+"""Sentences on the Micro-Modem's serial port. Sentences from the host begin with CC. Sentences from the modem begin
 with CA, or with SN for navigation.
 """
 

@@ -1,4 +1,4 @@
-"""Reader forCapytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
+"""Reader for Capytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
 
 Capytaine's time factor is ``exp(-i w t)``; therefore, its forces are conjugated here.
 """

@@ -1,4 +1,4 @@
-"""Reader forNEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
+"""Reader for NEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
 KH.dat, Inertia.dat.
 
 NEMOH's time factor is ``exp(-i w t)``, so its phases lag, and their sign is reversed here. The files do not state the

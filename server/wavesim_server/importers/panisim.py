@@ -1,4 +1,4 @@
-"""Reader forPanisim/Makara vessel folders: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
+"""Reader for Panisim/Makara vessel folders: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader forWAMIT's numeric output: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
+"""Reader for WAMIT's numeric output: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
 
 The files contain dimensionless numbers (WAMIT User Manual, ch. 4): A/(rho L^k), B/(rho w L^k), X/(rho g a L^m), C/(rho g
 L^k). Phases lead the elevation at the body's origin. The first column is the period, unless the user states otherwise;

@@ -198,5 +198,5 @@ class InProcessServer:
         self.front.receive_local(session, message)
 
     def end(self, session: Session) -> None:
-        """End a session whose program has ended without leaving."""
+        """End a session whose program has exited without leaving."""
         self.front.end_local(session)

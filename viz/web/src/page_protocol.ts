@@ -118,7 +118,7 @@ export interface Scene {
   warning?: string;
 }
 
-/** Body that is present in the simulation. */
+/** Body that is in the simulation. */
 export type RosterEntry = [row: number, name: string, model: string, type: string, generation: number];
 
 /** Actuator. Its limits are in the unit of its values. */
@@ -495,7 +495,7 @@ export interface DetailsMessage {
   models: Record<string, ModelInfo>;
 }
 
-/** Bodies that are present in the simulation. */
+/** Bodies that are in the simulation. */
 export interface RosterMessage {
   type: "roster";
   bodies: RosterEntry[];
@@ -577,14 +577,14 @@ export interface TrafficMessage {
   traffic: Traffic | null;
 }
 
-/** Equipment of the body that the page watches; null means that the body is not present. */
+/** Equipment of the body that the page watches; null means that the body is not in the simulation. */
 export interface EquipmentMessage {
   type: "kit";
   row: number;
   kit: BodyEquipment | null;
 }
 
-/** Current data of the body that the page watches; null means that the body is not present. */
+/** Current data of the body that the page watches; null means that the body is not in the simulation. */
 export interface PanelMessage {
   type: "panel";
   row: number;
