@@ -193,7 +193,7 @@ def whole(log: Log) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of the SDK."""
+    """Return the commands in the SDK."""
     from wavesim_sdk.cli_commands import commands as server_commands
 
     return [*server_commands(), status, keys, mailbox]

@@ -140,5 +140,5 @@ def _bytes(text: str) -> bytes:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [conformance]

@@ -1,5 +1,5 @@
-"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes files of
-sonar surveys.
+"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes sonar survey
+files.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [device, record]
 
 

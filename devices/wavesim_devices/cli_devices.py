@@ -1,5 +1,5 @@
-"""Commands of `wavesim device`: the group, the options that all devices share, and the decorators that create a
-command.
+"""Commands in the `wavesim device` group: the group, the options that all devices share, and the decorators that create
+a command.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def outlet_option(option: str, title: str) -> Any:
 def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
     """Create a command that serves a device with several ports. The decorated function returns the device type.
 
-    ``default_ports`` maps the name of each port to the place where it opens by default; `off` means that it is not
+    ``default_ports`` maps the name of each port to the location where it opens by default; `off` means that it is not
     opened. The command has an option for each port, named after the port.
     """
 

@@ -1,4 +1,4 @@
-"""Further commands of `wavesim device` for acoustic modems."""
+"""Further commands in the `wavesim device` group for acoustic modems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for a device written by a user, and for the replay of a recording."""
+"""Commands in the `wavesim device` group for a device written by a user, and for the replay of a recording."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ at_option = click.option(
 
 
 def _open_ports(default: Mapping[str, str], places: tuple[str, ...]) -> dict[str, OpenPort]:
-    """Return the functions that open the ports, either at their default places or at the places given with ``--at``."""
+    """Return the functions that open the ports, either at their default locations or at the locations given with
+    ``--at``."""
     chosen = dict(default)
     for text in places:
         port, equals, place = text.rpartition("=")

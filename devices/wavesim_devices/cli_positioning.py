@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for acoustic positioning systems."""
+"""Commands in the `wavesim device` group for acoustic positioning systems."""
 
 from __future__ import annotations
 

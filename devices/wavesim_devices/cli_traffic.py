@@ -1,4 +1,4 @@
-"""Options of `wavesim device` for the places of ports, and for recording, printing and disturbing the traffic."""
+"""Options for `wavesim device` for the locations of ports, and for recording, printing and disturbing the traffic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wavesim_devices.line_faults import LineFault
     from wavesim_devices.ports import OpenPort
 
-PLACES = "tcp:PORT or udp-server:PORT (listen on), udp:PORT (send to), pty:LINK, or pty: for a terminal without a link"
+PLACES = "tcp:PORT or udp-server:PORT (listens on the port), udp:PORT (sends to the port), pty:LINK, or pty: for a terminal without a link"
 
 
 def where(text: str) -> OpenPort:

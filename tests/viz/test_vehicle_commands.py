@@ -137,7 +137,7 @@ def test_commands_and_the_answers_of_the_programs(
 
         # by the buttons
         press(page, "pause")
-        expect(said).to_contain_text("pause: refused: it follows no mission now", timeout=20_000)
+        expect(said).to_contain_text("pause: refused: it is not following a mission", timeout=20_000)
         expect(said).to_have_class("answer num bad")
         press(page, "resume")
         expect(said).to_contain_text("resume: accepted: continues to waypoint", timeout=20_000)

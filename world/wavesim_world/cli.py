@@ -126,5 +126,5 @@ def new(folder: Path, template: str) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [check, modems, new, stubs]

@@ -1,4 +1,5 @@
-"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it against the true states."""
+"""Commands in the ``wavesim nav`` group: run a filter over the sensor values of a log and score it against the true
+states."""
 
 from __future__ import annotations
 

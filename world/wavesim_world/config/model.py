@@ -71,8 +71,8 @@ class Program:
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Virtual instrument that `wavesim trial` starts beside the on-board program, in its own process: existing drivers
-    connect to its ports.
+    """Virtual instrument that `wavesim trial` starts alongside the on-board program, in its own process: existing
+    drivers connect to its ports.
     """
 
     name: str = text("Name of the device, as in `wavesim device NAME`.", "")
@@ -422,7 +422,7 @@ class Include:
 
 @dataclass(frozen=True)
 class Models:
-    """Models of bodies, in addition to those of the library."""
+    """Models of bodies, in addition to those in the library."""
 
     model: tuple[Model, ...] = children(Model, "Model of a body.")
     include: tuple[Include, ...] = children(Include, "File whose models are included.")
@@ -481,5 +481,5 @@ class Config:
     network: NetworkConfig = child(NetworkConfig, "UDP socket of the server, and limits of its sessions.")
     shared: SharedMemoryConfig = child(SharedMemoryConfig, "Sizes and permissions of shared memory.")
     log: LogConfig = child(LogConfig, "Log file of the run.")
-    models: Models = child(Models, "Models of bodies, in addition to those of the library.")
+    models: Models = child(Models, "Models of bodies, in addition to those in the library.")
     fleet: FleetConfig = child(FleetConfig, "Vehicles, buoys, lines and fences of the run.")
