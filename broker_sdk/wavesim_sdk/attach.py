@@ -14,6 +14,7 @@ import posix_ipc
 
 from wavesim_sdk.arrays import Floats, Ints, Record, as_numbers
 from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
+from wavesim_sdk.fences import fences_in_rows
 from wavesim_sdk.shared_memory import (
     BEGUN,
     DONE,
@@ -33,6 +34,8 @@ from wavesim_sdk.tables import (
     CLIENTS,
     CREW,
     CREW_ROWS,
+    FENCE_CORNERS,
+    FENCES,
     HISTORY_ROWS,
     NOTICE,
     RECEPTION,
@@ -42,6 +45,7 @@ from wavesim_sdk.tables import (
     RunState,
     Table,
 )
+from wavesim_sdk.wire.items import Fence
 
 __all__ = ["FleetSnapshot", "SensorTableClaim", "SharedState"]
 
@@ -158,6 +162,10 @@ class SharedState:
         """The acoustic signals that can still be received."""
         rows = self.simulation["signals"].snapshot()[1]
         return rows[rows["id"] > 0]
+
+    def fences(self) -> list[Fence]:
+        """The current fences."""
+        return list(fences_in_rows(self.simulation["fences"].snapshot()[1]))
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
         """Return the total number of records ever written to a table, and those records that follow the first ``seen``.
@@ -331,7 +339,7 @@ class SensorTableClaim:
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     """The tables of the *simulation* area with their numbers of rows."""
     rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
-    rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
+    rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals, FENCES.name: FENCE_CORNERS}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 

@@ -195,5 +195,6 @@ def whole(log: Log) -> None:
 def commands() -> list[click.Command]:
     """Return the commands in the SDK."""
     from wavesim_sdk.cli_commands import commands as server_commands
+    from wavesim_sdk.cli_fences import fence
 
-    return [*server_commands(), status, keys, mailbox]
+    return [*server_commands(), fence, status, keys, mailbox]

@@ -12,16 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from wavesim_sdk.fences import check_fence
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.timer_verbs import TIMER_VERBS as TIMER_VERBS
 from wavesim_sdk.wire.items import (
+    MAX_ITEM_CORNERS,
     MAX_ITEM_WAYPOINTS,
     MAX_MISSION_WAYPOINTS,
     REQUESTS,
     Allocate,
     Control,
     Fault,
+    Fence,
     Mission,
     Pose,
     Push,
@@ -31,7 +34,7 @@ from wavesim_sdk.wire.items import (
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
-Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
+Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence
 
 #: record and meaning of each verb, except the verbs that control the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
@@ -61,6 +64,7 @@ RIGHTS: dict[type[Any], Right] = {
     Weather: Right.WEATHER,
     Mission: Right.MISSION,
     VehicleCommand: Right.MISSION,
+    Fence: Right.FENCE,
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
 MAX_TICKS = 10_000_000
@@ -74,12 +78,12 @@ def verb_of(command: Command) -> str:
 
 def target_body(command: Command) -> str | None:
     """Return the name of the body that a command acts on: None if it acts on no body, "" for the sender's own body."""
-    return None if isinstance(command, Control | Weather) else command.body
+    return None if isinstance(command, Control | Weather | Fence) else command.body
 
 
 def for_body(command: Command, body: str) -> Command:
     """Return a copy of the command, addressed to the body with this name."""
-    if isinstance(command, Control | Weather):
+    if isinstance(command, Control | Weather | Fence):
         return command
     return replace(command, body=body)
 
@@ -96,8 +100,11 @@ def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
         raise ValueError(f"unknown command '{verb[:40]}'")
     record = VERBS[verb][0]
     values = {k: v for k, v in arguments.items() if v is not None}
-    if record is Allocate and isinstance(matrix := values.get("matrix"), list):
-        values["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
+    for name in ("matrix", "corners"):  # of `allocate` and `fence`
+        if isinstance(rows := values.get(name), list):
+            values[name] = [v for row in rows for v in (row if isinstance(row, list) else [row])]
+    if isinstance(corners := values.get("corners"), list) and len(corners) > 2 * MAX_ITEM_CORNERS:
+        raise ValueError(f"fence: {len(corners) // 2} corners are too many; the maximum is {MAX_ITEM_CORNERS}")
     try:
         command: Command = schema_of(record).from_dict(values)
     except Malformed as error:
@@ -124,6 +131,8 @@ def check_plausible(command: Command) -> Command:
         _sensible_mission(command)
     if isinstance(command, VehicleCommand):
         _check_vehicle_command(command)
+    if isinstance(command, Fence) and command.corners:
+        check_fence(command)
     if isinstance(command, Pose | Weather):
         names = [f.name for f in fields(command) if f.name != "body"]
         if all(getattr(command, name) is None for name in names):

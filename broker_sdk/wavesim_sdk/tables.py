@@ -551,6 +551,20 @@ NOTICE = Table(
     ),
 )
 
+FENCE_CORNERS = 1024  #: maximum number of corners of all fences together
+FENCES = Table(
+    "fences",
+    "Corners of the current fences: all corners of the first fence, in order around its area, then those of the next "
+    "fence. Rows after the last corner have an empty name.",
+    "engine",
+    (
+        _s("name", "Name of the fence."),
+        integer("keep", "", "Side on which bodies must stay: 0 = inside, 1 = outside."),
+        value("north", "m", "North coordinate of the corner, frame W."),
+        value("east", "m", "East coordinate of the corner, frame W."),
+    ),
+)
+
 ESTIMATE = Table(
     "estimate",
     "Estimate from an on-board navigator, published by its broker. In shared memory, all zeros = no estimate yet.",
@@ -563,7 +577,7 @@ ESTIMATE = Table(
     ),
 )
 
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE, FENCES)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
 HISTORY_ROWS = 512  #: number of SENT, RECEPTION and NOTICE records kept in shared memory
 

@@ -31,6 +31,7 @@ MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE request
 MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
 MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
+MAX_ITEM_CORNERS = 48  #: maximum number of corners of a fence in a request
 #: six numbers for each of twelve thrusters, the largest number of thrusters that fits into a datagram
 ALLOCATION_NUMBERS = 6 * 12
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
@@ -86,6 +87,7 @@ class Request(IntEnum):
     VALUES = 19
     WRITTEN = 20
     FRAME_PART = 21
+    FENCE = 22
 
 
 class CommandResult(IntEnum):
@@ -540,6 +542,20 @@ class VehicleCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class Fence:
+    """Add a fence, or replace the fence with this name (requires the `fence` right). Without corners, remove it."""
+
+    name: str = record_field(NAME, "name of the fence")
+    keep: str = record_field(NAME, "side on which bodies must stay: inside or outside", default="inside")
+    corners: Sequence[float] = record_field(
+        Numbers(2 * MAX_ITEM_CORNERS, low=-1e6, high=1e6),
+        "north and east of each corner in W, in order around the area; empty = remove the fence",
+        "m",
+        default=(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class CommandAnswer:
     """A pilot's answer to a vehicle command."""
 
@@ -572,6 +588,7 @@ REQUESTS = TaggedUnion(
         Request.VALUES: Values,
         Request.WRITTEN: Written,
         Request.FRAME_PART: FramePart,
+        Request.FENCE: Fence,
     },
 )
 AnyRequest = (
@@ -596,4 +613,5 @@ AnyRequest = (
     | Values
     | Written
     | FramePart
+    | Fence
 )

@@ -116,6 +116,7 @@ class Right(IntFlag):
     WEATHER = 16
     CONTROL = 32
     MISSION = 64
+    FENCE = 128
 
 
 # ------------------------------------------------------------------------------------------------ before a session

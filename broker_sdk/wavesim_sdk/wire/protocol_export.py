@@ -37,6 +37,7 @@ _RIGHTS = {
     messages.Right.WEATHER: "WEATHER",
     messages.Right.CONTROL: "CONTROL",
     messages.Right.MISSION: "MISSION",
+    messages.Right.FENCE: "FENCE",
 }
 _OUTCOMES = {
     Outcome.HEARD: "received",

@@ -74,6 +74,8 @@ _REQUESTS = _items(
     i.Frames(("side",), 100_000_000),
     i.Mission("lauv", 7, 24, 25, (100.0, -50.0, 10.0, 1.5)),
     i.Missions(1, "takes 25 waypoints"),
+    i.Fence("bay", "outside", (0.0, 0.0, 100.0, 0.0, 0.0, 50.5)),
+    i.Fence("bay"),
 )
 _COMMANDS = _items(
     i.EVENTS, i.CommandReceived(5, "goto", (100.0, -50.0, 10.0, 1.5)), i.CommandReceived(6, "loiter", None)

@@ -207,7 +207,7 @@ class CommandExecutor:
         self.instruments.leave(row)
         self.run.lockstep.pop(row, None)
         self.watchdog.remove(row)
-        self.fences.remove(row)
+        self.fences.remove_body(row)
         self.tables.publish_identity()
         self.run.publish()
 
@@ -232,6 +232,10 @@ class CommandExecutor:
         if isinstance(command, items.Weather):
             self._weather(command)
             return f"weather {since}"
+        if isinstance(command, items.Fence):
+            text = self.fences.change(command)
+            self.tables.publish_fences(self.fences.current)
+            return f"{text} {since}"
         row = self._row_of(command.body)
         verb = commands.verb_of(command)
         try:

@@ -218,6 +218,7 @@ class Front:
             self.sessions.drops,
             self.request_handler.acoustic_quota.refused,
             self.data_loss,
+            areas["simulation"]["fences"],
         )
         self.orphans: set[int] = set()  #: rows whose pilots belonged to an earlier front end
         self._orphans_until = math.inf

@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.wire.items import Fence as FenceRequest
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
 from wavesim_world.config.lines import Line
 from wavesim_world.config.schema import Vector, child, children, choice, flag, key, place, text
@@ -450,6 +451,10 @@ class Fence:
         Corner, "Corner of the area. List at least three corners, in order around the area.", least=3
     )
     place: str = place()
+
+    def request(self) -> FenceRequest:
+        """Return the fence as a record of the protocol, as the server and viewers use it."""
+        return FenceRequest(self.name, self.keep, tuple(v for c in self.corner for v in (c.north, c.east)))
 
 
 @dataclass(frozen=True)
