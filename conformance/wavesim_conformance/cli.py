@@ -66,7 +66,7 @@ def conformance(
     join in the `emulator` role. A server (--at, --body) must already be running, without keys. A device (--device)
     joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and acts as a host that never
     reads. A device that already runs, at any server, is checked at its ports (--device --at): it must send something to
-    each host, by itself or as the answer to a command of --send. The exit code is 5 if a rule is broken.
+    each host, automatically or as the answer to a command from --send. The exit code is 5 if a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
     from wavesim_conformance.device import DeviceChecker

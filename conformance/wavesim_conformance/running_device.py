@@ -3,7 +3,7 @@
     wavesim conformance --device --at tcp:4001 --send 'P\\r\\n'
 
 The rules for its ports are those of :mod:`wavesim_conformance.device`. The device is alive as long as it sends something to
-each new host, by itself or as the answer to a valid command.
+each new host, automatically or as the answer to a valid command.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RunningDeviceChecker(ConformanceChecker):
 
     def run(self) -> list[Finding]:
         for place in self.places:
-            rule = f"{place}: the device sends something to a host, by itself or as an answer"
+            rule = f"{place}: the device sends something to a host, automatically or as an answer"
             if not self.record(rule, self.answers(place), "no byte arrived; use --send with a command that it answers"):
                 return self.findings
         self.findings += PortChecker(self.places, self._is_alive, self.samples, self.report).run()
