@@ -134,12 +134,11 @@ export class FenceEditor {
       ),
       fences.length ? this.list(fences) : null,
       this.selected && fences.includes(this.selected) ? this.corners(this.selected) : null,
-      this.applying(),
     );
   }
 
   /** Button that changes the fences of the running server, and what it would change. */
-  private applying(): HTMLElement {
+  applying(): HTMLElement {
     const why = this.store.hello ? whyNoCommands(this.store.hello) : "no connection",
       { length } = this.changes;
     return h(

@@ -302,6 +302,7 @@ export class MissionEditor {
       ),
       this.inputs,
       this.info,
+      this.tool === "fence" ? this.fences.applying() : null,
       h(
         "div",
         { class: "row" },
@@ -373,7 +374,7 @@ export class MissionEditor {
           : this.tool === "beacon"
             ? `${d.beacons.length} new beacons`
             : this.tool === "fence"
-              ? `${d.fences.length} fences; click the corners of the next fence`
+              ? `${d.fences.length} ${d.fences.length === 1 ? "fence" : "fences"}; click the corners of the next fence`
               : "";
     if (this.tool === "plan") this.plan.update();
   }
