@@ -11,6 +11,7 @@ import click
 
 from wavesim_sdk.cli_numbers import NumbersCommand, Quantity
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
+from wavesim_sdk.terminal_text import echo
 from wavesim_sdk.timer_verbs import TIMER_VERBS
 
 server_option = click.option(
@@ -52,7 +53,7 @@ def send(server: str, verb: str, **arguments: Any) -> None:
         reply = commander.send(verb, **arguments)
     if not reply.ok:
         raise CommanderError(reply.text)
-    click.echo(reply.text)
+    echo(reply.text)
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
@@ -87,13 +88,16 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
     """Inject a fault into a part of BODY, or clear it.
 
-    PART is the name of an actuator or a sensor. The KIND `none` clears the fault.
+    PART is the name of an actuator or a sensor, or `device:` and the name of a running device, such as device:nmea.
+    The KIND `none` clears the fault.
 
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
     Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
                (AMOUNT: probability, 0 to 1), noisy (AMOUNT: noise factor),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
+    Devices:   lost, garbled, doubled (AMOUNT: probability per byte), late (AMOUNT: delay,
+               such as 0.5s), silent, stalled, disconnected, restarted (off until `none`).
     """
     send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
 
@@ -221,7 +225,7 @@ def mission(body: str, values: tuple[str, ...], server: str) -> None:
             raise click.UsageError(str(error)) from None
     if not reply.ok:
         raise CommanderError(reply.text)
-    click.echo(reply.text)
+    echo(reply.text)
 
 
 @click.command(cls=NumbersCommand)
@@ -246,7 +250,7 @@ def command(body: str, action: str, values: tuple[str, ...], server: str) -> Non
         reply = commander.vehicle_command(body, action, [*numbers, 0.0][:4] if numbers else None)
     if not reply.ok:
         raise CommanderError(reply.text)
-    click.echo(reply.text)
+    echo(reply.text)
 
 
 @click.command()
@@ -269,18 +273,18 @@ def servers(as_json: bool) -> None:
             entry["refuses"] = str(error)
         found.append(entry)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
         return
     for e in found:
         if "refuses" in e:
-            click.echo(f"{e['name']:16} process {e['process']}: {e['refuses']}")
+            echo(f"{e['name']:16} process {e['process']}: {e['refuses']}")
             continue
         at = "{}:{}".format(*e["address"]) if e["address"] else "-"
-        click.echo(
+        echo(
             f"{e['name']:16} {at:21} {e['state']:8} {e['time_s']:9.1f} s  {e['clients_total']} clients  {e['configuration']}"
         )
     if not found:
-        click.echo("no server is running on this machine; start one with: wavesim serve CONFIG", err=True)
+        echo("no server is running on this machine; start one with: wavesim serve CONFIG", err=True)
 
 
 def commands() -> list[click.Command]:

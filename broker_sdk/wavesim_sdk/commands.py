@@ -1,7 +1,7 @@
 """Commands for a running server. The commander queue, sessions with rights, and the engine all use the same
 commands.
 
-Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
+Each command is a request in the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
 declared. This module adds the verbs, their descriptions for the command line, and the conversion from the JSON in the
 queue.
 """
@@ -36,7 +36,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence
 
-#: the record and the meaning of each verb, except the verbs of the clock
+#: record and meaning of each verb, except the verbs that control the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
@@ -48,8 +48,10 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one value per thruster"),
     "weather": (Weather, "change current, wind and waves; omitted values stay unchanged"),
     "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
-    "command": (VehicleCommand, "command a vehicle: goto, loiter, return, pause, resume, abort; its program answers"),
-    "fence": (Fence, "add a fence, or replace the fence with this name; without corners, remove it"),
+    "command": (
+        VehicleCommand,
+        "send a vehicle one of the commands goto, loiter, return, pause, resume or abort; its program answers",
+    ),
 }
 
 #: the right that a session needs for each command
@@ -145,7 +147,7 @@ def _sensible_mission(command: Mission) -> None:
             f"mission: expected four numbers per waypoint (north, east, down, speed), got {len(points)} numbers"
         )
     if command.first + len(points) // 4 > command.count:
-        raise ValueError(f"mission: a part reaches beyond the {command.count} waypoints of the mission")
+        raise ValueError(f"mission: a part extends beyond the last of the mission's {command.count} waypoints")
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")
 
@@ -198,11 +200,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> bytes:
-    """Return a command as bytes of the wire protocol: an item of REQUESTS."""
+    """Return a command as bytes in the wire format: an item of REQUESTS."""
     return REQUESTS.pack(command)
 
 
 def decode(item: bytes) -> Command:
-    """Return the command as bytes of the wire protocol."""
+    """Return the command as bytes in the wire format."""
     command: Command = REQUESTS.unpack(item)
     return command

@@ -5,7 +5,7 @@ const MOST = Number.MAX_VALUE;
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
-export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16});
+export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16,"DEVICE_FAULT":17});
 export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16,"ATTACH":17,"SERVE":18,"VALUES":19,"WRITTEN":20,"FRAME_PART":21,"FENCE":22});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3,"EMULATOR":4});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
@@ -72,13 +72,14 @@ export function readJoin(r) {
     acoustics: r.int(0, 1),
     effort: r.int(0, 1),
     others: r.int(0, 1),
+    device: n > 14 ? r.text(24) : undefined,
   };
-  for (let k = 14; k < n; k++) r.skip(2);
+  for (let k = 15; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writeJoin(w, m) {
-  w.list(14, 0, 65535, "Join");
+  w.list(15, 0, 65535, "Join");
   w.bin(m.cookie, 16, 16, "Join.cookie");
   w.int(m.nonce, 0, 18446744073709551615n, "Join.nonce");
   w.text(m.name, 31, "Join.name");
@@ -93,6 +94,7 @@ export function writeJoin(w, m) {
   w.int(m.acoustics, 0, 1, "Join.acoustics");
   w.int(m.effort, 0, 1, "Join.effort");
   w.int(m.others, 0, 1, "Join.others");
+  w.text(m.device, 24, "Join.device");
 }
 
 export function readWelcome(r) {
@@ -595,6 +597,17 @@ export function readDue(r) {
     version: r.int(0, 4294967295),
   };
   for (let k = 5; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function readDeviceFault(r) {
+  const n = r.list(3, 65535);
+  r.int(17, 17);
+  const m = {
+    kind: r.text(31),
+    amount: r.number(0, 1000000000),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
   return m;
 }
 
@@ -1102,6 +1115,7 @@ export const EVENTS = {
   14: { name: "TABLE", read: readTableDescription },
   15: { name: "ROWS", read: readRows },
   16: { name: "DUE", read: readDue },
+  17: { name: "DEVICE_FAULT", read: readDeviceFault },
 };
 
 export const REQUESTS = {

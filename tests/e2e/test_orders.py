@@ -93,12 +93,7 @@ def _play(server: Server, found: Run) -> None:
                     ask("push", boat.push((300.0, 0.0, 0.0)))
                 case 100:  # 2 s
                     referee.wait(referee.fault("rudder-top", "stuck", body="thrown"))
-                    assert referee.wait(referee.mission(LAWN, body="boat")) == "mission 'boat' from 2.000 s on"
-                    yard = ((-40.0, -40.0), (40.0, -40.0), (40.0, 40.0), (-40.0, 40.0))
-                    done = "added the fence 'yard' (keep inside) from 2.000 s on"
-                    assert referee.wait(referee.fence("yard", yard)) == done
-                    with pytest.raises(Refused, match="no fence is named 'yrad'; did you mean 'yard'"):
-                        referee.wait(referee.remove_fence("yrad"))
+                    assert referee.wait(referee.mission(LAWN, body="boat")) == "mission 'boat' starting at 2.000 s"
                     with pytest.raises(Refused, match="no right to 'push'"):
                         referee.wait(referee.push((1.0, 0.0, 0.0), body="boat"))
                 case 150:  # 3 s
@@ -133,11 +128,11 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
     assert run.answers == {
         "take": "",
         "start": "running at 0.000 s",
-        "weather": "weather from 0.500 s on",
-        "push": "push 'boat' from 0.500 s on",
-        "pose": "pose 'boat' from 3.000 s on",
-        "allocate": "allocate 'boat' from 3.000 s on",
-        "fault": "fault 'lost' in 'starboard' of 'boat' from 4.000 s on",
+        "weather": "weather starting at 0.500 s",
+        "push": "push 'boat' starting at 0.500 s",
+        "pose": "pose 'boat' starting at 3.000 s",
+        "allocate": "allocate 'boat' starting at 3.000 s",
+        "fault": "fault 'lost' in 'starboard' of 'boat' starting at 4.000 s",
         "shutdown": "the server shuts down at 5.000 s",
     }
     assert run.refused == 'this session may command its own body only; to allow others, set <grant others="yes">'

@@ -44,7 +44,7 @@ class Engine:
     """One run. Call :meth:`begin` once, then call :meth:`poll` whenever it is due or a command arrives, until
     :attr:`is_over`.
 
-    ``commands`` is None if the front is in this process and calls :attr:`command_executor` directly.
+    ``commands`` is None if the front end is in this process and calls :attr:`command_executor` directly.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class LossCounts:
 
 
 class EngineTables:
-    """Writes the tables of the engine."""
+    """Writes the engine's tables."""
 
     def __init__(
         self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: InstrumentRegistry

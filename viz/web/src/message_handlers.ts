@@ -83,7 +83,7 @@ function handlers(p: MessageTargets): Handlers {
       s.cables = m.cables;
     },
     fences: (m) => {
-      if (fenceChanges(s.fences, m.fences).length) s.fences = m.fences; // sent again whenever a page connects
+      if (fenceChanges(s.fences, m.fences).length) s.fences = m.fences; // sent again after a reconnection
     },
     traffic: (m) => {
       if (m.row === s.chosen) s.traffic = m.traffic;

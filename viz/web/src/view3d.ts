@@ -50,7 +50,7 @@ export class View3D {
   readonly heights = new VerticalExaggeration();
   readonly surface = new WaterSurface();
   readonly sky = new Sky();
-  readonly ways: Trails;
+  readonly trails: Trails;
   readonly names = new Labels3D(this);
   mode: CameraMode = "free";
   onboard: OnboardCanvases | null = null;
@@ -93,7 +93,7 @@ export class View3D {
     this.controls.minDistance = 0.6;
     this.controls.zoomToCursor = true;
     this.controls.addEventListener("change", () => this.changed());
-    this.ways = new Trails(store);
+    this.trails = new Trails(store);
     this.crossings = new Traffic3D(store);
     this.mosaic = new Mosaic3D(store.mosaic);
     this.beliefs = new NavigationEstimates(store);
@@ -102,7 +102,7 @@ export class View3D {
       this.terrain.group,
       this.surface.mesh,
       this.sounds.group,
-      this.ways.group,
+      this.trails.group,
       this.beliefs.group,
       this.working.group,
       this.crossings.lines,
@@ -139,6 +139,7 @@ export class View3D {
     this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density are set with each view
     this.sky.theme(dark);
     this.fences.theme();
+    this.trails.theme(dark);
     this.build();
   }
 
@@ -343,7 +344,7 @@ export class View3D {
     this.surface.mesh.visible = this.show.surface;
     this.mosaic.update(s.scene?.bed);
     this.sounds.update(s, this.show.spheres);
-    this.ways.update(this.show.trails);
+    this.trails.update(this.show.trails);
     this.cables.update(s.cables, this.dark);
     this.fences.update(s.fences, this.terrain.deepest);
     this.working.update(dt, this.show);
@@ -487,7 +488,7 @@ export class View3D {
 
   /** Add tracks from before this page was opened. */
   history(): void {
-    this.ways.history(this.dark);
+    this.trails.history(this.dark);
   }
 
   /** True if the picture changes without new data. */
