@@ -1,4 +1,4 @@
-"""Steps and requests of on-board programs: the code shared by the blocking and the asyncio broker."""
+"""Steps and requests from on-board programs: the code shared by the blocking and the asyncio broker."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later step, because the program was too slow to process this one."""
+        """Move the events in this step into a later step, because the program was too slow to process this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -159,7 +159,7 @@ class RequestOutcomes:
 
 
 class StepCollector:
-    """Collector that combines the events of a session into steps."""
+    """Collector that combines the events for a session into steps."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -367,8 +367,8 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Send a packet with the modem to one address, or to all modems (0). Timing is as in :meth:`ping`.
 
-        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate. It
-        is useful for modems with several data rates.
+        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate.
+        Set it for modems with several data rates.
         """
         data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
         return self.request(items.Send(address, data, _level(level), _whole("at", at), _seconds(duration)))
@@ -486,7 +486,7 @@ class BrokerBase(PrivilegedRequests):
         returned.
         """
         if not callable(call):
-            raise InvalidArgument(f"call must be a function of one reception, got {arguments.shown(call)}")
+            raise InvalidArgument(f"call must be a function that takes one reception, got {arguments.shown(call)}")
         self._steps.listeners.append(call)
 
     # -- commands --------------------------------------------------------------------------
@@ -506,7 +506,7 @@ class BrokerBase(PrivilegedRequests):
         else:
             if isinstance(wanted, str | bytes) or not hasattr(wanted, "__iter__"):
                 raise InvalidArgument(
-                    f"command must be values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
+                    f"command must give values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
                 )
             values = list(wanted)
             if len(values) > len(actuators):

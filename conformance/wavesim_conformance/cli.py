@@ -8,6 +8,7 @@ import click
 
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.terminal_text import echo
 
 
 @click.command(context_settings={"allow_interspersed_args": False})  # options after COMMAND belong to it
@@ -31,7 +32,7 @@ from wavesim_sdk.cli_numbers import Quantity
 @click.option(
     "--body",
     default="",
-    help="With --at: name of a body of that server. No client may drive this body during the check.",
+    help="With --at: name of a body on that server. No client may drive this body during the check.",
 )
 @click.option(
     "--step",
@@ -76,9 +77,7 @@ def conformance(
 
     def say(finding: Finding) -> None:
         if not as_json:
-            click.echo(
-                f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
-            )
+            echo(f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else ""))
 
     _refuse_unused(device, bool(places), bool(sensor))
     checker: ConformanceChecker
@@ -99,7 +98,7 @@ def conformance(
         checker = EmulatorChecker(command, sensor, step, say, remote) if sensor else BrokerChecker(command, say)
     findings = checker.run()
     if as_json:
-        click.echo(json.dumps([vars(f) for f in findings], indent=2))
+        echo(json.dumps([vars(f) for f in findings], indent=2))
     broken = sum(not f.ok for f in findings)
     if broken:
         raise BrokerError(f"{broken} of {len(findings)} rules broken")
@@ -141,5 +140,5 @@ def _bytes(text: str) -> bytes:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [conformance]

@@ -1,5 +1,5 @@
-"""Commands of `wavesim device`: the group, the options that all devices share, and the decorators that create a
-command.
+"""Commands in the `wavesim device` group: the group, the options that all devices share, and the decorators that create
+a command.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def at_body(function: Any) -> Any:
         click.option(
             "--pilot",
             is_flag=True,
-            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
+            help="Join as the pilot, so that no other program can drive the body. The body enters the simulation when "
+            "this command starts, and leaves it when the command exits.",
         ),
         traffic_options,
         address_options,
@@ -144,7 +145,7 @@ def outlet_option(option: str, title: str) -> Any:
 def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
     """Create a command that serves a device with several ports. The decorated function returns the device type.
 
-    ``default_ports`` maps the name of each port to the place where it opens by default; `off` means that it is not
+    ``default_ports`` maps the name of each port to the location where it opens by default; `off` means that it is not
     opened. The command has an option for each port, named after the port.
     """
 

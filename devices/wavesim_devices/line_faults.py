@@ -1,4 +1,4 @@
-"""Faults of the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
+"""Faults on the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
 
 A fault has a kind, an amount and times in simulation time, for example ``garbled 0.001 at=60s for=10s every=120s``.
 Each direction of each line has its own sequence of random numbers, derived from a seed.
@@ -26,7 +26,7 @@ _TIMES = {"at": "at", "for": "duration", "every": "every"}
 
 @dataclass(frozen=True)
 class LineFault:
-    """A fault of the line. Times are simulation times in s."""
+    """A fault on the line. Times are simulation times in s."""
 
     kind: str
     amount: float = 0.0  #: probability that a byte is affected, or the delay in s
@@ -35,7 +35,7 @@ class LineFault:
     every: float = 0.0  #: interval in s between the starts of a repeated fault; 0 = the fault occurs once
 
     def is_active(self, time: float) -> bool:
-        """Return whether the fault is present at a time."""
+        """Return whether the fault is active at the given time."""
         since = time - self.at + 1e-9
         if since < 0.0:
             return False
@@ -68,7 +68,7 @@ def parse_fault(text: str) -> LineFault:
 
 
 def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) -> bool:
-    """Return whether a fault of one of the kinds is present at a time."""
+    """Return whether a fault of one of the kinds is active at the given time."""
     return any(f.kind in kinds and f.is_active(time) for f in faults)
 
 

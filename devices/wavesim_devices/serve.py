@@ -45,7 +45,7 @@ class ConnectingDevice(Device, Protocol):
     """Device with several ports, or with answers that go only to the host that sent the command."""
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host at a port. ``send`` sends bytes to this host alone."""
+        """Create the connection to a host at a port. ``send`` sends bytes to this host alone."""
 
 
 #: function that creates a device; its arguments are the broker, a function that sends bytes to all hosts, and the
@@ -73,7 +73,7 @@ class TrafficOptions:
     record: Path | None = None  #: file that records the traffic
     is_printed: bool = False
     faults: tuple[LineFault, ...] = ()
-    seed: int = 0  #: seed for the random numbers of the line faults
+    seed: int = 0  #: seed for the random numbers for the line faults
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ class Host:
             elif isinstance(self.served.device, SharedDevice):
                 self.served.device.receive(data)
         except Exception as error:  # a device's defect: it must not end the other hosts' service
-            self.served.report_failure(error, f"on {len(data)} bytes from host {self.number} of '{self.port}'")
+            self.served.report_failure(
+                error, f"while processing {len(data)} bytes from host {self.number} of '{self.port}'"
+            )
 
     def _to_host(self, data: bytes) -> None:
         if data:
@@ -143,12 +145,12 @@ class Host:
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection with the device, and the connection with the host if the port has connections."""
+        """Close the connection to the device, and the connection to the host if the port has connections."""
         self._send(b"")
         self.forget_device()
 
     def forget_device(self) -> None:
-        """Close the connection with the device."""
+        """Close the connection to the device."""
         if self._connection is not None:
             self.served.counts["errors"] += self.errors
             self._connection.close()
@@ -156,7 +158,7 @@ class Host:
 
     @property
     def errors(self) -> int:
-        """Number of invalid commands that the connection with the device has counted."""
+        """Number of invalid commands that the connection to the device has counted."""
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
@@ -202,7 +204,7 @@ class ServedDevice:
         return host
 
     def create(self, broker: AsyncBroker, sensors: dict[str, str]) -> None:
-        """Create the device, and connect the hosts that came before the device existed."""
+        """Create the device, and connect the hosts that connected to a port before the device existed."""
         self._make = partial(self.device_type.create, broker, self.send, sensors)
         self._start()
 
@@ -259,7 +261,7 @@ class ServedDevice:
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []
         parts += [f"{unread} B dropped because no host read them"] if unread else []
-        parts += [f"{self.counts['failures']} failures of the device"] if self.counts["failures"] else []
+        parts += [f"{self.counts['failures']} device failures"] if self.counts["failures"] else []
         return f"{self.device_type.title}: {', '.join(parts)}"
 
     @property
@@ -283,8 +285,8 @@ async def _read_ports() -> None:
 
 
 def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
-    """Return the wall time in s between two states. It is short enough for a device to read every value of its fastest
-    sensor at real time.
+    """Return the wall time in s between two states. It is short enough for a device to read every value from its
+    fastest sensor in real time.
     """
     periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
     return min([broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else [])])

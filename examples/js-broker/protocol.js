@@ -10,7 +10,7 @@ export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"S
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3,"EMULATOR":4});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
-export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64});
+export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64,"FENCE":128});
 export const RunState = Object.freeze({"STOPPED":0,"RUNNING":1,"PAUSED":2,"ENDED":3});
 export const Outcome = Object.freeze({"HEARD":0,"BELOW_THRESHOLD":1,"FADED":2,"OUT_OF_BAND":3,"TRANSMITTING":4,"RECHARGING":5,"RECEIVER_LEFT":6,"NOT_SENT":7,"COLLISION":8,"BLOCKED":9,"SHADOW":10,"ECHO":11,"DROPPED":12,"CORRUPT":13,"FOREIGN":14});
 export const EFFORT = Object.freeze(["acceleration","total","restoring","drag","actuators","environment","external","contact"]);
@@ -1053,6 +1053,26 @@ export function writeFramePart(w, m) {
   w.bin(m.data, 1, 1120, "FramePart.data");
 }
 
+export function readFence(r) {
+  const n = r.list(4, 65535);
+  r.int(22, 22);
+  const m = {
+    name: r.text(31),
+    keep: r.text(31),
+    corners: r.numbers(0, 96, -1000000, 1000000, false),
+  };
+  for (let k = 4; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeFence(w, m) {
+  w.list(4, 0, 65535, "Fence");
+  w.byte(22);
+  w.text(m.name, 31, "Fence.name");
+  w.text(m.keep, 31, "Fence.keep");
+  w.numbers(m.corners, 0, 96, -1000000, 1000000, false, "Fence.corners");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -1120,4 +1140,5 @@ export const REQUESTS = {
   19: { name: "VALUES", read: readValues, write: writeValues },
   20: { name: "WRITTEN", read: readWritten, write: writeWritten },
   21: { name: "FRAME_PART", read: readFramePart, write: writeFramePart },
+  22: { name: "FENCE", read: readFence, write: writeFence },
 };

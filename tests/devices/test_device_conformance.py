@@ -44,10 +44,10 @@ class Device:
 """
 DEFECTS: dict[str, tuple[Callable[[str], str], str]] = {
     "none": (lambda text: text, ""),
-    "raises": (lambda text: text.replace('"FAIL"', '"="'), "the device has no failure: .*'a defect'"),
+    "raises": (lambda text: text.replace('"FAIL"', '"="'), "the device reports no failure: .*'a defect'"),
     "ends": (
         lambda text: text.replace('raise ValueError("a defect")', "os._exit(1)").replace('"FAIL"', '"="'),
-        "half and malformed commands do not harm the device: the device no longer answers",
+        "incomplete and malformed commands do not harm the device: the device no longer answers",
     ),
     "closes": (
         lambda _: ONE_HOST,

@@ -1,4 +1,4 @@
-"""Execute commands from the front on the simulation.
+"""Execute commands from the front end on the simulation.
 
 If a command fails, its sender receives a refusal, and nothing else is affected.
 """
@@ -51,7 +51,7 @@ FEW = 20  #: maximum number of names listed in a refusal
 
 
 class CommandExecutor:
-    """Executes commands from the front."""
+    """Executes commands from the front end."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class CommandExecutor:
         self.instruments.leave(row)
         self.run.lockstep.pop(row, None)
         self.watchdog.remove(row)
-        self.fences.remove(row)
+        self.fences.remove_body(row)
         self.tables.publish_identity()
         self.run.publish()
 
@@ -226,12 +226,16 @@ class CommandExecutor:
 
     def _run_command(self, command: commands.Command) -> str:
         """Execute a command and return the result as text. Raises ValueError if the command is invalid."""
-        since = f"from {self.sim.time_ns * 1e-9:.3f} s on"
+        since = f"starting at {self.sim.time_ns * 1e-9:.3f} s"
         if isinstance(command, items.Control):
             return self._control(command)
         if isinstance(command, items.Weather):
             self._weather(command)
             return f"weather {since}"
+        if isinstance(command, items.Fence):
+            text = self.fences.change(command)
+            self.tables.publish_fences(self.fences.current)
+            return f"{text} {since}"
         row = self._row_of(command.body)
         verb = commands.verb_of(command)
         try:
@@ -287,7 +291,7 @@ class CommandExecutor:
         if wet:
             self._set_part_fault(row, change.part, change.kind, change.amount, "")
         fault = items.Fault(change.body, change.part, change.kind, amount, field)
-        text = f"{_describe_fault(fault)} from {self.sim.time_ns * 1e-9:.3f} s on"
+        text = f"{_describe_fault(fault)} starting at {self.sim.time_ns * 1e-9:.3f} s"
         self.events.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
@@ -300,7 +304,7 @@ class CommandExecutor:
             run.set_speed(float(c.value or 0.0))
             return f"speed {run.pacer.speed:g}" if run.pacer.speed else "as fast as possible"
         if run.state is RunState.ENDED:
-            raise ValueError("the run has ended; restart the server for another run")
+            raise ValueError("the run has ended; restart the server to start another run")
         if c.verb in ("start", "resume"):
             run.set_state(RunState.RUNNING)
         elif c.verb == "stop":

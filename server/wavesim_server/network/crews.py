@@ -121,8 +121,8 @@ class Crews:
         self.rearrange()
 
     def start_new_epochs(self, rng: random.Random) -> None:
-        """Start the epochs at random numbers, so that a late answer to a session of an earlier front does not match a
-        new session.
+        """Start the epochs at random numbers, so that a late answer to a session of an earlier front end does not match
+        a new session.
         """
         self.first_epoch = rng.randrange(1, _EPOCH)
 

@@ -84,8 +84,8 @@ class EngineEventDispatcher:
     def _table(self, log: LogWriter, e: messages.LogRecordsEvent) -> None:
         """Log the records of those bodies that are listed in the log.
 
-        After a front has taken over, some records may belong to bodies that were removed in the meantime; such records
-        are only counted.
+        After a front end has taken over, some records may belong to bodies that were removed in the meantime; such
+        records are only counted.
         """
         lives = np.frombuffer(e.generations, np.int64)
         there = (self.logged_generations[np.frombuffer(e.rows, np.int64)[::2]] == lives) | (lives == messages.NO_BODY)

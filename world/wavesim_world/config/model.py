@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.wire.items import Fence as FenceRequest
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
 from wavesim_world.config.lines import Line
 from wavesim_world.config.schema import Vector, child, children, choice, flag, key, place, text
@@ -49,7 +50,7 @@ class WaypointConfig(Waypoint):
 class Program:
     """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
-    run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
+    run: str = text("Path of the on-board program's Python file, relative to the configuration file.", "")
     bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
     options: str = text("Additional command-line options for the on-board program or the bridge.", "")
     period: float = key(
@@ -71,14 +72,14 @@ class Program:
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Virtual instrument that `wavesim trial` starts beside the on-board program, in its own process: existing drivers
-    connect to its ports.
+    """Virtual instrument that `wavesim trial` starts alongside the on-board program, in its own process: existing
+    drivers connect to its ports.
     """
 
     name: str = text("Name of the device, as in `wavesim device NAME`.", "")
     run: str = text(
-        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. It is relative "
-        "to the folder of the configuration.",
+        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. The path is "
+        "relative to the folder of the configuration.",
         "",
     )
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
@@ -142,7 +143,7 @@ class BodyConfig:
     """Vehicle or buoy that takes part in the run."""
 
     name: str = text("Unique name of the body. A broker joins under this name.")
-    model: str = text("Name of the model of the body, from this file, an included file or the library.")
+    model: str = text("Name of the body's model, from this file, an included file or the library.")
     position: Vector = key("Initial position of the body (north, east, down).", "length", count=3)
     attitude: Vector = key("Initial roll, pitch and heading of the body.", "angle", (0.0, 0.0, 0.0), count=3)
     velocity: Vector = key(
@@ -161,7 +162,7 @@ class BodyConfig:
         0.0,
     )
     client: str = choice(
-        "Whether the body has a broker. none: it has no broker. optional: the body appears when its broker joins. "
+        "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
         "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
@@ -173,7 +174,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "Rights of `instrument` sessions to the transducer of this body. send: they may send and "
+        "Rights of `instrument` sessions to use this body's transducer. send: they may send and "
         "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",
@@ -200,7 +201,7 @@ class BodyConfig:
         TransducerConfig, "Acoustic transducer of this body. It replaces the transducer of the model."
     )
     sensors: SensorsConfig | None = child(
-        SensorsConfig, "Instruments of this body, in addition to those of its model and of the fleet."
+        SensorsConfig, "Instruments of this body, in addition to those from its model and the fleet."
     )
     mooring: Mooring | None = child(Mooring, "Elastic mooring line to an anchor.")
     fault: tuple[FaultConfig, ...] = children(FaultConfig, "Scheduled fault of an actuator or a sensor.")
@@ -282,7 +283,7 @@ class NetworkConfig:
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key(
-        "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
+        "Duration of silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
         "Maximum wall time that a lockstep client or a synchronous emulator may take for one step.",
@@ -307,7 +308,7 @@ class NetworkConfig:
         "none",
     )
     acoustic_rate: float = key(
-        "Maximum number of acoustic requests of a client per simulated second, averaged over ten seconds.",
+        "Maximum number of acoustic requests from a client per simulated second, averaged over ten seconds.",
         "frequency",
         20.0,
         low=0.1,
@@ -353,7 +354,7 @@ class NetworkConfig:
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
     sessions: int = key(
-        "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
+        "Maximum total number of sessions, in all roles together.", default=4096, low=1, high=65536, integer=True
     )
     grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
@@ -422,7 +423,7 @@ class Include:
 
 @dataclass(frozen=True)
 class Models:
-    """Models of bodies, in addition to those of the library."""
+    """Models of bodies, in addition to those in the library."""
 
     model: tuple[Model, ...] = children(Model, "Model of a body.")
     include: tuple[Include, ...] = children(Include, "File whose models are included.")
@@ -451,6 +452,10 @@ class Fence:
     )
     place: str = place()
 
+    def request(self) -> FenceRequest:
+        """Return the fence as a record of the protocol, as the server and viewers use it."""
+        return FenceRequest(self.name, self.keep, tuple(v for c in self.corner for v in (c.north, c.east)))
+
 
 @dataclass(frozen=True)
 class FleetConfig:
@@ -474,12 +479,6 @@ class Config:
     """Root element <wavesim> of the configuration."""
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
-    files: str = text(
-        "Folder that must contain all program, data and key files of the configuration, directly or in subfolders. "
-        "The path is relative to the configuration file: `..` is the parent folder, and `/` allows all files. This "
-        "restriction protects other files on the machine from an untrusted configuration.",
-        ".",
-    )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
     time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
     world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")
@@ -487,5 +486,5 @@ class Config:
     network: NetworkConfig = child(NetworkConfig, "UDP socket of the server, and limits of its sessions.")
     shared: SharedMemoryConfig = child(SharedMemoryConfig, "Sizes and permissions of shared memory.")
     log: LogConfig = child(LogConfig, "Log file of the run.")
-    models: Models = child(Models, "Models of bodies, in addition to those of the library.")
+    models: Models = child(Models, "Models of bodies, in addition to those in the library.")
     fleet: FleetConfig = child(FleetConfig, "Vehicles, buoys, lines and fences of the run.")
