@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for scanning sonars."""
+"""Commands in the `wavesim device` group for scanning sonars."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Virtual Imagenex sonars: the imaging sonar 881A, and the scanning head and the echo sounder 852. Their echoes come from
-the frames of a scanning `sonar`.
+"""Virtual Imagenex sonars: the imaging sonar 881A, and the scanning head and the echo sounder 852. Their echoes come
+from the frames that a scanning `sonar` produces.
 
 The host sends a command with all settings (switch data) for each ping. The head pings, sends its return data, and then
 turns by one step. If a setting is invalid, the head keeps its settings, and the status of its return data does not have
@@ -37,7 +37,7 @@ class Model:
 
     title: str
     head: int  #: head ID
-    status: int  #: bits of the status that are always set
+    status: int  #: bits that are always set in the status
     ranges: tuple[int, ...]  #: range scales, m
     unit: float = 0.0  #: unit of the head position; 0 = a fixed beam
     centre: int = 0  #: head position ahead
@@ -76,7 +76,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Switches:
-    """Settings of a command that take effect, in the units of the protocol."""
+    """Settings in a command that take effect, in the units of the protocol."""
 
     range: int = 5
     direction: int = 0
@@ -186,7 +186,7 @@ class ImagenexDevice:
                 self._transmit()
 
     def _apply(self, new: Switches) -> None:
-        """Apply the settings of a command, and turn the head to its sector."""
+        """Apply the settings in a command, and turn the head to its sector."""
         m, model = self.motor, self.model
         is_reversed = new.direction & REVERSE and not self.switches.direction & REVERSE
         self.switches = new

@@ -128,10 +128,9 @@ class FaultConfig:
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction (reduced), or the time "
-        "with its unit (frozen). Sensors: the bias with its unit (bias), the probability of a spike (spikes), the "
-        "noise factor (noisy), or the name of the compartment (wet). Devices: the probability per byte (lost, garbled, "
-        "doubled), or the delay with its unit (late).",
+        "Amount of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time (frozen). "
+        "Sensors: bias (bias), probability of a spike (spikes), noise factor (noisy), or name of the compartment (wet). "
+        "Devices: probability per byte (lost, garbled, doubled) or delay (late).",
         "",
     )
     field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
