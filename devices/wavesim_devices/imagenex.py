@@ -28,6 +28,7 @@ HOLD, REVERSE = 0x04, 0x40
 POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}  #: header and number of points, by the data points byte
 NEUTRAL_GAIN = 20  #: start gain in dB for which echoes have the levels of the sonar in the configuration (assumed)
 THRESHOLD = 128  #: sample value from which an echo counts for the profile range (assumed)
+SOUND_SPEED = 1500.0  #: speed of sound that the head assumes, m/s
 SLEW = math.radians(120.0)  #: speed of the head, rad/s (assumed)
 
 
@@ -155,7 +156,8 @@ class ImagenexDevice:
         sound_speed: float,
         take_frames: Callable[[], list[ImagingFrame]],
     ) -> None:
-        self.model, self.send, self.sound_speed = model, send, sound_speed
+        self.model, self.send = model, send
+        self.stretch = sound_speed / SOUND_SPEED  # true range divided by the range that the head states
         self.image, self.reader, self.refused = ScanImage(take_frames), CommandReader(model.head), 0
         self.switches = Switches(train=model.train)
         self.motor = ScanMotor(model.turn, model.centre % model.turn)
@@ -209,7 +211,7 @@ class ImagenexDevice:
 
     def _transmit(self) -> None:
         s = self.switches
-        listening = 2.0 * s.range / self.sound_speed if self.is_transmitting else 0.0
+        listening = 2.0 * s.range / SOUND_SPEED if self.is_transmitting else 0.0
         self._due = max(self._time, self._ready) + listening + 2e-3 * s.delay
 
     @property
@@ -247,7 +249,7 @@ class ImagenexDevice:
         position = _split(model.centre + self.angle | direction) if model.unit else b"\0\0"
         head = title + bytes((model.head, self._status)) + position + bytes((s.range,))
         profile = _split(min(self._first_echo(frame, receiver), 0x3FFF))
-        echoes = self._encode(frame, receiver, s.range / count, count) if count else b""
+        echoes = self._encode(frame, receiver, s.range * self.stretch / count, count) if count else b""
         self.send(head + profile + _split(count) + echoes + bytes((END,)))
 
     @staticmethod
@@ -263,7 +265,7 @@ class ImagenexDevice:
         s, each = self.switches, float(frame.record["range"]) / int(frame.record["bins"])
         samples = self._encode(frame, receiver, each, int(frame.record["bins"]))
         for k, sample in enumerate(samples):
-            reach = (k + 0.5) * each
+            reach = (k + 0.5) * each / self.stretch
             if reach > s.range:
                 break
             if sample >= THRESHOLD and reach >= 0.1 * s.minimum:
