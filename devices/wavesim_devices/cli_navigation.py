@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for navigation sensors."""
+"""Commands in the `wavesim device` group for navigation sensors."""
 
 from __future__ import annotations
 

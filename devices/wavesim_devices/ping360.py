@@ -1,6 +1,6 @@
 """Virtual Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
-The device reads the `scanner` sensor of a body, or the frames of a scanning `sonar`. With frames, each sample of the
+The device reads the `scanner` sensor of a body, or the frames from a scanning `sonar`. With frames, each sample of the
 device is the maximum of the echoes within its range interval.
 
 The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission,
@@ -92,7 +92,7 @@ def _apart(a: int, b: int) -> int:
 
 
 class Ping360Device:
-    """Virtual Ping360: its settings, the values of the scanner, and replies."""
+    """Virtual Ping360: its settings, the values from the scanner, and replies."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Ping360Device:
         take_frames: Callable[[], list[ImagingFrame]] | None = None,
     ) -> None:
         """``take_frames`` returns the sonar frames received since its last call. If this function is given, the frames
-        replace the values of the scanner.
+        replace the values from the scanner.
         """
         self.send, self.sound_speed, self.scanner = send, sound_speed, scanner
         self._image = ScanImage(take_frames) if take_frames is not None else None
