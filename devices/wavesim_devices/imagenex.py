@@ -33,7 +33,7 @@ SLEW = math.radians(120.0)  #: speed of the head, rad/s (assumed)
 
 
 @dataclass(frozen=True)
-class Model:
+class HeadModel:
     """Model of a head. Angles are in degrees; positions count ``unit`` from ``-centre * unit``."""
 
     title: str
@@ -57,7 +57,7 @@ class Model:
 
 _SMALL = (5, 10, 20, 30, 40, 50)
 MODELS = {
-    "881A": Model(
+    "881A": HeadModel(
         "Imagenex 881A",
         0x10,
         0,
@@ -70,13 +70,13 @@ MODELS = {
         True,
         lambda reach: 0.002 if reach < 5 else 0.01,
     ),
-    "852": Model("Imagenex 852", 0x10, 1, _SMALL, 0.15, 1400, 70, 20, 2),
-    "852-sounder": Model("Imagenex 852 echo sounder", 0x11, 1, _SMALL, profile_unit=lambda _: 0.01),
+    "852": HeadModel("Imagenex 852", 0x10, 1, _SMALL, 0.15, 1400, 70, 20, 2),
+    "852-sounder": HeadModel("Imagenex 852 echo sounder", 0x11, 1, _SMALL, profile_unit=lambda _: 0.01),
 }
 
 
 @dataclass(frozen=True)
-class Switches:
+class ImagenexSettings:
     """Settings of a command that take effect, in the units of the protocol."""
 
     range: int = 5
@@ -96,7 +96,7 @@ class Switches:
     delay: int = 0
 
     @classmethod
-    def parse(cls, model: Model, command: bytes) -> Switches | None:
+    def parse(cls, model: HeadModel, command: bytes) -> ImagenexSettings | None:
         """Return the settings in a command, or None if they are invalid."""
         b = command
         s = cls(b[3], b[5], b[6], b[8], b[9], b[10], b[11], b[12], b[13], b[15], b[19], b[20], b[22], b[23], b[24])
@@ -151,7 +151,7 @@ class ImagenexDevice:
 
     def __init__(
         self,
-        model: Model,
+        model: HeadModel,
         send: Callable[[bytes], None],
         sound_speed: float,
         take_frames: Callable[[], list[ImagingFrame]],
@@ -159,7 +159,7 @@ class ImagenexDevice:
         self.model, self.send = model, send
         self.stretch = sound_speed / SOUND_SPEED  # true range divided by the range that the head states
         self.image, self.reader, self.refused = ScanImage(take_frames), CommandReader(model.head), 0
-        self.switches = Switches(train=model.train)
+        self.switches = ImagenexSettings(train=model.train)
         self.motor = ScanMotor(model.turn, model.centre % model.turn)
         self._time = self._ready = 0.0  # simulation time, and time at which the head has turned
         self._due: float | None = None  # time of the pending return data
@@ -178,7 +178,7 @@ class ImagenexDevice:
             if self._due is not None:
                 self._status |= OVERRUN
                 continue
-            switches = Switches.parse(self.model, command)
+            switches = ImagenexSettings.parse(self.model, command)
             self._status = self.model.status | (ACCEPTED if switches is not None else 0)
             if switches is None:
                 self.refused += 1
@@ -187,7 +187,7 @@ class ImagenexDevice:
             if self.switches.mode & SEND or not self.model.has_mode:
                 self._transmit()
 
-    def _apply(self, new: Switches) -> None:
+    def _apply(self, new: ImagenexSettings) -> None:
         """Apply the settings of a command, and turn the head to its sector."""
         m, model = self.motor, self.model
         is_reversed = new.direction & REVERSE and not self.switches.direction & REVERSE
