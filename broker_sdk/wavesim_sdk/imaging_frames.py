@@ -65,14 +65,14 @@ FRAME = Table(
         integer(
             "bins",
             "",
-            "Number of samples per beam. The samples have equal lengths, and the first one starts at the sonar. For "
+            "Number of samples per beam. The samples cover equal lengths, and the first one starts at the sonar. For "
             "soundings: number of 8-byte values per sounding. For a 3D sonar: number of columns of the image.",
         ),
         integer(
             "sample_bytes",
             "",
-            "Size of a sample. 1 or 2: an unsigned integer. 4: range and level of a pixel, two unsigned integers of 2 bytes. "
-            "8: a floating-point value of a sounding.",
+            "Size of a sample in bytes: 1 or 2 for an unsigned integer, 4 for the range and the level of a pixel (two "
+            "unsigned integers), 8 for a floating-point value of a sounding.",
         ),
         integer(
             "bytes",
@@ -137,7 +137,7 @@ class ImagingFrame:
             or size not in (1, 2, 4, 8)
             or not 0 <= r["kind"] < len(FRAME_KINDS)
         ):
-            raise ValueError("the record of the frame is invalid (kind, beams, bins or sample_bytes)")
+            raise ValueError("the frame's record is invalid (kind, beams, bins or sample_bytes)")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
             raise ValueError("the length of the payload differs from the length in the record")
         return cls(r, payload)

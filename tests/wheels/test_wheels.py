@@ -267,10 +267,20 @@ def test_an_extra_is_named(elsewhere: Elsewhere) -> None:
 
 
 def _page(address: str) -> None:
-    """Both the page and its program come, and hold no address of another place to fetch from."""
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        page = answer.read().decode()
-    (script,) = re.findall(r'src="([^"]*main[^"]*\.js)"', page)
-    with urllib.request.urlopen(urllib.parse.urljoin(address, script), timeout=30) as answer:
-        assert len(answer.read()) > 100_000
+    """The page comes with each script that it loads, now or later, and holds no address of another place to fetch from."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # keeps the token of the address
+
+    def fetch(url: str) -> str:
+        with browser.open(url, timeout=30) as answer:
+            return str(answer.read().decode())
+
+    page = fetch(address)
     assert not re.search(r'(src|href)="https?://', page)
+    scripts: dict[str, str] = {}
+    missing = {urllib.parse.urljoin(address, script) for script in re.findall(r'src="([^"]+\.js)"', page)}
+    while missing:
+        script = missing.pop()
+        scripts[script] = fetch(script)
+        imported = re.findall(r"""(?:from|import\(?)\s*["'](\./[^"']+\.js)["']""", scripts[script])
+        missing |= {urllib.parse.urljoin(script, path) for path in imported} - scripts.keys()
+    assert sum(map(len, scripts.values())) > 600_000, "the 3D view is among them"
