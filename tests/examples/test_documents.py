@@ -54,6 +54,7 @@ ON_THE_PAGE = {"rov": "test_rov_page.py"}
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
     ("README.md", "900 s simulated"): "a picture of a table",
+    ("docs/devices.md", "import wlsonar"): "tests/devices/test_waterlinked_sonar.py does the same",
     ("docs/decisions.md", "before  "): "routes of data; benchmarks/routes.py traces them",
     ("README.md", "from contextlib"): "test_readme.py runs it",
     ("README.md", "from wavesim_sdk"): "test_readme.py runs it",

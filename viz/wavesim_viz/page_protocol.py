@@ -274,6 +274,7 @@ class ImageHeader(TypedDict):
     at: Annotated[Numbers, "position of the instrument in W"]
     range: float
     sector: float
+    height: Annotated[float, "vertical beam width; 3D sonar: vertical angle of the image, rad"]
     azimuth: float
     tilt: float
     frequency: float

@@ -691,7 +691,7 @@ export interface ImageHeader {
   body: string;
   name: string;
   preset: string;
-  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera";
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d";
   /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;
@@ -705,6 +705,8 @@ export interface ImageHeader {
   at: (number | null)[];
   range: number;
   sector: number;
+  /** vertical beam width; 3D sonar: vertical angle of the image, rad */
+  height: number;
   azimuth: number;
   tilt: number;
   frequency: number;
