@@ -23,7 +23,9 @@ from wavesim_viz.web import ACCESS, HUB, AccessPolicy, make_app
 
 
 @contextlib.asynccontextmanager
-async def site(folder: Path, control: bool = False) -> AsyncIterator[tuple[int, ConnectionLimiter, aiohttp.web.Application]]:
+async def site(
+    folder: Path, control: bool = False
+) -> AsyncIterator[tuple[int, ConnectionLimiter, aiohttp.web.Application]]:
     """A viewer's server, as the command makes it."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
