@@ -45,7 +45,7 @@ _HORIZONTAL = {
     3: ServoOutput("rear-starboard"),
     4: ServoOutput("rear-port"),
 }
-#: servo outputs of each frame of ArduSub and Rover: output number -> actuator of WaVeSim's models
+#: servo outputs for each frame type of ArduSub and Rover: output number -> actuator of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
@@ -101,7 +101,7 @@ def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
 
 
 class ArduPilotSocket(asyncio.DatagramProtocol):
-    """Socket that receives the servo frames of an autopilot."""
+    """Socket that receives the servo frames from an autopilot."""
 
     def __init__(self, vehicle: BridgedVehicle) -> None:
         self.vehicle, self.frames = vehicle, LatestValue[ServoFrame]()
@@ -260,7 +260,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor whose first value is sent as rng_1; a second sensor is sent as rng_2, and so on. Repeatable.",
+    help="Sensor whose first value is sent as rng_1. Repeat the option to send a second sensor as rng_2, and so on.",
 )
 def command(
     seat: BridgeOptions,

@@ -196,7 +196,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the distance in m that each of these sensors measures, which is the first number of its value. The
+    """Return the distance in m that each of these sensors measures, which is the first number in its value. The
     distance is -1 if there is no echo.
     """
     found = []

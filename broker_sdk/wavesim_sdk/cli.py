@@ -88,7 +88,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 @server_option
 @click.option("--all", "everything", is_flag=True, help="Also print every value of the server's status.")
 @json_option
-@click.option("--prometheus", is_flag=True, help="Print Prometheus text format, for the textfile collector.")
+@click.option("--prometheus", is_flag=True, help="Print in Prometheus text format, for the textfile collector.")
 def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> None:
     """Show the server's state, its clients and any problems."""
     from wavesim_sdk import metrics, status_text
@@ -147,7 +147,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option(
     "--signal", "signal_name", default="", help="Signal to send with each message, such as USR1; default: none."
 )
-@click.option("--pid", type=int, default=0, help="ID of the process that receives the signal of --signal.")
+@click.option("--pid", type=int, default=0, help="ID of the process that receives the signal set with --signal.")
 @address_options
 @click.option(
     "--model",
@@ -163,7 +163,8 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
 ) -> None:
-    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, for a program in any language."""
+    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, where "
+    "a program in any language can read it."""
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 
@@ -192,7 +193,8 @@ def whole(log: Log) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of the SDK."""
+    """Return the commands in the SDK."""
     from wavesim_sdk.cli_commands import commands as server_commands
+    from wavesim_sdk.cli_fences import fence
 
-    return [*server_commands(), status, keys, mailbox]
+    return [*server_commands(), fence, status, keys, mailbox]

@@ -1,5 +1,5 @@
-"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes files of
-sonar surveys.
+"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes sonar survey
+files.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [device, record]
 
 
@@ -244,4 +244,5 @@ from wavesim_devices import cli_modems as cli_modems  # noqa: E402  # the module
 from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402
 from wavesim_devices import cli_own as cli_own  # noqa: E402
 from wavesim_devices import cli_positioning as cli_positioning  # noqa: E402
+from wavesim_devices import cli_scanning_sonars as cli_scanning_sonars  # noqa: E402
 from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

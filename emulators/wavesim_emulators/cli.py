@@ -25,14 +25,14 @@ from wavesim_world.cli_options import files_option
     help="Run the emulators at their own pace in wall-clock time; the engine never waits for them.",
 )
 def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
-    """Emulate sensors of a running server.
+    """Emulate sensors for a running server.
 
     SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
-    configuration that the server runs; default: config.xml. A single emulator runs in this process. Several emulators
+    configuration that the server uses; default: config.xml. A single emulator runs in this process. Several emulators
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
     With --server HOST:PORT, the emulators serve a server on another machine, over the network. They need the same
-    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file of the emulators.
+    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file for the emulators.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")

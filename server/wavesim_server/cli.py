@@ -67,7 +67,7 @@ port_option = click.option(
     "--threads",
     type=click.IntRange(1, 64),
     default=1,
-    help="Number of threads that compute a tick, at most one per processor; useful for thousands of bodies. The "
+    help="Number of threads that compute a tick, at most one per processor; useful with thousands of bodies. The "
     "results do not depend on this number.",
 )
 @click.option("--start", is_flag=True, help="Start the clock immediately, without waiting for `wavesim start`.")
@@ -269,7 +269,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.command()
 @config_argument
 @files_option
-@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no file.")
+@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no configuration file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -1,4 +1,4 @@
-"""The devices of a trial: virtual instruments that the trial starts beside the on-board programs (<device>).
+"""The devices in a trial: virtual instruments that the trial starts alongside the on-board programs (<device>).
 
 The devices of a body start one after the other. Therefore, they join in the order of the configuration, and each has
 the same place in the crew in every run.
@@ -36,7 +36,7 @@ class TrialDevice:
 
 
 def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
-    """Yield the devices of a configuration in their order there."""
+    """Yield the devices in a configuration in their order there."""
     for body in loaded.config.fleet.bodies:
         seen: Counter[str] = Counter()
         for number, device in enumerate(body.device):

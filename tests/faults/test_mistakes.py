@@ -429,4 +429,8 @@ def test_a_machine_that_reorders_stores_gets_one_line(
         timeout=60,
         check=False,
     )
-    clear(done, 3, "shared memory requires an x86-64 processor, which keeps the order of stores; this one is 'i686'")
+    clear(
+        done,
+        3,
+        "shared memory requires an x86-64 processor, which preserves the order of memory writes; this processor is 'i686'",
+    )

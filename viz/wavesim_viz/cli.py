@@ -1,4 +1,4 @@
-"""Commands of the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
+"""Commands for the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
 browser, ``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
 """
 

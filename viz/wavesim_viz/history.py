@@ -26,7 +26,7 @@ MAX_SAMPLES, FIRST_S = (
     0.25,
 )  #: maximum number of samples, and initial interval between samples in s, which is doubled when the maximum is reached
 MOST_SENT, MOST_RECEPTIONS, MOST_NOTICES = 400, 1600, 400
-TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
+TRACK_POINTS = 60_000  #: maximum total number of points in all tracks
 
 
 class HistorySource(Protocol):

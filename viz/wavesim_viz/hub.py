@@ -194,7 +194,7 @@ class Hub:
         self._close_unwatched_pictures()
 
     def watch_pictures(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
-        """Subscribe a page to images of these sonars."""
+        """Subscribe a page to images from these sonars."""
         viewer.pictures = {s: viewer.pictures.get(s, 0) for s in sonars}
         for s in sonars:
             if self.source is not None and s not in self._screens:
@@ -248,7 +248,7 @@ class Hub:
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
     def command(self, viewer: Viewer, request: VehicleCommandRequest) -> None:
-        """Send a command to a vehicle, and send the answer of the vehicle's program to the page."""
+        """Send a command to a vehicle, and send the answer from the vehicle's program to the page."""
 
         async def answer() -> None:
             ok, text = False, "this viewer has no simulation to control"
@@ -261,7 +261,7 @@ class Hub:
             viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": ok, "text": text})
 
         if len(self._answers) >= MOST_VEHICLE_COMMANDS:
-            text = "too many commands wait for an answer"
+            text = "too many commands are waiting for an answer"
             viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": False, "text": text})
             return
         task = asyncio.create_task(answer())

@@ -1,4 +1,4 @@
-"""Web server of the viewer: one page, one websocket, and the requests of the configurator.
+"""Web server of the viewer: one page, one websocket, and the requests from the configurator.
 
 The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). The
 server accepts websockets and changes only from its own page, and the page loads nothing from other servers. Viewers are
@@ -183,7 +183,7 @@ async def static(request: web.Request) -> web.StreamResponse:
 
 
 async def appearance(request: web.Request) -> web.StreamResponse:
-    """Return the glTF file of a model of this scene."""
+    """Return the glTF file of a model in this scene."""
     source = request.app[HUB].source
     scene = source.scene()[1] if source is not None else None
     model = scene["models"].get(request.match_info["model"]) if scene is not None else None
@@ -197,7 +197,7 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines of a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
+    """Return lines in a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
     and the number of ``points``.
     """
     lines = request.query.getall("line", [])
@@ -214,7 +214,7 @@ async def series(request: web.Request) -> web.StreamResponse:
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
         raise RequestFailed(f"invalid query: expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
     if len(wanted) * points > MOST_VALUES:
-        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values, lines times points")
+        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values (lines times points)")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 

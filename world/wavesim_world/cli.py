@@ -83,7 +83,7 @@ def modems(names: tuple[str, ...], as_json: bool) -> None:
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Python file to write [default: print it]")
 def stubs(config: Path, out: Path | None) -> None:
-    """Write the bodies of a configuration as Python types.
+    """Write the bodies in a configuration as Python types.
 
     With this file, editors complete the names of sensors and actuators, and type checkers report misspelt names. Import
     the class of a body from it.
@@ -126,5 +126,5 @@ def new(folder: Path, template: str) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [check, modems, new, stubs]

@@ -58,7 +58,7 @@ def read_operator_table(path: Path) -> tuple[Floats, Floats, Complexes, Floats]:
         values
     ):
         raise ValueError(
-            f"the table has {len(values)} lines, but needs one for each of {len(headings)} headings and {len(frequencies)} frequencies"
+            f"the table has {len(values)} lines, but needs one for each combination of {len(headings)} headings and {len(frequencies)} frequencies"
         )
     response = np.empty((6, len(frequencies), len(headings)), complex)
     for k, axis in enumerate(AXES):

@@ -1,4 +1,4 @@
-"""Commands of ``wavesim campaign``: run one configuration many times and judge the results."""
+"""Commands in the ``wavesim campaign`` group: run one configuration many times and judge the results."""
 
 from __future__ import annotations
 

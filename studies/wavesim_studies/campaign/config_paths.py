@@ -1,4 +1,4 @@
-"""Access to the keys of an XML configuration by path."""
+"""Access to the keys in an XML configuration by path."""
 
 from __future__ import annotations
 

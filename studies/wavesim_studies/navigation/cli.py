@@ -1,4 +1,5 @@
-"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it against the true states."""
+"""Commands in the ``wavesim nav`` group: run a filter over the sensor values of a log and score it against the true
+states."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def nav() -> None:
 @nav.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all with an IMU or AHRS. Repeatable."
+    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all vehicles with an IMU or AHRS. Repeatable."
 )
 @click.option(
     "--without",

@@ -1,4 +1,4 @@
-"""Commands of ``wavesim traffic``: simulate and score encounters."""
+"""Commands in the ``wavesim traffic`` group: simulate and score encounters."""
 
 from __future__ import annotations
 

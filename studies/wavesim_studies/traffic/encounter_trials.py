@@ -1,4 +1,4 @@
-"""Encounters as files of live trials with a server, emulators, and an on-board program that detects the other vessels
+"""Encounters as files for live trials with a server, emulators, and an on-board program that detects the other vessels
 only by AIS and radar.
 """
 

@@ -50,7 +50,7 @@ def library() -> dict[str, Model]:
 
 
 def read_models(path: Path) -> dict[str, Model]:
-    """Return the models of a models file or of a configuration."""
+    """Return the models in a models file or in a configuration."""
     root, _ = parse_file(path)
     if root.tag == "wavesim":
         return read_included_models(build_root(root, "wavesim", Config, path).models, path, {})[0]

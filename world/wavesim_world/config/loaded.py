@@ -70,7 +70,7 @@ class LoadedConfig:
     def sensor_rows(self) -> dict[str, int]:
         """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
 
-        A body of the configuration needs one row per instrument. A body that joins later is assumed to need as many
+        A body in the configuration needs one row per instrument. A body that joins later is assumed to need as many
         rows as the model with the most instruments of that type.
         """
         total: Counter[str] = Counter()

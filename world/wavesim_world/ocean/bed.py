@@ -1,6 +1,6 @@
 """Sea bed: depth below the surface as a function of (north, east).
 
-The bed is the paper's analytic function, or a Delaunay triangulation of soundings, which needs SciPy: ``pip install
+The bed is an analytic function, or a Delaunay triangulation of soundings, which needs SciPy: ``pip install
 wavesim-sdk[ocean]``.
 """
 
@@ -180,7 +180,7 @@ class TriangulatedBed:
 
 
 def max_slope(loaded: LoadedConfig) -> float:
-    """Return an upper bound of the slope of the bed in metres of depth per metre."""
+    """Return an upper bound on the slope of the bed in metres of depth per metre."""
     t = triangulated_bed(loaded)
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))

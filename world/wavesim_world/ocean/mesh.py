@@ -17,7 +17,7 @@ from wavesim_sdk.extras import check_installed
 from wavesim_world.config.loaded import LoadedConfig
 
 FORMATS = ("stl", "ply", "obj", "off", "glb")
-#: maximum number of triangles of all meshes of a world together, because contacts test each nearby triangle
+#: maximum total number of triangles in all meshes of a world, because contacts test each nearby triangle
 MAX_TRIANGLES = 20_000
 MAX_BYTES = 64 * 2**20
 

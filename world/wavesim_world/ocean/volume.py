@@ -1,7 +1,7 @@
 """Measured water: gridded volumes and scattered points, read from CSV files.
 
 Both contain temperature, salinity and time; a volume also contains flow and optional additional columns. The reader
-refuses a physically impossible value (wrong unit, wrong column) and reports its line number.
+rejects a physically impossible value (wrong unit, wrong column) and reports its line number.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class VolumeGrid:
     filled: Mask
 
     def at(self, time_s: float) -> Floats:
-        """Return values (quantities, depths, north, east) at a time. Before the first and after the last time they are
-        constant.
+        """Return values (quantities, depths, north, east) at one time. The values are constant before the first and
+        after the last time.
         """
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
         if len(self.times) == 1:
@@ -134,7 +134,7 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Flo
 
 
 def _east(latitude: float) -> float:
-    """Return metres per degree of longitude."""
+    """Return the number of metres in one degree of longitude."""
     return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
 
