@@ -83,7 +83,7 @@ def conformance(
     checker: ConformanceChecker
     if device and places:
         if command:
-            raise click.UsageError("to check a device that runs, use --device --at PLACE without COMMAND")
+            raise click.UsageError("to check a device that is already running, use --device --at PLACE without COMMAND")
         checker = RunningDeviceChecker(list(map(_place, places)), list(map(_bytes, samples)), say)
     elif places:
         host, _, port = places[0].rpartition(":")
@@ -119,7 +119,7 @@ def _refuse_unused(device: bool, has_place: bool, has_sensor: bool) -> None:
 
 
 def _place(where: str) -> str:
-    """Return the place of a port in the form that a device prints."""
+    """Return the location of a port in the form that a device prints."""
     from wavesim_conformance.running_device import place_of
 
     try:

@@ -1,4 +1,4 @@
-"""Conformance checker for a virtual device that already runs, at any server: it is known only by its ports.
+"""Conformance checker for a virtual device that is already running, at any server; only its ports are known.
 
     wavesim conformance --device --at tcp:4001 --send 'P\\r\\n'
 
@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from wavesim_conformance.broker import ConformanceChecker, Finding
 from wavesim_conformance.device import ANSWER_S, PortChecker, open_host
 
-RETRY_S = 0.2  #: time in s after which a command is sent again: behind noise, the device may have taken it for its rest
+RETRY_S = 0.2  #: time in s after which a command is sent again, because after noise the device may have read the command as a part of the noise
 
 
 def place_of(where: str) -> str:
-    """Return the place of a port in the form that a device prints. Raises ValueError if the text is invalid."""
+    """Return the location of a port in the form that a device prints. Raises ValueError if the text is invalid."""
     kind, _, at = where.partition(":")
     if kind == "pty" and at:
         return at if "/" in at else f"./{at}"
@@ -48,7 +48,7 @@ class RunningDeviceChecker(ConformanceChecker):
         return all(map(self.answers, self.places))
 
     def answers(self, place: str) -> bool:
-        """Return whether the device sends something to a new host at a place."""
+        """Return whether the device sends something to a new host at one of its ports."""
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             try:
