@@ -129,7 +129,7 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
         k = operator.index(which)
         if 0 <= k < len(actuators):
             return k
-        there = f"use 0 to {len(actuators) - 1}" if actuators else "the body has none"
+        there = f"use 0 to {len(actuators) - 1}" if actuators else "the body has no actuators"
         raise UnknownName(f"unknown actuator {shorten(k, 20)}; {there}")
     if not actuators:
         raise UnknownName(f"unknown actuator '{shorten(which)}': the body has no actuators")

@@ -1,4 +1,4 @@
-"""Faults of the line between a device and its hosts. A command or the configuration names the part ``device:NAME``."""
+"""Faults on the line between a device and its hosts. A command or the configuration names the part ``device:NAME``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 
 
 def device_of(part: str) -> str:
-    """Return the name of the device that a part such as ``device:nmea`` means; empty for other parts."""
+    """Return the name of the device to which a part such as ``device:nmea`` refers; empty for other parts."""
     return part.removeprefix(PREFIX) if part.startswith(PREFIX) else ""
 
 
@@ -32,8 +32,8 @@ def device_name(label: str) -> str:
 def line_fault_amount(kind: str, amount: float | str = 0.0) -> float:
     """Return the amount of a fault as a number: a probability per byte, or a delay in s; 0 for the other kinds.
 
-    If ``amount`` is a string, a delay has its unit in it. An empty string means no amount. Raises ValueError if the fault is
-    invalid.
+    If ``amount`` is a string, a delay must include its unit. An empty string means no amount. Raises ValueError if the
+    fault is invalid.
     """
     if kind not in KINDS:
         raise UnknownName(f"unknown fault '{shorten(kind)}'{suggest_name(shorten(kind), KINDS)}")

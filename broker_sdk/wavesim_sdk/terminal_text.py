@@ -1,4 +1,5 @@
-"""Output of commands. It may contain texts from files and programs of others, which must not control the terminal."""
+"""Output of commands. It may contain text from other people's files and programs, which must not control the
+terminal."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def conformance(
     join in the `emulator` role. A server (--at, --body) must already be running, without keys. A device (--device)
     joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and acts as a host that never
     reads. A device that already runs, at any server, is checked at its ports (--device --at): it must send something to
-    each host, by itself or as the answer to a command of --send. The exit code is 5 if a rule is broken.
+    each host, automatically or as the answer to a command from --send. The exit code is 5 if a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
     from wavesim_conformance.device import DeviceChecker
@@ -83,7 +83,7 @@ def conformance(
     checker: ConformanceChecker
     if device and places:
         if command:
-            raise click.UsageError("to check a device that runs, use --device --at PLACE without COMMAND")
+            raise click.UsageError("to check a device that is already running, use --device --at PLACE without COMMAND")
         checker = RunningDeviceChecker(list(map(_place, places)), list(map(_bytes, samples)), say)
     elif places:
         host, _, port = places[0].rpartition(":")
@@ -119,7 +119,7 @@ def _refuse_unused(device: bool, has_place: bool, has_sensor: bool) -> None:
 
 
 def _place(where: str) -> str:
-    """Return the place of a port in the form that a device prints."""
+    """Return the location of a port in the form that a device prints."""
     from wavesim_conformance.running_device import place_of
 
     try:

@@ -54,10 +54,11 @@ class HostLink(Protocol):
         """Send bytes; return False if the device has closed the connection."""
 
     def is_open(self) -> bool:
-        """Return whether the device has kept the connection, as far as the port shows it."""
+        """Return whether the device has kept the connection open, if the port shows this."""
 
     def receive(self, timeout: float) -> bool:
-        """Return whether bytes of the device arrive within this time in s. A host that reads in a thread cannot do this."""
+        """Return whether bytes from the device arrive within this time in s. A host that reads in a thread cannot do
+        this."""
 
     def finish(self) -> None:
         """Wait until the device has read all bytes, if the port shows this."""
@@ -193,7 +194,7 @@ class UdpHost:
             return False
 
     def finish(self) -> None:
-        """Nothing shows it."""
+        """Do nothing, because a UDP port does not show what the device has read."""
 
     def close(self) -> None:
         self._socket.close()
@@ -307,7 +308,7 @@ class PortChecker(ConformanceChecker):
         return ""
 
     def _await_bytes(self) -> None:
-        """Wait until a device in lockstep has processed the bytes: by the end of the second step, it has."""
+        """Wait until a device in lockstep has processed the bytes, which it has done by the end of the second step."""
         self.is_alive()
         self.is_alive()
 
@@ -322,7 +323,11 @@ class PortChecker(ConformanceChecker):
                         host.send(part)
             self._await_bytes()
             closed.append(not all(h.is_open() for h in hosts))
-        return "one host keeps its connection, but of two hosts one loses it" if closed == [False, True] else ""
+        return (
+            "a single host keeps its connection, but if two hosts are connected, one of them loses it"
+            if closed == [False, True]
+            else ""
+        )
 
 
 def admit(join: Join, _old: Session | None = None) -> Admission:

@@ -1,9 +1,9 @@
-"""Conformance checker for a virtual device that already runs, at any server: it is known only by its ports.
+"""Conformance checker for a virtual device that is already running, at any server; only its ports are known.
 
     wavesim conformance --device --at tcp:4001 --send 'P\\r\\n'
 
 The rules for its ports are those of :mod:`wavesim_conformance.device`. The device is alive as long as it sends something to
-each new host, by itself or as the answer to a valid command.
+each new host, automatically or as the answer to a valid command.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from wavesim_conformance.broker import ConformanceChecker, Finding
 from wavesim_conformance.device import ANSWER_S, PortChecker, open_host
 
-RETRY_S = 0.2  #: time in s after which a command is sent again: behind noise, the device may have taken it for its rest
+RETRY_S = 0.2  #: time in s after which a command is sent again, because after noise the device may have read the command as a part of the noise
 
 
 def place_of(where: str) -> str:
-    """Return the place of a port in the form that a device prints. Raises ValueError if the text is invalid."""
+    """Return the location of a port in the form that a device prints. Raises ValueError if the text is invalid."""
     kind, _, at = where.partition(":")
     if kind == "pty" and at:
         return at if "/" in at else f"./{at}"
@@ -38,7 +38,7 @@ class RunningDeviceChecker(ConformanceChecker):
 
     def run(self) -> list[Finding]:
         for place in self.places:
-            rule = f"{place}: the device sends something to a host, by itself or as an answer"
+            rule = f"{place}: the device sends something to a host, automatically or as an answer"
             if not self.record(rule, self.answers(place), "no byte arrived; use --send with a command that it answers"):
                 return self.findings
         self.findings += PortChecker(self.places, self._is_alive, self.samples, self.report).run()
@@ -48,7 +48,7 @@ class RunningDeviceChecker(ConformanceChecker):
         return all(map(self.answers, self.places))
 
     def answers(self, place: str) -> bool:
-        """Return whether the device sends something to a new host at a place."""
+        """Return whether the device sends something to a new host at one of its ports."""
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             try:

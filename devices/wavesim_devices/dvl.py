@@ -41,7 +41,7 @@ BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
 
 @dataclass
 class Ensemble:
-    """One measurement (ensemble) of the DVL. Velocities of the vehicle are in m/s in ship axes (starboard, forward,
+    """One measurement (ensemble) from the DVL. Velocities of the vehicle are in m/s in ship axes (starboard, forward,
     up); NaN marks a bad velocity.
     """
 

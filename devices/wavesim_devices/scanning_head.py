@@ -99,7 +99,7 @@ class ScanMotor:
         return self.width < self.turn and self.offset == self.width
 
     def enter(self) -> int:
-        """Turn to the nearest direction of the sector. Return the angle of the turn."""
+        """Turn to the nearest direction in the sector. Return the angle of the turn."""
         if self.width >= self.turn or self.offset <= self.width:
             return 0
         beyond = self.offset - self.width

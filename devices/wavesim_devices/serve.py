@@ -82,7 +82,7 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
-    device: str = ""  #: name by which faults refer to the device; empty: they cannot
+    device: str = ""  #: name by which faults refer to the device; if it is empty, they cannot refer to it
     #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
@@ -181,7 +181,7 @@ class ServedDevice:
     ) -> None:
         options = options or TrafficOptions()
         self.device_type, self.traffic, self.report = device_type, traffic or TrafficReporter(), report
-        #: faults of the options, and the switched one at the end; the lines of the hosts share the list
+        #: faults from the options, followed by the fault that is switched; the lines to all hosts share this list
         self.faults, self.seed = [*options.faults], options.seed
         self._scheduled = len(self.faults)
         self.device: SharedDevice | ConnectingDevice | None = None
@@ -220,7 +220,7 @@ class ServedDevice:
             host.send(data)
 
     def switch_fault(self, fault: DeviceFault) -> None:
-        """Replace the switched fault. The faults of the options keep their times."""
+        """Replace the switched fault. The faults from the options keep their times."""
         self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:

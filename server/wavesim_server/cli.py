@@ -269,7 +269,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.command()
 @config_argument
 @files_option
-@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no file.")
+@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no configuration file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -307,7 +307,10 @@ async def test_a_defect_of_a_device_is_reported_and_the_device_goes_on() -> None
     writer.write(b"P\r")
     assert await within(reader.readexactly(11)) == b"0.00 dbar\r\n"
     (said,) = [s for s in bench.said if "failed" in s]
-    assert said.startswith("gauge failed on 7 bytes from host 1 of 'port': gauge.py:28: ") and "a defect" in said
+    assert (
+        said.startswith("gauge failed while processing 7 bytes from host 1 of 'port': gauge.py:28: ")
+        and "a defect" in said
+    )
     assert bench.served.summary.endswith("1 device failures")
     writer.close()
     await bench.close()

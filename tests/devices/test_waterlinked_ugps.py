@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -20,15 +18,17 @@ from tests.conftest import Server
 from tests.devices.bench import device, processes
 from tests.devices.modems import reception
 from tests.devices.water import Water
+from tests.e2e.test_remote_emulators import await_lockstep
+from tests.e2e.test_remote_emulators import step as advance
 from tests.nursery import launch
 from tests.sdk.test_devices import step
 from wavesim_devices.level_frame import level_direction
 from wavesim_devices.waterlinked_ugps.acoustic import PositionFilter, RawPosition
 from wavesim_devices.waterlinked_ugps.device import UnderwaterGps
-from wavesim_sdk.attach import SharedState
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.tables import SignalKind
 from wavesim_world.config import LoadedConfig
+from wavesim_world.instruments import HEADING_SIGMA, TILT_SIGMA
 
 __all__ = ["processes"]
 GPS = [math.radians(41.0), math.radians(-8.0), 0.0, 1.5, math.radians(90.0), 0.9, 1.0, 9.0]
@@ -259,7 +259,7 @@ def test_two_hosts_have_their_own_answers_and_noise_ends_only_its_own_connection
 # ------------------------------------------------------------------ a real server
 
 SEA = """<time step="10 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="60 m"/></world>
-<network keepalive_timeout="20 s"/><fleet>
+<network keepalive_timeout="20 s" lockstep_timeout="20 s"/><fleet>
 <vehicle name="boat" model="jolner" position="0 0 -0.1 m" attitude="0 0 30 deg" client="optional">
 <transducer position="0 0 1.1 m" threshold="80 dB" listen_low="30 kHz" listen_high="250 kHz"><head timing_noise="0.5 us">
 <hydrophone position="0.2 0 1.1 m"/><hydrophone position="-0.2 0 1.1 m"/><hydrophone position="0 0.2 1.1 m"/>
@@ -275,31 +275,52 @@ def fetch(url: str) -> Any:
         return json.load(answer)
 
 
+HEADING = math.radians(30.0)
+FIXES = 40
+
+
+def expected_std(offset: np.ndarray) -> np.ndarray:
+    """Standard deviations (north, east, down; m) of one fix at an offset from the antenna in W: the arrival times at the
+    hydrophones give the direction by least squares, and the attitude turns it. The noise of the range is far smaller.
+    """
+    hydrophones = np.array([[0.2, 0.0, 1.1], [-0.2, 0.0, 1.1], [0.0, 0.2, 1.1], [0.0, 0.0, 1.3]])
+    arms = hydrophones - hydrophones.mean(0)
+    c, s = math.cos(HEADING), math.sin(HEADING)
+    r_WB = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    across = np.eye(3) - np.outer(offset, offset) / (offset @ offset)
+    direction = r_WB @ np.linalg.inv(arms.T @ arms) @ r_WB.T * (1500.0 * 0.5e-6) ** 2
+    north, east, down = offset
+    # by an error of the attitude about each axis of W
+    turned = np.array([[0.0, down, -east], [-down, 0.0, north], [east, -north, 0.0]])
+    attitude = turned @ np.diag([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA]) ** 2 @ turned.T
+    return np.sqrt(np.diag(offset @ offset * across @ direction @ across + attitude))
+
+
 @pytest.mark.system
 @pytest.mark.xdist_group("acoustics")
 def test_the_locator_of_a_rov(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
+    """At each stop of the clock, the host reads the fix of the newest ping, so that the run repeats."""
     path = config(SEA).path
-    server = serve(path, "--speed", "4")
+    server = serve(path, "--speed", "0")
     processes.append(launch("emulate", "all", path, "-s", server.name))
-    url = f"http://{device(processes, server, 'waterlinked-ugps', '--http', 'tcp:0')}/api/v1/"
-    server.send("start")
-    state = SharedState(server.name)
+    options = ("--http", "tcp:0", "--lockstep", "0.05")
+    url = f"http://{device(processes, server, 'waterlinked-ugps', *options)}/api/v1/"
+    state = await_lockstep(server, ("gps", "ahrs"))
     errors: list[np.ndarray] = []
-    limit = time.monotonic() + 60.0
-    while len(errors) < 40 and time.monotonic() < limit:
-        try:
-            found = fetch(url + "position/acoustic/raw")
-            place = fetch(url + "position/global")
-        except urllib.error.HTTPError as error:
-            assert error.code == 500
-            continue
+    advance(server, 401)
+    for _ in range(FIXES):
+        advance(server, 25)
+        found, place = fetch(url + "position/acoustic/raw"), fetch(url + "position/global")
         true = state.snapshot().state
         boat, rov = (true[state.row(n)]["p_WB_W"] for n in ("boat", "rov"))
         p = Origin(math.radians(41.18), math.radians(-8.70)).ned(math.radians(place["lat"]), math.radians(place["lon"]))
         assert found["position_valid"]
         errors.append(np.array([*(p[:2] - rov[:2]), found["z"] - (rov[2] - boat[2] - 0.1)]))
-    assert len(errors) == 40
-    # few independent fixes; 1 deg of elevation is 0.4 m of depth
-    assert (np.abs(np.median(errors, 0)) < (0.6, 0.6, 1.2)).all(), errors
+    expected = expected_std(rov - boat - [0.0, 0.0, 1.1])
+    assert (expected > 0.05).all() and (expected < 0.2).all()
+    mean, std = np.mean(errors, 0), np.std(errors, 0)
+    assert (np.abs(mean) < 4.0 * expected / math.sqrt(FIXES)).all(), (mean, expected)
+    # the standard deviation of 40 values is within 35 % (3 sigma); the filter decreases that of north and east
+    assert (std < 1.35 * expected).all() and std[2] > 0.65 * expected[2], (std, expected)

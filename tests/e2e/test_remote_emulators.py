@@ -196,11 +196,16 @@ def test_refusals(config: Make, serve: Serve, processes: list[subprocess.Popen[s
         RemoteAttachment(address, "ctd", key=ctd)
 
 
+def silent_sea(keepalive: str, lockstep: str) -> str:
+    network = f'keepalive_timeout="{keepalive}" lockstep_timeout="{lockstep}"'
+    return SEA.format(network="").replace('keepalive_timeout="20 s" lockstep_timeout="20 s"', network)
+
+
 def test_a_silent_emulator_is_removed_and_replaced(
     config: Make, serve: Serve, processes: list[subprocess.Popen[str]]
 ) -> None:
-    """The engine stops waiting for it, its session ends, and another one continues."""
-    path = config(SEA.format(network="").replace('"20 s"', '"2 s"')).path
+    """Keep-alive ends its session before the engine's time limit: no value is late, and another emulator continues."""
+    path = config(silent_sea("3 s", "60 s")).path
     server = serve(path, "--speed", "0")
     silent = subprocess.Popen([*CLI, "emulate", "ctd", path, "-s", f"127.0.0.1:{server.port}"], text=True)
     processes.append(silent)
@@ -209,7 +214,8 @@ def test_a_silent_emulator_is_removed_and_replaced(
     silent.send_signal(signal.SIGSTOP)
     try:
         step(server, 100)
-        server.wait(lambda s: s["emulators"] == [])
+        status = server.status()
+        assert (status["emulators"], status["sensors_late"]) == ([], 0)
         assert state.vehicles["ctd"].header[OWNER] == 0
         processes.append(launch("emulate", "ctd", path, "-s", f"127.0.0.1:{server.port}"))
         await_lockstep(server, ("ctd",))
@@ -219,6 +225,28 @@ def test_a_silent_emulator_is_removed_and_replaced(
     finally:
         silent.send_signal(signal.SIGCONT)
     assert silent.wait(20) == 5, "it learns that it was removed"
+
+
+def test_a_silent_emulator_is_late_once(config: Make, serve: Serve, processes: list[subprocess.Popen[str]]) -> None:
+    """The engine's time limit passes before keep-alive: the engine stops waiting, and waits again after an answer."""
+    path = config(silent_sea("120 s", "2 s")).path
+    server = serve(path, "--speed", "0")
+    silent = launch("emulate", "ctd", path, "-s", f"127.0.0.1:{server.port}")
+    processes.append(silent)
+    state = await_lockstep(server, ("ctd",))
+    step(server, 101)
+    late = int(str(server.status()["sensors_late"]))  # 0, unless the machine stood still for two seconds
+    before = int(state.values("ctd")["sequence"][0])
+    silent.send_signal(signal.SIGSTOP)
+    try:
+        step(server, 100)
+        status = server.status()
+        assert status["sensors_late"] == late + 1 and len(status["emulators"]) == 1  # type: ignore[arg-type]
+        assert int(state.values("ctd")["sequence"][0]) == before
+    finally:
+        silent.send_signal(signal.SIGCONT)
+    server.wait(lambda _: int(state.values("ctd")["sequence"][0]) > before)
+    stop(silent)
 
 
 def test_free_running_beside_invalid_bytes(config: Make, serve: Serve, processes: list[subprocess.Popen[str]]) -> None:

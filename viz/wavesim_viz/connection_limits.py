@@ -13,13 +13,16 @@ from aiohttp import web
 MAX_PER_ADDRESS = (
     64  #: maximum number of connections per address, not counting websockets; a new connection closes the oldest one
 )
-BURST, OPENINGS_PER_S = 32, 1.0  #: websockets that an address may open at once, and per second in the long run
+BURST, OPENINGS_PER_S = (
+    32,
+    1.0,
+)  #: number of websockets that an address may open in one burst, and per second in the long run
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s for the body of a request
 
 
 class OpeningLimiter:
-    """Limit on the websockets that an address may open in a time: each has a budget that grows with time."""
+    """Limit on the rate at which an address may open websockets: each address has a budget that grows with time."""
 
     def __init__(self) -> None:
         self._budgets: dict[str, tuple[float, float]] = {}  # address -> remaining openings, and when

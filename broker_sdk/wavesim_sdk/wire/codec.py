@@ -177,7 +177,7 @@ def decode_plain(plain: bytes, kind: Type) -> Any:
 
 
 def decode_forwarded(plain: bytes, kind: int) -> Any:
-    """Return the message of a payload that another process of this server received. Raises Malformed if that process
+    """Return the message in a payload that another process of this server received. Raises Malformed if that process
     forwarded a payload that does not match the schema.
     """
     return _DECODE_FORWARDED[kind](msgpack.unpackb(plain, use_list=False))

@@ -273,7 +273,7 @@ class CommandReceived:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFault:
-    """A fault of the line between the device that this session serves and its hosts. It replaces the fault before."""
+    """A fault on the line between the device that this session serves and its hosts. It replaces the previous fault."""
 
     kind: str = record_field(NAME, "kind of the fault, as in docs/CONFIG.md; `none` = no fault")
     amount: float = record_field(

@@ -26,7 +26,7 @@ COOKIE_BYTES = 16
 
 NAME_BYTES = 31
 TEXT_BYTES = 400
-MAX_SENSORS = 64  #: maximum number of sensors of one body
+MAX_SENSORS = 64  #: maximum number of sensors on one body
 MAX_ITEMS = 256  #: maximum number of events or requests in a datagram
 PIECE_BYTES = 1120  #: number of frame bytes in one datagram; the last piece may have fewer
 MAX_PIECES = 8192  #: maximum number of pieces of one frame

@@ -1,4 +1,4 @@
-"""Virtual Tritech Micron scanning sonar. Its echoes come from the frames of a scanning `sonar`.
+"""Virtual Tritech Micron scanning sonar. Its echoes come from the frames that a scanning `sonar` produces.
 
 Directions are in 1/16 gradian (6400 per turn), clockwise seen from above, and 3200 is ahead. The head pings once for
 each mtSendData, and then turns by one step. It has no error message: it does not answer invalid packets.
@@ -45,7 +45,7 @@ USER_DATA_BYTES = 250  #: length of the user data of a DST head; all values are 
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """Settings of a head command that take effect, in the units of the protocol."""
+    """Settings in a head command that take effect, in the units of the protocol."""
 
     control: int
     range_scale: int

@@ -1,4 +1,5 @@
-"""The emulators in a trial in one process, which compute the values for a tick when the engine has published it."""
+"""The emulators of a trial that runs in one process. They compute the values for a tick when the engine has published
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engine, front end and emulators in a trial in one process, which exchange objects with each other."""
+"""Engine, front end and emulators of a trial that runs in one process. They exchange objects with each other."""
 
 from __future__ import annotations
 

@@ -110,7 +110,6 @@ export interface Scene {
   triangles: number[];
   /** significant wave height; null: unknown */
   waves: number | null;
-  fences: FenceInfo[];
   bodies: PlannedBody[];
   models: Record<string, ModelInfo>;
   /** whether a second pilot takes over a body: no, yes or return */
@@ -570,6 +569,12 @@ export interface CablesMessage {
   cables: CableInfo[];
 }
 
+/** Fences at the time that the page shows. */
+export interface FencesMessage {
+  type: "fences";
+  fences: FenceInfo[];
+}
+
 /** Encounters of the body that the page watches; null means that the body is not a surface vessel. */
 export interface TrafficMessage {
   type: "traffic";
@@ -669,6 +674,7 @@ export type ServerMessage =
   | FleetMessage
   | SeaMessage
   | CablesMessage
+  | FencesMessage
   | TrafficMessage
   | EquipmentMessage
   | PanelMessage
@@ -787,6 +793,12 @@ export interface CommanderRequest {
   values: Record<string, number | number[]>;
 }
 
+/** Add, replace or remove fences of a running server. A fence without corners is removed. */
+export interface FencesRequest {
+  do: "fences";
+  changes: FenceInfo[];
+}
+
 /**
  * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` contains north, east and down in W and a
  * speed (0 means the vehicle's own speed); None means that it is not stated. The page selects `number`, which the
@@ -828,6 +840,7 @@ export type PageRequest =
   | AcknowledgeRequest
   | ShelveRequest
   | CommanderRequest
+  | FencesRequest
   | VehicleCommandRequest
   | DriveRequest;
 

@@ -259,7 +259,8 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class OtherActuator:
-    """Actuator of a type that another package provides through the entry points wavesim.dynamics (docs/extending.md)."""
+    """Actuator of a type that another package provides through entry points in the wavesim.dynamics group
+    (docs/extending.md)."""
 
     name: str = text("Name of the actuator, unique among the actuators of the model. Commands and faults use it.")
     type: str = text("Type of the actuator: the name under which its package registers it.")

@@ -379,7 +379,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class OtherSensorConfig(SensorConfig):
-    """Sensor of a type that another package provides through the entry points wavesim.sensors and wavesim.emulators."""
+    """Sensor of a type that another package provides through entry points in the wavesim.sensors and wavesim.emulators
+    groups."""
 
     type: str = text("Type of the sensor: the name under which its package registers it.")
     parameter: tuple[Parameter, ...] = children(Parameter, "Parameter of the sensor.")

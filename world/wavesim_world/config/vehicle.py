@@ -223,7 +223,8 @@ class Derivatives:
 
 @dataclass(frozen=True)
 class OtherTerm:
-    """Force on the hull that another package provides through the entry points wavesim.dynamics (docs/extending.md)."""
+    """Force on the hull that another package provides through entry points in the wavesim.dynamics group
+    (docs/extending.md)."""
 
     name: str = text("Name under which the package registers the force term.")
     coefficient: tuple[Coefficient, ...] = children(Coefficient, "Coefficient of the force term.")

@@ -124,7 +124,7 @@ def list_presets() -> str:
         f"{'name':24} {'kind':11} {'frequency':>9} {'beams':>5} {'sector':>8} {'beam':>9} {'range':>6}  instrument"
     ]
     for p in PRESETS.values():
-        sector = f"{math.degrees(p.sector):.0f} deg" if p.sector else "-"
+        sector = f"{math.degrees(p.sector):.3g} deg" if p.sector else "-"
         lines.append(
             f"{p.name:24} {p.kind:11} {p.frequency * 1e-3:5.0f} kHz {p.beams:5} {sector:>8} "
             f"{math.degrees(p.beam):5.2f} deg {p.max_range:4.0f} m  {p.title}"
@@ -139,7 +139,7 @@ def describe_preset(p: Preset) -> str:
         ("frequency, band", f"{p.frequency * 1e-3:g} kHz, {p.bandwidth * 1e-3:g} kHz"),
         ("resolution", f"{p.resolution * 1e3:.1f} mm at 1500 m/s"),
         ("beams", f"{p.beams}, {degrees(p.beam):.2f} x {degrees(p.vertical):.1f} deg at -3 dB, shading {p.shading}"),
-        ("sector", f"{degrees(p.sector):.0f} deg" if p.sector else "both sides"),
+        ("sector", f"{degrees(p.sector):.3g} deg" if p.sector else "both sides"),
         ("axis", f"{degrees(p.tilt):.0f} deg below the horizontal" if p.kind != "bathymetry" else "down"),
         (
             "range",
@@ -154,7 +154,7 @@ def describe_preset(p: Preset) -> str:
             ("beams", f"{degrees(p.beam):.2f} x {degrees(p.vertical):.1f} deg at -3 dB, shading {p.shading}"),
             ("minimum range", f"{p.minimum:g} m"),
         ]
-    if p.step:
+    if p.sector > p.step > 0.0:
         rows.insert(4, ("step", f"{degrees(p.step):.2f} deg, {round(p.sector / p.step)} pings per scan"))
     text = "\n".join(f"  {name:16} {value}" for name, value in rows)
     return f'{p.title}\n  {KINDS[p.kind]}\n{text}\n  mount it         <sonar preset="{p.name}" range="{p.range:g} m" rate="{min(p.rate, 5.0):g} Hz"/>'
