@@ -61,7 +61,7 @@ export class RangeImageView implements ImagePainter {
     c.imageSmoothingEnabled = false;
     c.drawImage(this.layer, ...this.place);
     const x = w - rim + 8 * style.ratio,
-      top = 18 * style.ratio,
+      top = 34 * style.ratio,
       length = h - 2 * top;
     for (let k = 0; k < 100; k++) {
       c.fillStyle = `rgb(${this.colour(this.low + ((this.high - this.low) * k) / 99).join(", ")})`;
