@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import click
 
-from wavesim_bridges.acoustic_fixes import METHODS, AcousticFixes, Fix
+from wavesim_bridges.acoustic_fixes import METHODS, AcousticFix, AcousticFixes
 from wavesim_bridges.core import BridgeOptions, port_unavailable
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkWriter, read
@@ -28,7 +28,7 @@ SYSTEM, COMPONENT = 1, 197  #: MAVLink identity of the sender: a visual-inertial
 AUTOPILOT = 1  #: MAVLink component number of an autopilot
 HEARTBEAT_S = 1.0  #: interval in s between heartbeats, and between attempts to set the origin
 DEPTH_SIGMA = 0.1  #: standard deviation of the depth in a fix in m
-MAX_GAP_S = 1.0  #: interval in s between two Doppler velocities above which the second one starts anew
+MAX_GAP_S = 1.0  #: interval in s between two Doppler velocities above which the second one starts again from zero
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
                 time_usec=round(1e6 * time),
             )
 
-    def send_fix(self, fix: Fix) -> None:
+    def send_fix(self, fix: AcousticFix) -> None:
         """Send a fix as VISION_POSITION_ESTIMATE. Its attitude is 0 and has to be ignored."""
         if not self.has_origin:
             return  # a position has no meaning before the origin is set

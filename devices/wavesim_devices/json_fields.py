@@ -43,14 +43,14 @@ class ChoiceField:
         return value
 
 
-class Field(Protocol):
+class JsonField(Protocol):
     """Setting that can be checked."""
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value of the setting with this name. Raises InvalidContent if it is invalid."""
 
 
-Fields = Mapping[str, Field]
+Fields = Mapping[str, JsonField]
 
 
 def check_fields(content: Any, fields: Fields, required: tuple[str, ...] = ()) -> dict[str, Any]:

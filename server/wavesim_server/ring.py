@@ -143,7 +143,7 @@ class Ring:
         return data if first == size else data + self._memory[_BASE : _BASE + size - first]
 
     def _is_position(self, read: int, written: int) -> bool:
-        """Return whether the reader can stand there, with at most a full ring before it."""
+        """Return whether this is a possible read position, with at most a full ring of unread data."""
         return 0 <= read < written <= read + self.capacity
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:

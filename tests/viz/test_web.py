@@ -245,7 +245,7 @@ async def test_an_address_opens_a_limited_number_of_pages(
 
 def test_the_budget_of_openings_grows_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "BURST", 3)
-    doors = connection_limits.OpeningLimiter()
+    doors = connection_limits.ConnectionRateLimiter()
     assert [doors.allow("a", 0.0) for _ in range(5)] == [True, True, True, False, False]
     assert doors.allow("b", 0.0), "another address"
     second = 1.0 / connection_limits.OPENINGS_PER_S
