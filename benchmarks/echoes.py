@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_server.simulation import Simulation
-from wavesim_world.config import load_text
+from wavesim_world.config import allow_files, load_text
 
 TICKS, DEPTH = 100, 60.0  #: ticks of 20 ms that a signal lives; m
 BUMP = '<bump height="-6 m" north="260 m" east="0 m" alpha="0.011 1/m" beta="0.005 1/m"/>'
@@ -42,7 +42,7 @@ def made(folder: Path, bed: str, sound: str, nodes: int) -> Simulation:
     """Return a sea with a sender in the middle and this many nodes around it, on a spiral."""
     sim = Simulation(
         load_text(
-            f"<wavesim files='{folder}'><time step='20 ms'/><world density='1000 kg/m3'>{bed}</world>"
+            f"<wavesim><time step='20 ms'/><world density='1000 kg/m3'>{bed}</world>"
             f"<acoustics ambient_noise='20 dB' absorption='0.005 dB/m' {sound}><multipath order='2'/></acoustics>"
             f"<shared vehicles='{nodes + 1}' signals='64'/><log faded='no'/>"
             "<models><model name='n' type='buoy'><sphere diameter='0.1 m'/><mass value='1000 kg'/><inertia xx='1' yy='1' zz='1'/>"
@@ -73,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pings", type=int, default=20)
     pings = parser.parse_args().pings
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, allow_files(name):
         folder = Path(name)
         (folder / "c.txt").write_text(PROFILE)
         ground = beds(folder)

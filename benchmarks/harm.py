@@ -224,7 +224,9 @@ def forge(seconds: float) -> None:
         file.touch(0o600)
         file.write_text(f"v {key.hex()}\n")
         fleet = '<vehicle name="v" model="lauv" position="0 0 10 m" client="optional"/>'
-        server = Server(f'<time step="4 ms"/><network keys="{file}"/>{BED}<fleet>{fleet}</fleet>', "1", files="/")
+        server = Server(
+            f'<time step="4 ms"/><network keys="{file}"/>{BED}<fleet>{fleet}</fleet>', "1", "--files", folder
+        )
         try:
             with Broker("v", ("127.0.0.1", server.port), key=key, state_period=0.02) as broker:
                 server.send("start")

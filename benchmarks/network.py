@@ -39,11 +39,11 @@ PER_SOCKET = 50
 
 
 class Server:
-    def __init__(self, inner: str, speed: str, *arguments: str, files: str = ".") -> None:
+    def __init__(self, inner: str, speed: str, *arguments: str) -> None:
         self.folder = tempfile.TemporaryDirectory()
         path = Path(self.folder.name) / "c.xml"
         self.name = f"bench{os.getpid()}"
-        path.write_text(f'<wavesim name="{self.name}" files="{files}">{inner}</wavesim>')
+        path.write_text(f'<wavesim name="{self.name}">{inner}</wavesim>')
         command = [*CLI, "serve", str(path), "--port", "0", "--speed", speed, *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None

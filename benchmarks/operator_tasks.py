@@ -44,8 +44,8 @@ def command(desk: Desk, name: str, action: str, label: str, then: str) -> None:
     if action == "goto":
         click_chart(desk, 0.0, 0.0)
     expect(page.locator("#command-answer")).to_contain_text(f"{label}: accepted")
-    desk.shot(f"command-{action}")
     desk.page.wait(f"{mode(name)} === '{then}'")
+    desk.shot(f"command-{action}")  # takes seconds: a vehicle close to its home has returned by then
 
 
 def click_chart(desk: Desk, north: float, east: float) -> None:
@@ -189,7 +189,7 @@ def drive_by_hand(desk: Desk) -> None:
     choose(desk, "jolner")
     page.keyboard.press("j")
     helm = page.locator("#helm")
-    expect(helm.locator("#helm-pilot")).to_contain_text("drives jolner")
+    expect(helm.locator("#helm-pilot")).to_contain_text("driving jolner")
     page.click("#take-helm")
     expect(page.locator("#take-helm")).to_have_text("hand back")
     expect(page.locator("#helm-status")).to_have_text("Idle: no key held")
@@ -202,7 +202,7 @@ def drive_by_hand(desk: Desk) -> None:
     page.keyboard.up("ArrowUp")
     expect(page.locator("#helm-status")).to_have_text("Idle: no key held")
     page.click("#take-helm")
-    expect(helm.locator("#helm-pilot")).to_contain_text("drives jolner")
+    expect(helm.locator("#helm-pilot")).to_contain_text("driving jolner")
     page.click("#close-helm")
     expect(helm).to_have_count(0)
 

@@ -26,7 +26,7 @@ from wavesim_sdk.attach import FleetSnapshot, SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, IDENTITY, INSTRUMENTS, STATE, WEATHER
-from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config import LoadedConfig, allow_files, load
 from wavesim_world.ocean.scene import RaycastScene
 
 WALLS = '<obstacles><block position="30 0 10 m" size="2 40 20 m"/><pier position="-20 10 10 m" radius="2 m" height="20 m"/></obstacles>'
@@ -43,7 +43,7 @@ CLI = [sys.executable, "-m", "wavesim_sdk"]
 def configuration(inner: str) -> LoadedConfig:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.xml"
-        path.write_text(f"<wavesim files='/'>{inner}</wavesim>")
+        path.write_text(f"<wavesim>{inner}</wavesim>")
         return load(path)
 
 
@@ -143,7 +143,7 @@ def rays() -> None:
     d = rng.normal(size=(20_000, 3))
     d /= np.linalg.norm(d, axis=1)[:, None]
     print("\nrays per second on one core")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, allow_files(folder):
         ball = Path(folder) / "ball.stl"
         trimesh.creation.icosphere(subdivisions=4, radius=8.0).export(str(ball))  # 5120 triangles
         mesh = f'<obstacles><mesh file="{ball}" position="20 0 12 m"/></obstacles>'

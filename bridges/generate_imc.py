@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 PACKAGE = Path(__file__).parent / "wavesim_bridges"
-#: type in the standard -> Python type, and the letter in a layout
+#: type in the standard -> Python type and format letter in a layout
 TYPES = {
     "uint8_t": ("int", "B"),
     "int8_t": ("int", "b"),
@@ -54,7 +54,7 @@ def generate(xml: Path) -> str:
     if missing := (used | messages) - found:
         raise SystemExit(f"{xml} does not define {', '.join(sorted(missing))}")
     return (
-        f'"""Messages of IMC {root.get("version")}, generated from IMC.xml by generate_imc.py: do not edit."""\n\n'
+        f'"""IMC {root.get("version")} messages, generated from IMC.xml by generate_imc.py: do not edit."""\n\n'
         "from __future__ import annotations\n\n"
         "from wavesim_bridges.imc_codec import ImcMessage\n\n\n" + "\n\n".join(classes)
     )

@@ -36,7 +36,7 @@ def generate(folder: Path) -> str:
                 found[int(message.attrib["id"])] = f"{name}: " + " | ".join(map(", ".join, parts))
     lines = "".join(f'    {number}: "{text}",\n' for number, text in sorted(found.items()))
     return (
-        '"""Messages of MAVLink, generated from the standard\'s XML by generate_mavlink.py: do not edit."""\n\n'
+        '"""MAVLink messages, generated from the standard\'s XML by generate_mavlink.py: do not edit."""\n\n'
         f"#: number: name and fields; fields after `|` were added to the standard later\nMESSAGES = {{\n{lines}}}\n"
     )
 

@@ -75,7 +75,7 @@ def trial(config: str) -> Path:
     if not (folder / "table.json").is_file():
         print(f"runs {config}", flush=True)
         subprocess.run(
-            [*CLI, "trial", str(path), "--out", str(RUNS), "--quiet", "--port", "0"],
+            [*CLI, "trial", str(path), "--files", str(ROOT / "examples"), "--out", str(RUNS), "--quiet", "--port", "0"],
             check=True,
             stdout=subprocess.DEVNULL,
         )

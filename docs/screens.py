@@ -28,7 +28,7 @@ SEEN_AS = {"": "none", "-deuteranopia": "deuteranopia"}  # suffix, name in Chrom
 SHEET = 2560  # px, greatest width
 ROW = "() => window.wavesim && wavesim.view && wavesim.store.rows.length > 0"
 #: a survey of a harbour with sonars, among boats that avoid each other
-BAY = """<wavesim files="FILES" name="looks" seed="18">
+BAY = """<wavesim name="looks" seed="18">
   <time step="4 ms"/>
   <world latitude="41.18 deg" longitude="-8.70 deg">
     <current north="0.05 m/s" east="0.1 m/s"/> <waves height="0.3 m" peak="1.6 rad/s" direction="200 deg"/>
@@ -322,7 +322,20 @@ def live() -> Iterator[str]:
     """A trial in real time with something of everything, after two minutes; one instrument has failed."""
     LOOKS.mkdir(parents=True, exist_ok=True)
     (LOOKS / "bay.xml").write_text(BAY.replace("FILES", str(ROOT / "examples")))
-    run = [*CLI, "trial", str(LOOKS / "bay.xml"), "--realtime", "--quiet", "--no-plots", "-s", "looks", "--port", "0"]
+    run = [
+        *CLI,
+        "trial",
+        str(LOOKS / "bay.xml"),
+        "--files",
+        str(ROOT / "examples"),
+        "--realtime",
+        "--quiet",
+        "--no-plots",
+        "-s",
+        "looks",
+        "--port",
+        "0",
+    ]
     process = subprocess.Popen([*run, "--out", str(LOOKS), "--duration", "100000"], stdout=subprocess.DEVNULL)
     try:
         while subprocess.run([*CLI, "status", "-s", "looks"], capture_output=True).returncode:

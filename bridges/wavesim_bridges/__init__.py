@@ -1,1 +1,1 @@
-"""Bridges, through which existing on-board software drives WaVeSim's vehicles without changes."""
+"""Bridges that let existing on-board software drive WaVeSim's vehicles without modification."""

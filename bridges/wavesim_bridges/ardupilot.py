@@ -33,6 +33,7 @@ from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.terminal_text import echo
 
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -45,7 +46,7 @@ _HORIZONTAL = {
     3: ServoOutput("rear-starboard"),
     4: ServoOutput("rear-port"),
 }
-#: servo outputs of each frame of ArduSub and Rover: output number -> actuator of WaVeSim's models
+#: servo outputs for each frame type of ArduSub and Rover: output number -> actuator of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
@@ -101,7 +102,7 @@ def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
 
 
 class ArduPilotSocket(asyncio.DatagramProtocol):
-    """Socket that receives the servo frames of an autopilot."""
+    """Socket that receives the servo frames from an autopilot."""
 
     def __init__(self, vehicle: BridgedVehicle) -> None:
         self.vehicle, self.frames = vehicle, LatestValue[ServoFrame]()
@@ -251,7 +252,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     for name in names.split(","):
         if name not in known:
             raise click.BadParameter(f"no parameters for '{name}'{suggest_name(name, known)}")
-    click.echo(",".join(str(known[name]) for name in names.split(",")))
+    echo(",".join(str(known[name]) for name in names.split(",")))
     context.exit()
 
 
@@ -274,7 +275,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor whose first value is sent as rng_1; a second sensor is sent as rng_2, and so on. Repeatable.",
+    help="Sensor whose first value is sent as rng_1. Repeat the option to send a second sensor as rng_2, and so on.",
 )
 @aiding_options
 def command(

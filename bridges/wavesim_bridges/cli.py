@@ -1,4 +1,4 @@
-"""``wavesim bridge``: existing on-board software drives a vehicle."""
+"""``wavesim bridge``: let existing on-board software drive a vehicle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Bridges(click.Group):
-    """Commands of `wavesim bridge`: one command for each entry point in the `wavesim.bridges` group."""
+    """Commands in the `wavesim bridge` group: one command for each entry point in the `wavesim.bridges` group."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(e.name for e in entry_points(group="wavesim.bridges"))

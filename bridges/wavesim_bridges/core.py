@@ -20,6 +20,7 @@ from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
+from wavesim_sdk.terminal_text import echo
 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: maximum wall times in s to wait for a server: at the start, after a loss of contact, and after it has ended the
@@ -82,7 +83,7 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
             vehicle: str, server: tuple[str, int], model: str, period: float, wait: float | None, **own: Any
         ) -> None:
             def say(text: str) -> None:
-                click.echo(f"{name}: {text}", err=True)
+                echo(f"{name}: {text}", err=True)
 
             function(BridgeOptions(vehicle, server, period, model, say, wait), **own)
 
@@ -195,7 +196,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the distance in m that each of these sensors measures, which is the first number of its value. The
+    """Return the distance in m that each of these sensors measures, which is the first number in its value. The
     distance is -1 if there is no echo.
     """
     found = []

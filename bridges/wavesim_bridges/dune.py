@@ -372,7 +372,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     metavar="LAT,LON",
     help="Latitude and longitude of the world's origin in degrees.",
 )
-@click.option("--sensors", is_flag=True, help="Send measurements of the vehicle's sensors instead of the true state.")
+@click.option("--sensors", is_flag=True, help="Send measurements from the vehicle's sensors instead of the true state.")
 @click.option(
     "--thruster",
     multiple=True,
@@ -402,7 +402,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--leak",
     multiple=True,
     metavar="LABEL=COMPARTMENT",
-    help="Compartment whose leaks DUNE receives under LABEL, for a vehicle that is not a LAUV. Repeatable.",
+    help="Compartment whose leaks are reported to DUNE under LABEL, for a vehicle that is not a LAUV. Repeatable.",
 )
 @click.option(
     "--entity", multiple=True, metavar="MESSAGE=LABEL", help="DUNE entity label for an IMC message type. Repeatable."

@@ -1,5 +1,5 @@
-"""Sound for DUNE: an acoustic modem and long-baseline ranging, through an instrument session of the vehicle in addition
-to the pilot's session.
+"""Sound for DUNE: an acoustic modem and long-baseline ranging, provided through an instrument session for the vehicle
+in addition to the pilot's session.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class DuneAcoustics:
                 self._send(broker, self._pending)
 
     def _follow_request(self, pending: _PendingTransmission, step: Step) -> None:
-        """Process the server's answer to the request of a task."""
+        """Process the server's answer to a request that a task has made."""
         for sent in step.sent:
             if sent.request == pending.request:
                 pending.request = 0

@@ -109,9 +109,9 @@ class OperatorCommands:
             part = next((s.name for s in broker.sensors if s.type == "leak"), "leak")
             self._wet = self._wet | wet if on else self._wet - wet
             if not on:
-                self._pending_requests[broker.fault(part, "none")] = "the end of a leak", None
+                self._pending_requests[broker.fault(part, "none")] = "the request to end a leak", None
             for name in sorted(self._wet):
-                self._pending_requests[broker.fault(part, "wet", field=name)] = "the leak", None
+                self._pending_requests[broker.fault(part, "wet", field=name)] = "the request for a leak", None
 
         self._pending_commands.append(put)
 

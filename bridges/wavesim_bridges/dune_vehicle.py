@@ -1,4 +1,4 @@
-"""Vehicle in terms of IMC: DUNE's actuator commands, instrument values and motion."""
+"""IMC's view of a vehicle: DUNE's actuator commands, instrument values and motion."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _rpm(v: Value, at: float) -> ImcMessage | None:
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
-#: IMC message, sensor type of its values, and conversion; of several rows for a message, the first usable row applies
+#: IMC message, sensor type of its values, and conversion; if a message has several rows, the first usable one applies
 _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),

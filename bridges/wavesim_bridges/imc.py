@@ -1,4 +1,4 @@
-"""Messages of IMC 5.4.31, generated from IMC.xml by generate_imc.py: do not edit."""
+"""IMC 5.4.31 messages, generated from IMC.xml by generate_imc.py: do not edit."""
 
 from __future__ import annotations
 

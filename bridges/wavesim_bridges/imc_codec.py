@@ -1,8 +1,8 @@
-"""Packets of IMC: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
+"""IMC packets: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
 
 The first two bytes indicate the byte order. Field layouts use the characters of :mod:`struct` and three additional
-ones: ``t`` is a string after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages, each
-preceded by its message number. These messages contain no lists. The known messages are declared in
+ones: ``t`` is a string preceded by its length; ``r`` is raw bytes preceded by their length; ``l`` is a list of
+messages, each preceded by its message number. These messages contain no lists. The known messages are declared in
 :mod:`wavesim_bridges.imc`, which is generated from the standard's IMC.xml.
 """
 

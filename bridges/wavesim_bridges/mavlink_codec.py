@@ -1,4 +1,4 @@
-"""Codec for the frames of MAVLink 2. It uses neither sockets nor a clock."""
+"""Codec for the MAVLink 2 frames. It uses neither sockets nor a clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of MAVLink, generated from the standard's XML by generate_mavlink.py: do not edit."""
+"""MAVLink messages, generated from the standard's XML by generate_mavlink.py: do not edit."""
 
 #: number: name and fields; fields after `|` were added to the standard later
 MESSAGES = {

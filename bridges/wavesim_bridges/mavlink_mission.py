@@ -55,8 +55,8 @@ class _Upload:
 
 
 class MavlinkMission:
-    """Items of a mission, and the progress of the mission. ``now`` is wall time in s and serves the mission protocol;
-    the progress uses the simulation time of the vehicle's motion.
+    """Items of a mission, and the progress of the mission. The mission protocol uses the wall time ``now`` in s; the
+    progress uses the simulation time of the vehicle's motion.
     """
 
     def __init__(self, writer: MavlinkWriter, origin: WorldOrigin) -> None:
@@ -80,7 +80,7 @@ class MavlinkMission:
     # -- the protocol
 
     def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Answer a message of the mission protocol, whose name is in ``names``."""
+        """Answer a message that belongs to the mission protocol; its name is in ``names``."""
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:

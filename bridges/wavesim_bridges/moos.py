@@ -77,7 +77,7 @@ def navigation(
 
 
 class MoosActuators:
-    """Mapping of the desired values, by their variables, to the actuators that they move.
+    """Mapping from the variables of the desired values to the actuators that these values move.
 
     DESIRED_THRUST is a shaft speed in percent; the force of a thruster is proportional to the square of this value.
     DESIRED_RUDDER is in percent of the maximum rudder angle, and DESIRED_ELEVATOR is in degrees. A vehicle with two
@@ -172,7 +172,7 @@ class MoosCommunity:
         self._stream: asyncio.StreamWriter | None = None
 
     def now(self) -> float:
-        """Return the MOOS time in s by the MOOSDB's clock."""
+        """Return the MOOS time in s according to the MOOSDB's clock."""
         return time.time() * self.warp + self._ahead
 
     def post(self, values: Mapping[str, float | str]) -> None:
@@ -311,7 +311,7 @@ class MoosBridge:
         broker.answer(moves.commands(self._desired_commands()))
 
     def _desired_commands(self) -> dict[str, float]:
-        """Return the desired values of the community. The result is empty if the community has stopped sending."""
+        """Return the desired values from the community. The result is empty if the community has stopped sending."""
         flown = time.monotonic() - self._pending_requests <= self.silence
         if self._is_commanded and not flown:
             self.vehicle.options.report("no new desired values; the vehicle continues with neutral outputs")
@@ -357,7 +357,7 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
     metavar="VARIABLE=ACTUATOR",
     help="MOOS variable that commands an actuator. Replaces the presets. Repeatable.",
 )
-@click.option("--sensors", is_flag=True, help="Also post the measurements of the vehicle's sensors.")
+@click.option("--sensors", is_flag=True, help="Also post the measurements from the vehicle's sensors.")
 @click.option(
     "--silence",
     type=Quantity("time"),

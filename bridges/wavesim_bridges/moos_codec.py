@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 22  #: maximum size of a packet in bytes; a MOOSDB sends much 
 _PACKET = struct.Struct("<iiB")
 _HEAD = struct.Struct("<iicc")  #: message header: total length, message number, message type, and type of the value
 _COUNT = struct.Struct("<i")
-_NUMBERS = struct.Struct("<ddd")  #: numeric fields of a message: time, value, and second value
+_NUMBERS = struct.Struct("<ddd")  #: numeric fields in a message: time, value, and second value
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,8 @@ class Setpoint:
 
 
 class RovPilot:
-    """Pilot of a ROV: control loops for velocity and attitude compute a force and a torque, which the pseudo-inverse of
-    the thruster matrix allocates.
+    """Pilot for an ROV: control loops for velocity and attitude compute a force and a torque, which the pseudo-inverse
+    of the thruster matrix allocates.
 
     The velocity loop has an integral term, which compensates buoyancy and current. The gains suit vehicles of about 10
     to 30 kg.
@@ -149,7 +149,7 @@ class RovPilot:
 
 
 class BoatPilot:
-    """Pilot of a boat with two stern thrusters, which turns towards its target. The boat stops within the distance
+    """Pilot for a boat with two stern thrusters, which turns towards its target. The boat stops within the distance
     ``NEAR`` of the target. It moves astern to a target that lies behind it at a distance of at most ``BACK``.
     """
 
@@ -209,5 +209,5 @@ def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
     if names == BOAT:
         return BoatPilot(actuators)
     raise BrokerError(
-        f"the built-in pilot cannot steer with {', '.join(sorted(names)) or 'nothing'}; it supports the thrusters of models bluerov2, vita1, jolner, otter"
+        f"the built-in pilot cannot steer with {', '.join(sorted(names)) or 'nothing'}; it supports the thrusters of the models bluerov2, vita1, jolner, otter"
     )

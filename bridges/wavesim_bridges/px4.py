@@ -47,7 +47,7 @@ _HORIZONTAL = {
     3: ServoOutput("rear-starboard"),
     4: ServoOutput("rear-port"),
 }
-#: outputs of PX4's airframes: output number -> actuator in WaVeSim's models
+#: outputs for PX4's airframes: output number -> actuator in WaVeSim's models
 FRAMES = {
     "bluerov2_heavy": {
         **_HORIZONTAL,

@@ -1,4 +1,4 @@
-"""Mapping of an autopilot's servo outputs to the actuators that they move."""
+"""Mapping from an autopilot's servo outputs to the actuators that they move."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parsed(text: str) -> tuple[int, ServoOutput]:
 def chosen(
     frames: Mapping[str, Mapping[int, ServoOutput]], frame: str | None, others: Iterable[str]
 ) -> dict[int, ServoOutput]:
-    """Return the outputs of a preset, with individual outputs added or replaced."""
+    """Return the outputs that a preset defines, with individual outputs added or replaced."""
     outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
     if not outputs:
         raise WaveSimError("outputs missing: use --frame, or --output for each output")
@@ -107,8 +107,8 @@ class Mixer:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
-        """Return the commands in the order of the actuators. A None among them keeps the last command of an actuator
-        whose output the autopilot does not have or use.
+        """Return the commands in the order of the actuators. None means that an actuator keeps its last command,
+        because the autopilot does not have or does not use its output.
         """
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:

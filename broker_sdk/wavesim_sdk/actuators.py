@@ -132,15 +132,15 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
         there = f"use 0 to {len(actuators) - 1}" if actuators else "the body has none"
         raise UnknownName(f"unknown actuator {shorten(k, 20)}; {there}")
     if not actuators:
-        raise UnknownName(f"unknown actuator '{shorten(which)}': the body has none")
+        raise UnknownName(f"unknown actuator '{shorten(which)}': the body has no actuators")
     raise UnknownName(f"unknown actuator '{shorten(which)}'{suggest_name(shorten(which), [a.name for a in actuators])}")
 
 
 def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
     """Return the commands in the order of the actuators, with None for each actuator that keeps its command.
 
-    ``values`` is a mapping from names or numbers to values, or a sequence in the order of the actuators, which may be
-    shorter than their number. Raises ValueError for anything but finite numbers.
+    ``values`` is a mapping from names or numbers to values, or a sequence in the order of the actuators, which may
+    contain fewer values than there are actuators. Raises ValueError for anything but finite numbers.
     """
     if isinstance(values, tuple) and len(values) <= len(actuators) and _FLOATS.issuperset(map(type, values)):
         plain: tuple[float, ...] = values  # from the network, with each step
@@ -153,7 +153,7 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
-        raise InvalidArgument(f"a command must contain numbers by position or by name, got {type(values).__name__}")
+        raise InvalidArgument(f"a command must give numbers by position or by name, got {type(values).__name__}")
     if len(values) > len(actuators):
         raise InvalidArgument(f"got {len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]

@@ -104,7 +104,7 @@ def _known(value: float) -> float | None:
 
 
 def reports(value: Value) -> list[AisReport | None]:
-    """Return the reports of an `ais` sensor by slot, with own station first and None for an empty slot."""
+    """Return the reports from an `ais` sensor by slot, with own station first and None for an empty slot."""
     found: list[AisReport | None] = []
     for i in range(AIS_STATIONS):
         if not math.isfinite(value.mmsi[i]):

@@ -14,8 +14,8 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.value_types import describe_value
 
 KEY_BYTES = 32  #: size of a pre-shared key in bytes
-MAX_SECONDS = 1e9  #: maximum value of a period in s
-#: fields of requests that have another name as a Python argument
+MAX_SECONDS = 1e9  #: maximum period in s
+#: request fields whose Python arguments have other names
 _RENAMED = {"at_ns": "at", "points": "waypoints", "period_ns": "period", "state_period_ns": "state_period"}
 
 

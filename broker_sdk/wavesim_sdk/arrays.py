@@ -10,8 +10,8 @@ Array = np.ndarray[Any, np.dtype[Any]]  #: array of numbers of any type
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Keys = np.ndarray[Any, np.dtype[np.uint64]]  #: array of keys of random number streams
-Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows of a table
+Keys = np.ndarray[Any, np.dtype[np.uint64]]  #: array of keys for random number streams
+Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows in a table
 
 
 def as_numbers(rows: Record) -> Floats:

@@ -14,6 +14,7 @@ import posix_ipc
 
 from wavesim_sdk.arrays import Floats, Ints, Record, as_numbers
 from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
+from wavesim_sdk.fences import fences_in_rows
 from wavesim_sdk.shared_memory import (
     BEGUN,
     DONE,
@@ -33,6 +34,8 @@ from wavesim_sdk.tables import (
     CLIENTS,
     CREW,
     CREW_ROWS,
+    FENCE_CORNERS,
+    FENCES,
     HISTORY_ROWS,
     NOTICE,
     RECEPTION,
@@ -42,6 +45,7 @@ from wavesim_sdk.tables import (
     RunState,
     Table,
 )
+from wavesim_sdk.wire.items import Fence
 
 __all__ = ["FleetSnapshot", "SensorTableClaim", "SharedState"]
 
@@ -89,8 +93,8 @@ class FleetSnapshot:
 class SharedState:
     """Reader of a server's two shared-memory areas, which it maps read-only.
 
-    ``SharedState("wavesim")`` attaches to the server of that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if no such
-    server is running.
+    ``SharedState("wavesim")`` attaches to the server with that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if
+    no such server is running.
     """
 
     def __init__(self, server: str = "wavesim") -> None:
@@ -146,11 +150,11 @@ class SharedState:
         return weather
 
     def clients(self) -> Record:
-        """All rows of the client table."""
+        """All rows in the ``clients`` table."""
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """The sessions of bodies, except their pilots, in the order of the bodies."""
+        """The sessions of all bodies except the sessions of pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
@@ -158,6 +162,10 @@ class SharedState:
         """The acoustic signals that can still be received."""
         rows = self.simulation["signals"].snapshot()[1]
         return rows[rows["id"] > 0]
+
+    def fences(self) -> list[Fence]:
+        """The current fences."""
+        return list(fences_in_rows(self.simulation["fences"].snapshot()[1]))
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
         """Return the total number of records ever written to a table, and those records that follow the first ``seen``.
@@ -170,7 +178,7 @@ class SharedState:
         return total, rows[np.arange(first, total) % len(rows)]
 
     def estimates(self) -> Record:
-        """The estimates of on-board navigators, by row; bodies without an estimate have zeros."""
+        """The estimates from on-board navigators, by row; bodies without an estimate have zeros."""
         return self.vehicles["estimate"].snapshot()[1]
 
     def table(self, name: str) -> TableView:
@@ -194,8 +202,10 @@ class SharedState:
                 return found
             if time.monotonic() > limit:
                 if not self.alive():
-                    raise NotRunning(f"the server '{self.server}' ended while it published a tick")
-                raise AttachError("the tables change too fast: this program cannot read all of them at the same tick")
+                    raise NotRunning(f"the server '{self.server}' exited while it was publishing a tick")
+                raise AttachError(
+                    "the tables are changing too fast: this program cannot read all of them at the same tick"
+                )
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
@@ -219,7 +229,7 @@ class SharedState:
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise UnknownPart(f"body '{name}' is not present")
+            raise UnknownPart(f"body '{name}' is not in the simulation")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
@@ -232,7 +242,7 @@ class SharedState:
         return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
 
     def sensor(self, body: str, name: str) -> Record:
-        """The newest value of an instrument on a body; ``valid`` is 0 if it has no value yet."""
+        """The newest value from an instrument on a body; ``valid`` is 0 if it has no value yet."""
         suite = self.instruments(body)
         if name not in suite:
             raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
@@ -329,7 +339,7 @@ class SensorTableClaim:
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     """The tables of the *simulation* area with their numbers of rows."""
     rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
-    rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
+    rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals, FENCES.name: FENCE_CORNERS}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
@@ -371,7 +381,7 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
     except posix_ipc.ExistentialError:
         if server not in dict(running_servers()):
             raise no_such_server(server) from None
-        raise NotRunning(f"the server '{server}' is ending") from None
+        raise NotRunning(f"the server '{server}' is shutting down") from None
     except (posix_ipc.PermissionsError, PermissionError):
         raise AttachError(f"no permission for the semaphore {name}") from None
 

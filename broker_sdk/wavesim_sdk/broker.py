@@ -15,7 +15,7 @@ server on another machine.
 
 In lockstep, the server waits for each answer; with ``lockstep=0``, each new state is a step. ``broker.actuators`` and
 ``broker.sensors`` describe the body. Additional programs for the body join with ``role="instrument"``, or with
-``role="listener"`` if they only receive. :class:`AsyncBroker` is the same for asyncio programs.
+``role="listener"`` if they only receive. :class:`AsyncBroker` is the equivalent for asyncio programs.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time in s between two checks whether the server is still answering
-#: number of steps kept for a slow program; the oldest of them also contains the events of steps that were discarded
+LOOK_S = 0.5  #: maximum time in s between two checks of whether the server is still answering
+#: number of steps kept for a slow program; the oldest of them also contains the events in steps that were discarded
 KEPT_STEPS = 1024
 
 
@@ -223,7 +223,7 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send everything that is due. Schedule the next call for the next timer, or for the next check whether the
+        """Send everything that is due. Schedule the next call for the next timer, or for the next check of whether the
         server is answering.
         """
         if self._local is not None:

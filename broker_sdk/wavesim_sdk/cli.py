@@ -17,6 +17,7 @@ from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import LogError, WaveSimError
+from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
     from wavesim_sdk.log import Log
@@ -40,17 +41,17 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except WaveSimError as error:
-            click.echo(f"wavesim: {error}", err=True)
+            echo(f"wavesim: {error}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("wavesim: interrupted", err=True)
+            echo("wavesim: interrupted", err=True)
             ctx.exit(130)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(141)
         except OSError as error:  # out of file descriptors, read-only file system, ...
             place = f" ({error.filename})" if error.filename else ""
-            click.echo(f"wavesim: operating system error: {error.strerror or error}{place}", err=True)
+            echo(f"wavesim: operating system error: {error.strerror or error}{place}", err=True)
             ctx.exit(WaveSimError.exit_code)
 
 
@@ -74,7 +75,7 @@ def load_commands() -> None:
         try:
             offered = entry.load()()
         except ImportError as error:  # one broken package must not disable the others
-            click.echo(f"wavesim: cannot load the commands of '{entry.value}': {error}", err=True)
+            echo(f"wavesim: cannot load the commands of '{entry.value}': {error}", err=True)
             continue
         for command in offered:
             cli.add_command(command)
@@ -87,7 +88,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 @server_option
 @click.option("--all", "everything", is_flag=True, help="Also print every value of the server's status.")
 @json_option
-@click.option("--prometheus", is_flag=True, help="Print Prometheus text format, for the textfile collector.")
+@click.option("--prometheus", is_flag=True, help="Print in Prometheus text format, for the textfile collector.")
 def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> None:
     """Show the server's state, its clients and any problems."""
     from wavesim_sdk import metrics, status_text
@@ -100,15 +101,15 @@ def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> No
     with Commander(server) as commander:
         data = commander.send("status").data
     if prometheus:
-        click.echo(metrics.prometheus_text(data), nl=False)
+        echo(metrics.prometheus_text(data), nl=False)
         return
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        echo(json.dumps(data, indent=2))
         return
     for line in status_text.summary(data):
-        click.echo(line)
+        echo(line)
     if everything:
-        click.echo("\n" + "\n".join(status_text.all_values(data)))
+        echo("\n" + "\n".join(status_text.all_values(data)))
 
 
 @click.command()
@@ -133,7 +134,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
                 out.write(f"{name} {secrets.token_hex(32)}\n")
     except OSError as error:
         raise ConfigError(f"cannot write the key file: {error.strerror}", str(file)) from None
-    click.echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
+    echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
 
 
 @click.command()
@@ -146,7 +147,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option(
     "--signal", "signal_name", default="", help="Signal to send with each message, such as USR1; default: none."
 )
-@click.option("--pid", type=int, default=0, help="ID of the process that receives the signal of --signal.")
+@click.option("--pid", type=int, default=0, help="ID of the process that receives the signal set with --signal.")
 @address_options
 @click.option(
     "--model",
@@ -162,7 +163,8 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
 ) -> None:
-    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, for a program in any language."""
+    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, where "
+    "a program in any language can read it."""
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 
@@ -191,7 +193,8 @@ def whole(log: Log) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of the SDK."""
+    """Return the commands in the SDK."""
     from wavesim_sdk.cli_commands import commands as server_commands
+    from wavesim_sdk.cli_fences import fence
 
-    return [*server_commands(), status, keys, mailbox]
+    return [*server_commands(), fence, status, keys, mailbox]

@@ -11,6 +11,7 @@ import click
 
 from wavesim_sdk.cli_numbers import NumbersCommand, Quantity
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
+from wavesim_sdk.terminal_text import echo
 from wavesim_sdk.timer_verbs import TIMER_VERBS
 
 server_option = click.option(
@@ -43,7 +44,8 @@ METRES, DEGREES = Quantity("length"), Quantity("angle", "deg")
 SPEED, DEGREES_PER_S = Quantity("speed"), Quantity("angular rate", "deg/s")
 
 
-def _send(server: str, verb: str, **arguments: Any) -> None:
+def send(server: str, verb: str, **arguments: Any) -> None:
+    """Send a command through the commander queue and print the answer. Raise CommanderError if it is refused."""
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError
 
@@ -51,7 +53,7 @@ def _send(server: str, verb: str, **arguments: Any) -> None:
         reply = commander.send(verb, **arguments)
     if not reply.ok:
         raise CommanderError(reply.text)
-    click.echo(reply.text)
+    echo(reply.text)
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
@@ -59,12 +61,12 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
     if not argument:
 
         def run(server: str) -> None:
-            _send(server, verb)
+            send(server, verb)
 
         return click.command(verb, help=f"{meaning[0].upper()}{meaning[1:]}.")(server_option(run))
 
     def run_with(server: str, **arguments: Any) -> None:
-        _send(server, verb, **arguments)
+        send(server, verb, **arguments)
 
     kind = int if argument == "ticks" else Quantity()
     return click.command(verb, cls=NumbersCommand, help=f"{meaning[0].upper()}{meaning[1:]}.")(
@@ -86,15 +88,18 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
     """Inject a fault into a part of BODY, or clear it.
 
-    PART is the name of an actuator or a sensor. The KIND `none` clears the fault.
+    PART is the name of an actuator or a sensor, or `device:` and the name of a running device, such as device:nmea.
+    The KIND `none` clears the fault.
 
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
     Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
                (AMOUNT: probability, 0 to 1), noisy (AMOUNT: noise factor),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
+    Devices:   lost, garbled, doubled (AMOUNT: probability per byte), late (AMOUNT: delay,
+               such as 0.5s), silent, stalled, disconnected, restarted (off until `none`).
     """
-    _send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
+    send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
 
 
 @click.command(cls=NumbersCommand)
@@ -110,7 +115,7 @@ def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server:
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")
-    _send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
+    send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
 
 
 @click.command(cls=NumbersCommand)
@@ -142,7 +147,7 @@ def pose(
     """
     turned = None if attitude is None else [math.radians(v) for v in attitude]
     moved = None if velocity is None else [*velocity[:3], *(math.radians(v) for v in velocity[3:])]
-    _send(server, "pose", body=body, position=position and list(position), attitude=turned, velocity=moved)
+    send(server, "pose", body=body, position=position and list(position), attitude=turned, velocity=moved)
 
 
 @click.command(cls=NumbersCommand)
@@ -154,7 +159,7 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
 
     NUMBERS are six rows (X, Y, Z, K, M, N), each with one value per thruster.
     """
-    _send(server, "allocate", body=body, matrix=list(numbers))
+    send(server, "allocate", body=body, matrix=list(numbers))
 
 
 @click.command(cls=NumbersCommand)
@@ -191,7 +196,7 @@ def weather(
         values |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
     if waves is not None:
         values |= {"wave_height": waves[0], "wave_peak": waves[1], "wave_direction": math.radians(waves[2])}
-    _send(server, "weather", **values)
+    send(server, "weather", **values)
 
 
 @click.command(cls=NumbersCommand)
@@ -220,7 +225,7 @@ def mission(body: str, values: tuple[str, ...], server: str) -> None:
             raise click.UsageError(str(error)) from None
     if not reply.ok:
         raise CommanderError(reply.text)
-    click.echo(reply.text)
+    echo(reply.text)
 
 
 @click.command(cls=NumbersCommand)
@@ -245,7 +250,7 @@ def command(body: str, action: str, values: tuple[str, ...], server: str) -> Non
         reply = commander.vehicle_command(body, action, [*numbers, 0.0][:4] if numbers else None)
     if not reply.ok:
         raise CommanderError(reply.text)
-    click.echo(reply.text)
+    echo(reply.text)
 
 
 @click.command()
@@ -268,18 +273,18 @@ def servers(as_json: bool) -> None:
             entry["refuses"] = str(error)
         found.append(entry)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
         return
     for e in found:
         if "refuses" in e:
-            click.echo(f"{e['name']:16} process {e['process']}: {e['refuses']}")
+            echo(f"{e['name']:16} process {e['process']}: {e['refuses']}")
             continue
         at = "{}:{}".format(*e["address"]) if e["address"] else "-"
-        click.echo(
+        echo(
             f"{e['name']:16} {at:21} {e['state']:8} {e['time_s']:9.1f} s  {e['clients_total']} clients  {e['configuration']}"
         )
     if not found:
-        click.echo("no server is running on this machine; start one with: wavesim serve CONFIG", err=True)
+        echo("no server is running on this machine; start one with: wavesim serve CONFIG", err=True)
 
 
 def commands() -> list[click.Command]:

@@ -1,7 +1,7 @@
 """Commands for a running server. The commander queue, sessions with rights, and the engine all use the same
 commands.
 
-Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
+Each command is a request in the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
 declared. This module adds the verbs, their descriptions for the command line, and the conversion from the JSON in the
 queue.
 """
@@ -12,16 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from wavesim_sdk.fences import check_fence
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.timer_verbs import TIMER_VERBS as TIMER_VERBS
 from wavesim_sdk.wire.items import (
+    MAX_ITEM_CORNERS,
     MAX_ITEM_WAYPOINTS,
     MAX_MISSION_WAYPOINTS,
     REQUESTS,
     Allocate,
     Control,
     Fault,
+    Fence,
     Mission,
     Pose,
     Push,
@@ -31,9 +34,9 @@ from wavesim_sdk.wire.items import (
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
-Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand
+Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence
 
-#: the record and the meaning of each verb, except the verbs of the clock
+#: record and meaning of each verb, except the verbs that control the clock
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
@@ -45,7 +48,10 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one value per thruster"),
     "weather": (Weather, "change current, wind and waves; omitted values stay unchanged"),
     "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
-    "command": (VehicleCommand, "command a vehicle: goto, loiter, return, pause, resume, abort; its program answers"),
+    "command": (
+        VehicleCommand,
+        "send a vehicle one of the commands goto, loiter, return, pause, resume or abort; its program answers",
+    ),
 }
 
 #: the right that a session needs for each command
@@ -58,6 +64,7 @@ RIGHTS: dict[type[Any], Right] = {
     Weather: Right.WEATHER,
     Mission: Right.MISSION,
     VehicleCommand: Right.MISSION,
+    Fence: Right.FENCE,
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
 MAX_TICKS = 10_000_000
@@ -71,12 +78,12 @@ def verb_of(command: Command) -> str:
 
 def target_body(command: Command) -> str | None:
     """Return the name of the body that a command acts on: None if it acts on no body, "" for the sender's own body."""
-    return None if isinstance(command, Control | Weather) else command.body
+    return None if isinstance(command, Control | Weather | Fence) else command.body
 
 
 def for_body(command: Command, body: str) -> Command:
     """Return a copy of the command, addressed to the body with this name."""
-    if isinstance(command, Control | Weather):
+    if isinstance(command, Control | Weather | Fence):
         return command
     return replace(command, body=body)
 
@@ -93,8 +100,11 @@ def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
         raise ValueError(f"unknown command '{verb[:40]}'")
     record = VERBS[verb][0]
     values = {k: v for k, v in arguments.items() if v is not None}
-    if record is Allocate and isinstance(matrix := values.get("matrix"), list):
-        values["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
+    for name in ("matrix", "corners"):  # of `allocate` and `fence`
+        if isinstance(rows := values.get(name), list):
+            values[name] = [v for row in rows for v in (row if isinstance(row, list) else [row])]
+    if isinstance(corners := values.get("corners"), list) and len(corners) > 2 * MAX_ITEM_CORNERS:
+        raise ValueError(f"fence: {len(corners) // 2} corners are too many; the maximum is {MAX_ITEM_CORNERS}")
     try:
         command: Command = schema_of(record).from_dict(values)
     except Malformed as error:
@@ -121,6 +131,8 @@ def check_plausible(command: Command) -> Command:
         _sensible_mission(command)
     if isinstance(command, VehicleCommand):
         _check_vehicle_command(command)
+    if isinstance(command, Fence) and command.corners:
+        check_fence(command)
     if isinstance(command, Pose | Weather):
         names = [f.name for f in fields(command) if f.name != "body"]
         if all(getattr(command, name) is None for name in names):
@@ -135,7 +147,7 @@ def _sensible_mission(command: Mission) -> None:
             f"mission: expected four numbers per waypoint (north, east, down, speed), got {len(points)} numbers"
         )
     if command.first + len(points) // 4 > command.count:
-        raise ValueError(f"mission: a part reaches beyond the {command.count} waypoints of the mission")
+        raise ValueError(f"mission: a part extends beyond the last of the mission's {command.count} waypoints")
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")
 
@@ -188,11 +200,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> bytes:
-    """Return a command as bytes of the wire protocol: an item of REQUESTS."""
+    """Return a command as bytes in the wire format: an item of REQUESTS."""
     return REQUESTS.pack(command)
 
 
 def decode(item: bytes) -> Command:
-    """Return the command as bytes of the wire protocol."""
+    """Return the command as bytes in the wire format."""
     command: Command = REQUESTS.unpack(item)
     return command

@@ -1,8 +1,8 @@
 """Attachment of an emulator to a server, through shared memory on the same machine or over the network from any other
 machine.
 
-An emulator waits for a due tick, takes a snapshot of the bodies, writes the values of its sensor type and reports that it is
-done. Both kinds of attachment have these calls, so that an emulator can run on any machine::
+An emulator waits for a due tick, takes a snapshot of the bodies, writes the values for its sensor type and reports
+that it is done. Both kinds of attachment have these calls, so that an emulator can run on any machine::
 
     with attach_emulator("10.0.0.2:9750", "depth") as server:
         values = server.values()
@@ -346,7 +346,7 @@ class RemoteAttachment:
             case TableDescription():
                 self._add_table(event)
             case RequestRefused(text=text):
-                raise Refused(f"the server refused a request of the emulator '{self.sensor}': {text}")
+                raise Refused(f"the server refused a request from the emulator '{self.sensor}': {text}")
             case Answer():
                 self._outcomes.add(event)
 
@@ -358,7 +358,7 @@ class RemoteAttachment:
             dtype = known[table.name].dtype if table.name in known else sensor_table_of(table.name).dtype
         if (table.columns, table.row_bytes) != (column_hash(dtype), dtype.itemsize):
             raise AttachError(
-                f"the server's table '{table.name}' has other columns than this program expects; install the same release on both machines"
+                f"the server's table '{table.name}' does not have the columns that this program expects; install the same release on both machines"
             )
         self._names[table.number] = table.name
         self._tables[table.name] = np.zeros(table.rows, dtype)

@@ -37,14 +37,14 @@ from wavesim_sdk.wire.emulator_items import (
 __all__ = ["EMULATOR_TABLES", "FRAME_NUMBERS", "EmulatorService", "column_hash"]
 
 EmulatorRequest = Attach | Serve | Values | Written | FramePart
-#: pseudo-table for an emulator of frames: the number of the newest frame from each instrument
+#: pseudo-table for an emulator that produces frames: number of the newest frame from each instrument
 FRAME_NUMBERS = "frames"
 FRAME_NUMBERS_DTYPE = np.dtype([("number", "<i8")])
 BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS)  #: tables with a row for each body
 ALWAYS = ("identity", "instruments", "state")  #: tables sent with the first ATTACH and with each DUE
 #: tables that an emulator may receive, in addition to the tables of sensors
 EMULATOR_TABLES: dict[str, Table] = {t.name: t for t in (*VEHICLE_TABLES, WORLD, WEATHER, CLOCK)}
-WATCH_S = 0.5  #: interval in s between two checks whether the service has ended
+WATCH_S = 0.5  #: interval in s between two checks of whether the service has ended
 
 
 def column_hash(dtype: np.dtype[Any]) -> str:
@@ -59,7 +59,8 @@ def pieces(data: bytes, first: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def row_pieces(words: Ints, rows: Ints) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces of some rows of a table, with their offsets in the table. ``rows`` is ascending and not empty."""
+    """Yield the pieces of some rows in a table, with their offsets in the table. ``rows`` is ascending and not
+    empty."""
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
         yield from pieces(words[run].tobytes(), int(run[0]) * words.shape[1] * 8)
 
@@ -71,7 +72,7 @@ class _Feed:
         self.number, self.sent = number, np.zeros_like(words)
 
     def changes(self, words: Ints, wanted: Mask | None = None) -> Iterator[Rows]:
-        """Yield the changed rows, limited to the wanted rows if these are given."""
+        """Yield the changed rows, limited to the requested rows if these are given."""
         differs = (words != self.sent).any(axis=1)
         rows = np.flatnonzero(differs if wanted is None else differs & wanted)
         if not len(rows):
@@ -127,8 +128,8 @@ class EmulatorService:
         self._tables: tuple[str, ...] = ()
         self._all_bodies = True
         self._lockstep = False
-        self._asked: FleetSnapshot | None = None  #: bodies of the DUE that is waiting for its answer
-        self._next_due: int | None = None  #: due tick that came while an answer was awaited
+        self._asked: FleetSnapshot | None = None  #: bodies in the DUE that has not been answered yet
+        self._next_due: int | None = None  #: due tick that arrived while the service was waiting for an answer
         self._version = 0
         self._seen_version: tuple[int, ...] | None = None
         self._parts: dict[int, bytearray] = {}  #: incomplete frames, by row
@@ -234,11 +235,11 @@ class EmulatorService:
         same = before["generation"] == changed["generation"]
         for is_wrong, text in (
             ((changed["valid"] != 1) & (changed["valid"] != 0), "`valid` must be 0 or 1"),
-            (valid & (changed["generation"] != generations[rows]), "the row has no instrument of this generation"),
+            (valid & (changed["generation"] != generations[rows]), "the row has no instrument with this generation"),
             (valid & ((changed["tick"] < 0) | (changed["tick"] > asked.tick)), f"`tick` exceeds {asked.tick}"),
             (valid & (changed["time_ns"] != changed["tick"] * self._step_ns), "`time_ns` is not the time of `tick`"),
             (valid & same & (changed["sequence"] < before["sequence"]), "`sequence` decreases"),
-            (valid & np.isinf(values).any(axis=1), "a value is infinite; use NaN for a missing one"),
+            (valid & np.isinf(values).any(axis=1), "a value is infinite; use NaN for a missing value"),
         ):
             if is_wrong.any():
                 return f"invalid values of '{self.sensor}' in row {rows[np.flatnonzero(is_wrong)[0]]}: {text}"
@@ -289,15 +290,15 @@ class EmulatorService:
 
     def _frame_part(self, part: FramePart) -> None:
         if self._rings is None or self._asked is None:
-            raise ValueError("a frame must belong to a DUE of a sensor type with frames")
+            raise ValueError("a frame must belong to a DUE for a sensor type that has frames")
         if not RECORD.itemsize <= part.size <= self._rings.slot_bytes or part.row >= len(self._rows):
-            raise ValueError(f"a frame of {part.size} bytes does not fit into the ring of row {part.row}")
+            raise ValueError(f"a frame of {part.size} bytes does not fit into the ring for row {part.row}")
         if part.offset == 0:
             self._parts[part.row] = bytearray()
         data = self._parts.get(part.row)
         if data is None or part.offset != len(data) or part.offset + len(part.data) > part.size:
             self._parts.pop(part.row, None)
-            raise ValueError(f"the parts of a frame of row {part.row} are not in order")
+            raise ValueError(f"the parts of a frame for row {part.row} are not in order")
         data += part.data
         if len(data) == part.size:
             self._write_frame(part.row, bytes(self._parts.pop(part.row)), self._asked)
@@ -314,7 +315,7 @@ class EmulatorService:
         if (r["generation"], r["body"], r["name"]) != (entry["generation"], body, entry["name"]):
             raise ValueError(f"the frame does not belong to the instrument of row {row} (body, name or generation)")
         if not 0 <= r["time_ns"] <= asked.time_ns:
-            raise ValueError(f"`time_ns` of the frame exceeds {asked.time_ns}")
+            raise ValueError(f"the `time_ns` of the frame exceeds {asked.time_ns}")
         self._before_frame()
         with contextlib.suppress(AttachError):  # its size was checked
             self._rings.write(self._rings.ring_index(self.sensor, row), r.copy(), frame.payload)

@@ -7,7 +7,7 @@ The classes form this hierarchy::
      |   `- UnknownName      a name does not exist (also a KeyError and an AttributeError)
      |- ConfigError          the configuration or an option is invalid
      |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
-     |   |- NotRunning       no server of that name runs
+     |   |- NotRunning       no server with that name runs
      |   `- UnknownPart      the server or the configuration has no such body, sensor or emulator
      |- CommanderError       the commander queue is absent, full, or refused the command
      |- BrokerError          the session with the server failed
@@ -76,7 +76,7 @@ class AttachError(WaveSimError):
 
 
 class NotRunning(AttachError):
-    """No server of that name is running."""
+    """No server with that name is running."""
 
 
 class UnknownPart(AttachError):

@@ -9,7 +9,7 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
 
-#: commands of packages that are optional, and what installs these packages
+#: commands from optional packages, and what installs each of these packages
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(
@@ -41,4 +41,4 @@ def check_installed(package: str) -> None:
     """Raise MissingPackage, with the command that installs the package, unless the package is installed."""
     if sys.modules.get(package) is None and importlib.util.find_spec(package) is None:
         requirement = f"'wavesim[{EXTRAS[package]}]'" if package in EXTRAS else package
-        raise MissingPackage(f"this needs the package '{package}': run pip install {requirement}")
+        raise MissingPackage(f"this needs the '{package}' package: run pip install {requirement}")

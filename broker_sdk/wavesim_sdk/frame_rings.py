@@ -85,7 +85,9 @@ class FrameRings:
         header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
         rings, slots, size = header[7:]
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
-            raise AttachError(f"{name} is damaged: {rings} rings of {slots} x {size} bytes in {len(memory)} bytes")
+            raise AttachError(
+                f"{name} is damaged: {rings} rings of {slots} x {size} bytes do not fit into its {len(memory)} bytes"
+            )
         if not is_process_alive(header[5], header[6]):
             raise no_such_server(server)
         return cls(memory)

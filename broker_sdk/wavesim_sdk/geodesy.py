@@ -52,7 +52,7 @@ class Origin:
         return np.degrees(latitude), np.degrees(longitude)
 
     def ned(self, latitude: float, longitude: float, height: float = 0.0) -> Floats:
-        """Return the position (3,) in W, in m, of a latitude and longitude in rad and a height above the ellipsoid in
+        """Return the position (3,) in W, in m, for a latitude and longitude in rad and a height above the ellipsoid in
         m.
         """
         (s, c), (sl, cl) = sin_cos(latitude), sin_cos(longitude)

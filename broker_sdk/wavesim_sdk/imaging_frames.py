@@ -60,13 +60,13 @@ FRAME = Table(
         integer(
             "bins",
             "",
-            "Number of samples per beam. The samples have equal lengths, and the first one starts at the sonar. For "
+            "Number of samples per beam. The samples cover equal lengths, and the first one starts at the sonar. For "
             "soundings: number of 8-byte values per sounding.",
         ),
         integer(
             "sample_bytes",
             "",
-            "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point value of a sounding.",
+            "Size of a sample in bytes: 1 or 2 for an unsigned integer, 8 for a floating-point value of a sounding.",
         ),
         integer(
             "bytes",
@@ -123,7 +123,7 @@ class ImagingFrame:
         r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
         count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
         if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(FRAME_KINDS):
-            raise ValueError("the record of the frame is invalid (kind, beams, bins or sample_bytes)")
+            raise ValueError("the frame's record is invalid (kind, beams, bins or sample_bytes)")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
             raise ValueError("the length of the payload differs from the length in the record")
         return cls(r, payload)

@@ -1,5 +1,5 @@
 """The layout of all shared-memory tables, the hash by which two releases recognise the same layout, and the document
-about it.
+that describes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reader of complete logs, and of logs that were cut off when their server was killed."""
+"""Reader for complete logs, and of logs that were cut off when their server was killed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Log:
         return str(self.path)
 
     def __repr__(self) -> str:
-        damage = "complete" if self.complete else "truncated or damaged"
+        damage = "complete" if self.complete else "incomplete or damaged"
         names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
         example = next(iter(self.topics), "/state/NAME")
         lines = [
@@ -90,9 +90,11 @@ class Log:
 
     @property
     def damage_notice(self) -> str:
-        """Notice that the log is cut off or damaged; empty if the log is complete."""
-        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
-        return "" if self.complete else f"{self.path.name} is truncated or damaged: {until}"
+        """Notice that the log is incomplete or damaged; empty if the log is complete."""
+        if self.complete:
+            return ""
+        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing, or a server is still writing it"
+        return f"{self.path.name} is incomplete or damaged: {until}"
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:

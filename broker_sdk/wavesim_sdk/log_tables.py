@@ -29,7 +29,7 @@ __all__ = ["LogTable", "Series"]
 
 @dataclass
 class Series:
-    """All messages of one topic, with their times (ns) and their records."""
+    """All messages on one topic, with their times (ns) and their records."""
 
     time_ns: Ints
     records: Record
@@ -37,7 +37,8 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """Those parts of a log that columns need: the texts about its bodies, and the names of the bodies in its rows."""
+    """The parts of a log from which columns are made: the texts about its bodies, and the names of the bodies in its
+    rows."""
 
     json: dict[str, list[tuple[int, dict[str, Any]]]]
 

@@ -89,7 +89,7 @@ def _has(value: Any, checks: Mapping[str, Check]) -> bool:
     return isinstance(value, dict) and all(name in value and check(value[name]) for name, check in checks.items())
 
 
-#: required fields of the messages of each topic
+#: required fields of the messages on each topic
 REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "row": _row,
@@ -106,7 +106,7 @@ REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/host/damage": {"text": is_short_text},
     "/world/bed": {"north": _axis, "east": _axis, "depth": _grid},
 }
-#: optional fields of the messages of each topic
+#: optional fields of the messages on each topic
 OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "actuators": _each(name=is_short_text, kind=is_short_text, unit=is_short_text),

@@ -1,4 +1,4 @@
-"""Reader of log files. It yields all records in order, part after part, within limits that protect against files from
+"""Reader for log files. It yields all records in order, part after part, within limits that protect against files from
 other programs.
 
 A large log continues in additional files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own, because
@@ -52,7 +52,7 @@ def part_path(first: Path, number: int) -> Path:
 
 
 def records(path: Path) -> Iterator[Any]:
-    """Yield every readable record of a log, from this part to the last one; stop without an error at a truncated end.
+    """Yield every readable record in a log, from this part to the last one; stop without an error at a truncated end.
 
     Raises LogError if the file is not a log or unpacks to more data than the limits allow.
     """
@@ -77,7 +77,7 @@ def records(path: Path) -> Iterator[Any]:
 
 
 class LogComplete:
-    """Marker that follows the last record of a log whose last part is complete."""
+    """Marker that follows the last record in a log whose last part is complete."""
 
 
 def _identity(record: Any) -> tuple[str, int] | None:
@@ -175,7 +175,7 @@ def _broken_up(chunk: Any) -> list[Any]:
             raise EOFError
         if code == Opcode.MESSAGE:
             if length < _MESSAGE.size:
-                raise ValueError("a message in a chunk has no head")
+                raise ValueError("a message in a chunk has no header")
             channel, sequence, logged, published = _MESSAGE.unpack_from(data, begin)
             found.append(Message(channel, logged, data[begin + _MESSAGE.size : end], published, sequence))
         elif code in (Opcode.CHANNEL, Opcode.SCHEMA):

@@ -4,7 +4,7 @@ signal for each message.
 A message has an 8-byte header (``int32`` kind, ``int32`` number of following bytes) and one record of
 ``wavesim_sdk.mailbox_tables``. In some kinds of message, more data follow the record. The first messages describe the
 body: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). They are
-followed by states (kind 1, ``mailbox_state`` and the readings of the sensors). Readings that do not fit are sent in
+followed by states (kind 1, ``mailbox_state`` and the readings from the sensors). Readings that do not fit are sent in
 messages of kind 6 (``mailbox_values``). Receptions are of kind 2 (``mailbox_reception``), and run states are of kind 3
 (an ``int64``). ``c_header`` writes the C structs; see ``examples/mailbox-c``.
 """
@@ -114,7 +114,7 @@ class Mailbox:
         self.flush()
 
     def put_latest(self, messages: list[tuple[int, bytes]]) -> None:
-        """Put the messages of a state into the queue, either all of them or none."""
+        """Put the messages that carry a state into the queue, either all of them or none."""
         room = self.flush() and self._queue.max_messages - self._queue.current_messages
         if room < min(len(messages), self._queue.max_messages):
             self.dropped += 1
@@ -170,7 +170,7 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """Split readings into the messages of a state; the reading of a sensor that is larger than a message is
+        """Split readings into the messages that carry a state; the reading of a sensor that is larger than a message is
         divided.
         """
         found: list[list[bytes]] = [[]]

@@ -1,4 +1,4 @@
-"""Declare the records in the messages of the mailbox. The example examples/mailbox-c contains the same records as C
+"""Declare the records in the mailbox messages. The example examples/mailbox-c contains the same records as C
 structs.
 """
 
@@ -13,7 +13,7 @@ def _text(name: str, doc: str, size: int = NAME_BYTES) -> Field:
 
 MAILBOX_STATE = Table(
     "mailbox_state",
-    "State message of the mailbox. Readings follow it: for each one, a mailbox_reading record and its values.",
+    "Mailbox message with a state. The readings follow it: each one is a mailbox_reading record and its values.",
     "mailbox",
     (
         TICK,
@@ -33,14 +33,14 @@ MAILBOX_STATE = Table(
 
 MAILBOX_VALUES = Table(
     "mailbox_values",
-    "Message of the mailbox with more readings of a state. The readings follow it.",
+    "Mailbox message with further readings that belong to a state. The readings follow it.",
     "mailbox",
     (TICK, integer("readings", "", "Number of readings that follow this record.")),
 )
 
 MAILBOX_READING = Table(
     "mailbox_reading",
-    "Values of a sensor. `count` doubles follow this record; NaN = no value.",
+    "Record of a sensor's values. `count` doubles follow it; NaN = no value.",
     "mailbox",
     (
         integer("number", "", "Number of the sensor, as in `mailbox_sensor`."),
@@ -52,7 +52,7 @@ MAILBOX_READING = Table(
 
 MAILBOX_ACTUATOR = Table(
     "mailbox_actuator",
-    "Initial message of the mailbox: one actuator of the body.",
+    "Mailbox message sent at the start: describes one actuator of the body.",
     "mailbox",
     (
         integer("number", "", "Index of the actuator in `actuation`."),
@@ -68,7 +68,7 @@ MAILBOX_ACTUATOR = Table(
 
 MAILBOX_SENSOR = Table(
     "mailbox_sensor",
-    "Initial message of the mailbox: one sensor of the body. A mailbox_field follows it for each of its fields.",
+    "Mailbox message sent at the start: describes one sensor of the body. A mailbox_field follows it for each field of the sensor.",
     "mailbox",
     (
         integer("number", "", "Number by which each `mailbox_reading` identifies the sensor."),
@@ -81,7 +81,7 @@ MAILBOX_SENSOR = Table(
 
 MAILBOX_FIELD = Table(
     "mailbox_field",
-    "One field of a sensor.",
+    "Description of one field of a sensor.",
     "mailbox",
     (
         _text("name", "Name of the field."),
@@ -92,7 +92,7 @@ MAILBOX_FIELD = Table(
 
 MAILBOX_RECEPTION = Table(
     "mailbox_reception",
-    "Reception message of the mailbox.",
+    "Mailbox message with a reception.",
     "mailbox",
     (
         integer("id", "", "Number of the signal."),

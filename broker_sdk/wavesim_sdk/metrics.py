@@ -19,7 +19,7 @@ COUNTERS = (
     "commander_bad",
     "commander_unread",
 )
-#: for each map in the status, its metric and the label of its keys, by name
+#: metric and key label for each map in the status, by the name of the map
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 

@@ -1,4 +1,4 @@
-"""Actions of vehicle commands, and the status of a mission as a notice for people and programs."""
+"""Actions of vehicle commands, and mission status messages that people and programs can read."""
 
 from __future__ import annotations
 

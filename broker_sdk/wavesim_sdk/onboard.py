@@ -1,4 +1,4 @@
-"""Steps and requests of on-board programs: the code shared by the blocking and the asyncio broker."""
+"""Steps and requests from on-board programs: the code shared by the blocking and the asyncio broker."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk import arguments
+from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.errors import BrokerError, InvalidArgument, Refused, UnknownName
 from wavesim_sdk.estimate import Estimate, estimate_numbers
 from wavesim_sdk.guidance.control import Waypoint
@@ -25,6 +26,7 @@ from wavesim_sdk.wire.items import (
     BodyChanged,
     CommandReceived,
     CommandResult,
+    DeviceFault,
     MissionPart,
     Notice,
     Reception,
@@ -67,6 +69,8 @@ class Step:
     others: list[BodyChanged] = field(default_factory=list)  #: bodies that were added or removed (``others=True``)
     missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
     commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
+    #: faults of the device that this session serves; the last one applies
+    device_faults: list[DeviceFault] = field(default_factory=list)
 
     @property
     def tick(self) -> int:
@@ -84,11 +88,12 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later step, because the program was too slow to process this one."""
+        """Move the events in this step into a later step, because the program was too slow to process this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
         later.missions[:0], later.commands[:0] = self.missions, self.commands
+        later.device_faults[:0] = self.device_faults
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ class RequestOutcomes:
 
 
 class StepCollector:
-    """Collector that combines the events of a session into steps."""
+    """Collector that combines the events for a session into steps."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -194,6 +199,8 @@ class StepCollector:
                 step.missions.append(mission)
             case CommandReceived():
                 step.commands.append(event)
+            case DeviceFault():
+                step.device_faults.append(event)
         return None
 
 
@@ -216,6 +223,7 @@ class BrokerBase(PrivilegedRequests):
         acoustics: bool = True,
         effort: bool = False,
         others: bool = False,
+        device: str = "",
         key: bytes | None = None,
     ) -> None:
         """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
@@ -235,6 +243,7 @@ class BrokerBase(PrivilegedRequests):
         :param acoustics: whether to receive receptions
         :param effort: whether the states contain forces and accelerations
         :param others: whether to receive events about bodies that are added or removed
+        :param device: name of the device that this session serves; its faults arrive in ``Step.device_faults``
         :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         if role not in ROLES:
@@ -253,6 +262,7 @@ class BrokerBase(PrivilegedRequests):
             acoustics=int(bool(acoustics)),
             effort=int(bool(effort)),
             others=int(bool(others)),
+            device=device_name(device),
         )
         self.lockstep = lockstep
         self.session = self._create_session(arguments.key_bytes(key))
@@ -357,8 +367,8 @@ class BrokerBase(PrivilegedRequests):
     ) -> int:
         """Send a packet with the modem to one address, or to all modems (0). Timing is as in :meth:`ping`.
 
-        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate. It
-        is useful for modems with several data rates.
+        ``duration`` is the length of the packet in s; by default, it follows from the modem's preamble and bit rate.
+        Set it for modems with several data rates.
         """
         data, address = arguments.payload_bytes(payload), arguments.whole("to", to)
         return self.request(items.Send(address, data, _level(level), _whole("at", at), _seconds(duration)))
@@ -476,7 +486,7 @@ class BrokerBase(PrivilegedRequests):
         returned.
         """
         if not callable(call):
-            raise InvalidArgument(f"call must be a function of one reception, got {arguments.shown(call)}")
+            raise InvalidArgument(f"call must be a function that takes one reception, got {arguments.shown(call)}")
         self._steps.listeners.append(call)
 
     # -- commands --------------------------------------------------------------------------
@@ -496,7 +506,7 @@ class BrokerBase(PrivilegedRequests):
         else:
             if isinstance(wanted, str | bytes) or not hasattr(wanted, "__iter__"):
                 raise InvalidArgument(
-                    f"command must be values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
+                    f"command must give values by name or in the order of `actuators`, got {arguments.shown(wanted)}"
                 )
             values = list(wanted)
             if len(values) > len(actuators):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from wavesim_sdk import arguments, commands
 from wavesim_sdk.errors import BrokerError, InvalidArgument, UnknownName
+from wavesim_sdk.fences import check_fence
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.client import ClientSession
 from wavesim_sdk.wire.items import AnyRequest
@@ -84,6 +85,26 @@ class PrivilegedRequests:
             known = items.Weather.__dataclass_fields__
             strange = next((name for name in values if name not in known), "")
             raise UnknownName(missing_name_text("the weather has no value", strange, known)) from None
+
+    def fence(self, name: str, corners: Sequence[Sequence[float]], keep: str = "inside") -> int:
+        """Add a fence, or replace the fence with this name (requires the `fence` right).
+
+        ``corners`` lists north and east (m, W) of each corner in order around the area. Vehicles must stay ``inside`` or
+        ``outside``.
+        """
+        points = [arguments.numbers("each corner", c, 2, "m: north, east", 1e6) for c in corners]
+        if len(points) > items.MAX_ITEM_CORNERS:
+            raise InvalidArgument(f"corners must be at most {items.MAX_ITEM_CORNERS} corners, got {len(points)}")
+        request = items.Fence(arguments.short_name("name", name), keep, tuple(v for p in points for v in p))
+        try:
+            check_fence(request)
+        except ValueError as error:
+            raise InvalidArgument(str(error)) from None
+        return self.request(request)
+
+    def remove_fence(self, name: str) -> int:
+        """Remove a fence (requires the `fence` right)."""
+        return self.request(items.Fence(arguments.short_name("name", name)))
 
     _missions = 0
 

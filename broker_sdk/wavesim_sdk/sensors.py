@@ -18,14 +18,14 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
 HEAD_COLUMNS = 4  #: first columns of each sensor table, before the values
-MULTIBEAM_BEAMS = 256  #: maximum number of beams of a multibeam echosounder
+MULTIBEAM_BEAMS = 256  #: maximum number of beams in a multibeam echosounder
 MAX_SCALARS = 4  #: maximum number of water quantities that a sensor measures
-LEAK_COMPARTMENTS = 4  #: maximum number of compartments of a leak detector
-RANGER_BEAMS = 8  #: maximum number of beams of a ranger
-DVL_BEAMS = 4  #: maximum number of beams of a Doppler log
-ADCP_BEAMS = 4  #: number of beams of a current profiler
-ADCP_CELLS = 64  #: maximum number of cells of a current profile
-RADAR_TARGETS = 16  #: maximum number of tracks of a radar
+LEAK_COMPARTMENTS = 4  #: maximum number of compartments that a leak detector monitors
+RANGER_BEAMS = 8  #: maximum number of beams in a ranger
+DVL_BEAMS = 4  #: maximum number of beams in a Doppler log
+ADCP_BEAMS = 4  #: number of beams in a current profiler
+ADCP_CELLS = 64  #: maximum number of cells in a current profile
+RADAR_TARGETS = 16  #: maximum number of tracks in a radar's target list
 AIS_STATIONS = 16  #: maximum number of stations listed by an AIS receiver, with its own station first
 
 
@@ -48,8 +48,8 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     generation = integer(
         "generation",
         "",
-        "Generation of the instrument in the `instruments` table. If it differs from the current one, the value belongs to a "
-        "previous instrument.",
+        "Generation of the instrument in the `instruments` table. If the two generations differ, the value belongs "
+        "to a previous instrument.",
     )
     measured = integer("measured_ns", "ns", "Time to which the following values apply.")
     hidden = tuple(replace(f, hidden=True) for f in (generation, *((measured, *state) if state else ())))
@@ -73,14 +73,14 @@ _BUILT_IN = (
     sensor_table("salinity", "Salinometer.", (value("salinity", "", "Practical salinity (PSS-78)."),)),
     sensor_table(
         "scalar",
-        "Scalar quantities of the water, in the order of the `<scalar>` elements in the world.",
-        (value("value", "as configured", "Value of each quantity; -1 = the quantity does not occur here.", MAX_SCALARS),),
+        "Scalar quantities in the water, in the order of the world's `<scalar>` elements.",
+        (value("value", "as configured", "Value of each quantity; -1 = the quantity is not defined at this position.", MAX_SCALARS),),
     ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),
     sensor_table(
         "ranger",
-        "Fixed range beams, for example looking forward, or towards the walls of a tunnel.",
+        "Range sensor with fixed beams that point, for example, forward or towards the walls of a tunnel.",
         (value("range", "m", "Distance along each beam; NaN = nothing within range.", RANGER_BEAMS),),
     ),
     sensor_table(
@@ -128,7 +128,7 @@ _BUILT_IN = (
             value("force_bias", "m/s2", "Random-walk bias of the specific force, frame S.", 3),
             value("rates_bias", "rad/s", "Random-walk bias of the angular rates, frame S.", 3),
             value("slow", "m/s2, rad/s", "Bias instability of the specific force and the angular rates, frame S.", 6),
-            value("rest", "m/s, rad", "Velocity and angle increments below a quantisation step, kept for the next value, frame S.", 6),
+            value("rest", "m/s, rad", "Velocity and angle increments smaller than a quantisation step, which are carried over to the next value, frame S.", 6),
             value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
             value("w_WB_B", "rad/s", "Angular velocity of the body, frame B.", 3),
@@ -156,7 +156,7 @@ _BUILT_IN = (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
             value("height", "m", "Height above the ellipsoid: 0 m at the mean water level at the origin, 8 m at the "
-                                 "water level 10 km away from it."),
+                                 "water level 10 km from the origin."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),
@@ -189,9 +189,9 @@ _BUILT_IN = (
             value("error", "m/s", "Error velocity: disagreement between the beams, scaled to the noise of the x and y "
                                   "velocities; NaN with three beams.", ADCP_CELLS),
             value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = no range.", ADCP_BEAMS),
-            value("first", "m", "Distance of the centre of the first cell along the axis."),
+            value("first", "m", "Distance along the axis to the centre of the first cell."),
             value("cell", "m", "Height of a cell."),
-            value("good", "", "Number of cells that were measured."),
+            value("good", "", "Number of measured cells."),
         ),
     ),
     sensor_table("speedlog", "Speed through the water.", (value("v_FB_B", "m/s", "Velocity through the water, frame B.", 3),)),
@@ -279,7 +279,9 @@ def _foreign() -> dict[str, Table]:
     for entry in entry_points(group="wavesim.sensors"):
         table = entry.load()
         if not isinstance(table, Table) or table.name != entry.name:
-            raise ConfigError(f"entry point '{entry.name}' of wavesim.sensors must be a sensor table of the same name")
+            raise ConfigError(
+                f"entry point '{entry.name}' of wavesim.sensors must refer to a sensor table with the same name"
+            )
         found[entry.name] = table
     return found
 
@@ -298,7 +300,7 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return the number of elements in the value of a sensor, without the head and the hidden columns."""
+    """Return the number of elements in the value from a sensor, without the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 

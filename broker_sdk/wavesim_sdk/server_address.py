@@ -24,7 +24,7 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
     on this machine.
 
     If None is given, the WAVESIM_SERVER variable selects the server; if this variable is not set, port 9750 on this
-    machine is used. Raises ConfigError if the text is invalid, and NotRunning if no server of that name is running
+    machine is used. Raises ConfigError if the text is invalid, and NotRunning if no server with that name is running
     here.
     """
     server = server if server is not None else os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
@@ -46,7 +46,7 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
     except ModuleNotFoundError as missing:
         raise ConfigError(
             f"server '{server}': finding a server by its name needs '{missing.name}' (pip install 'wavesim-sdk[local]', "
-            "on the machine of the server); elsewhere use HOST:PORT"
+            "on the server's machine); on other machines, use HOST:PORT"
         ) from None
 
     with Commander(server) as commander:

@@ -97,7 +97,7 @@ def require_ordered_stores() -> None:
     """Raise AttachError on a machine whose processor does not preserve the order of stores."""
     if platform.machine() not in ORDERED_MACHINES:
         raise AttachError(
-            f"shared memory requires an x86-64 processor, which keeps the order of stores; this one is '{platform.machine()}', "
+            f"shared memory requires an x86-64 processor, which preserves the order of memory writes; this processor is '{platform.machine()}', "
             "where a reader could see a half-written tick. Only brokers run here, over the network; the server and emulators do not"
         )
 
@@ -122,13 +122,13 @@ class TableView:
         )
         #: the buffers as whole numbers (rows, words), which NumPy copies ten times faster than rows with columns
         self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
-        #: the same buffers for kernels
+        #: the table's buffers in the form that kernels use
         self.numbers: tuple[Floats, Floats] = (as_numbers(self.buffers[0]), as_numbers(self.buffers[1]))
         #: the columns of a row for the :mod:`struct` module, which packs a row ten times faster than NumPy
         self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """Copy the last finished write and return (tick, all rows). This never blocks the writer.
+        """Copy the last completed write and return (tick, all rows). This never blocks the writer.
 
         Raises AttachError after ``tries`` attempts, because the table changes too often or its header is damaged.
         """
@@ -139,20 +139,20 @@ class TableView:
             copy = self.words[done & 1].copy()
             if header[BEGUN] <= done + 1:
                 return tick, np.frombuffer(copy, self.dtype)
-        raise AttachError("the table changes faster than this program can read it")
+        raise AttachError("the table is changing faster than this program can read it")
 
     def take(self, rows: Ints, tries: int = 1_000_000) -> Ints:
-        """Copy some rows of the last finished write as numbers; see :meth:`snapshot`."""
+        """Copy some rows of the last completed write as numbers; see :meth:`snapshot`."""
         for _ in range(tries):
             done = self.header[DONE]
             copy = self.words[done & 1].take(rows, 0)
             if self.header[BEGUN] <= done + 1:
                 return copy
-        raise AttachError("the table changes faster than this program can read it")
+        raise AttachError("the table is changing faster than this program can read it")
 
     @property
     def latest(self) -> Record:
-        """Return the rows of the last finished write without copying them. Only the writer may use this method."""
+        """Return the rows of the last completed write without copying them. Only the writer may use this method."""
         return self.buffers[self.header[DONE] & 1]
 
     @property
@@ -161,7 +161,7 @@ class TableView:
         return self.words[self.header[DONE] & 1]
 
     def begin_write(self) -> Record:
-        """Begin a write and return the rows to fill. They still contain the values of the write before the previous
+        """Begin a write and return the rows to fill. They still contain the values from the write before the previous
         one.
         """
         return self.buffers[self._begin()]
@@ -344,7 +344,7 @@ class SharedMemoryArea:
         found = memory[16:32].decode(errors="replace")
         if version != LAYOUT_VERSION or found != layout_hash():
             raise AttachError(
-                f"{name} has version {version} of the layout ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
+                f"{name} has layout version {version} ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
             area = cls(name, memory)

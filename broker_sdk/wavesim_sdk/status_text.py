@@ -7,8 +7,8 @@ from typing import Any
 #: counters that are 0 in a run without problems, and the text for each of them
 TROUBLE = {
     "events_dropped": "records are missing from the log",
-    "sensors_late": "values of an emulator were late",
-    "contacts_dropped": "contacts of bodies were omitted",
+    "sensors_late": "values from an emulator were late",
+    "contacts_dropped": "contacts between bodies were omitted",
     "paths_dropped": "propagation paths were omitted",
     "queue_dropped": "datagrams were lost because the server was too slow",
     "commander_bad": "invalid commands",

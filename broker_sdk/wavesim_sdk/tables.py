@@ -61,7 +61,7 @@ class Outcome(IntEnum):
     ECHO = 11  #: a later path of a signal that had already been detected; not reported
     DROPPED = 12  #: the instrument lost the signal at random (`drop_out` key)
     CORRUPT = 13  #: the packet had bit errors
-    FOREIGN = 14  #: the packet had the modulation of another make
+    FOREIGN = 14  #: the packet used another manufacturer's modulation
 
 
 class SensorFault(IntEnum):
@@ -216,7 +216,7 @@ WORLD = Table(
 
 WEATHER = Table(
     "weather",
-    "Spatially uniform parts of current, wind and water level at this tick.",
+    "Spatially uniform parts of the current, wind and water level at this tick.",
     "engine",
     (
         value("current_W", "m/s", "Uniform current: mean, tide and drift, frame W.", 3),
@@ -231,7 +231,7 @@ WEATHER = Table(
 
 CLIENTS = Table(
     "clients",
-    "Pilots: clients that drive a body, with keep-alive data. Each is in the row of its body.",
+    "Pilots (clients that drive a body), with keep-alive data. Each pilot is in the row of its body.",
     "front",
     (
         integer("status", "", "Status: 0 empty row, 1 connected, 2 removed by keep-alive, 3 left."),
@@ -274,7 +274,7 @@ CREW_ROWS = 64
 
 SIGNALS = Table(
     "signals",
-    "Live acoustic signals, for viewers, which draw each signal as an expanding sphere.",
+    "Live acoustic signals. Viewers draw each of them as an expanding sphere.",
     "engine",
     (
         integer("id", "", "Number of the signal, from 1; 0 = empty row."),
@@ -311,7 +311,7 @@ GEOMETRY = Table(
         value(
             "size",
             "m",
-            "Size of the shape. Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: diameter, three times.",
+            "Size of the shape: length, width, height of a box; length, diameter, diameter of a cylinder; three times the diameter of a sphere.",
             3,
         ),
         value("mass", "kg", "Mass."),
@@ -352,7 +352,7 @@ INSTRUMENTS = Table(
     "engine",
     (
         integer("body", "", "Row of the body that carries the instrument; -1 = empty row."),
-        integer("number", "", "Index of the instrument in its body, from 0."),
+        integer("number", "", "Index of the instrument among those of its body, from 0."),
         _s("type", "Type of the instrument: the name of the table that contains its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),
@@ -381,15 +381,15 @@ INSTRUMENTS = Table(
 _FORCE = "N, N m"
 EFFORT = Table(
     "effort",
-    "Accelerations and forces of each body at the tick, in B about its origin: three forces, three moments. Only "
-    "requested rows are filled. The parts add up to the total. In the degrees of freedom that move, the mass matrix "
+    "Accelerations of each body at the tick and forces on it (three forces, three moments), in B about its origin. Only "
+    "requested rows are filled. The parts add up to the total. In the body's free degrees of freedom, the mass matrix "
     "(with added mass) times the acceleration equals the total.",
     "engine",
     (
         value(
             "acceleration",
             "m/s2, rad/s2",
-            "Rate of change of v_WB_B and w_WB_B. The contribution of contacts is averaged over the tick.",
+            "Rates of change of v_WB_B and w_WB_B. The contribution from contacts is averaged over the tick.",
             6,
         ),
         value("total", _FORCE, "Sum of all parts below.", 6),
@@ -401,15 +401,20 @@ EFFORT = Table(
             6,
         ),
         value("actuators", _FORCE, "Thrusters and fins.", 6),
-        value("environment", _FORCE, "Wind forces, and wave forces from filters or response amplitude operators.", 6),
+        value(
+            "environment",
+            _FORCE,
+            "Wind forces, and wave forces computed with filters or response amplitude operators.",
+            6,
+        ),
         value("external", _FORCE, "External force set by a command.", 6),
-        value("contact", _FORCE, "Forces of mooring lines, and of contact with bodies, obstacles and the bed.", 6),
+        value("contact", _FORCE, "Forces from mooring lines, and from contact with bodies, obstacles and the bed.", 6),
     ),
 )
 
 SURROUNDINGS = Table(
     "surroundings",
-    "State of the water and the air at the position of each body at this tick.",
+    "Water and air conditions at the position of each body at this tick.",
     "engine",
     (
         value("current_W", "m/s", "Velocity of the water at the body, in frame W.", 3),
@@ -430,10 +435,10 @@ LINES = Table(
         integer("first_body", "", "Row of the body at the first end; -1 = an anchor."),
         integer("second_body", "", "Row of the body at the second end; -1 = an anchor."),
         integer("nodes", "", "Number of nodes including the two ends: one more than the number of segments."),
-        integer("broken", "", "Number of the segment that has broken, from 0; -1 = none."),
+        integer("broken", "", "Number of the broken segment, from 0; -1 = none."),
         value("tension", "N", "Tension at the two ends.", 2),
-        value("greatest", "N", "Maximum tension of all segments."),
-        value("on_bed", "m", "Length of the line that lies on the bed."),
+        value("greatest", "N", "Maximum tension over all segments."),
+        value("on_bed", "m", "Length of the part of the line that lies on the bed."),
         value(
             "nodes_W",
             "m",
@@ -535,7 +540,7 @@ RECEPTION = Table(
 NOTICE_BYTES = 160
 NOTICE = Table(
     "notice",
-    "Human-readable notice, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
+    "Human-readable notice, for example that a watchdog has acted or a vehicle has crossed a fence. Shared memory holds the "
     "newest records, as for `sent`.",
     "front",
     (
@@ -546,9 +551,23 @@ NOTICE = Table(
     ),
 )
 
+FENCE_CORNERS = 1024  #: maximum number of corners of all fences together
+FENCES = Table(
+    "fences",
+    "Corners of the current fences: all corners of the first fence, in order around its area, then those of the next "
+    "fence. Rows after the last corner have an empty name.",
+    "engine",
+    (
+        _s("name", "Name of the fence."),
+        integer("keep", "", "Side on which bodies must stay: 0 = inside, 1 = outside."),
+        value("north", "m", "North coordinate of the corner, frame W."),
+        value("east", "m", "East coordinate of the corner, frame W."),
+    ),
+)
+
 ESTIMATE = Table(
     "estimate",
-    "Estimate of an on-board navigator, published by its broker. In shared memory, all zeros = no estimate yet.",
+    "Estimate from an on-board navigator, published by its broker. In shared memory, all zeros = no estimate yet.",
     "front",
     (
         value("p_WB_W", "m", "Estimated position.", 3),
@@ -558,7 +577,7 @@ ESTIMATE = Table(
     ),
 )
 
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
+SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE, FENCES)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
 HISTORY_ROWS = 512  #: number of SENT, RECEPTION and NOTICE records kept in shared memory
 

@@ -70,7 +70,7 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
     if quantity and not unit:
         raise ValueError(f"'{text}' has no unit; write one of {unit_names(quantity)}")
     if quantity and unit not in QUANTITIES[quantity]:
-        raise ValueError(f"'{unit}' is not a unit of {quantity}; use one of {unit_names(quantity)}")
+        raise ValueError(f"'{unit}' is not a unit for {quantity}; use one of {unit_names(quantity)}")
     if not quantity and unit:
         raise ValueError(f"'{text}' has a unit, but a pure number is expected")
     if len(numbers) != count:

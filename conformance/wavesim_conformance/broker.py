@@ -182,7 +182,9 @@ class BrokerChecker(ConformanceChecker):
         found = self.wait_until(
             lambda: wanted <= {reply.number for _, _, reply in self._datagrams(Type.KEEPALIVE_REPLY, since=since)}, 2.0
         )
-        self.record("any correct msgpack encoding is accepted", found, "KEEPALIVE in another encoding was not answered")
+        self.record(
+            "every correct msgpack encoding is accepted", found, "KEEPALIVE in another encoding was not answered"
+        )
         self.server.send(NAME, Prove(2**64 - 1))
         proved = self.wait_until(lambda: bool(self._datagrams(Type.PROOF, since=since)), 2.0)
         right = proved and self._datagrams(Type.PROOF, since=since)[0][2].number == 2**64 - 1
@@ -198,7 +200,7 @@ class BrokerChecker(ConformanceChecker):
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
         self.record(
-            "events are acknowledged, including malformed events and events of an unknown kind",
+            "events are acknowledged, including malformed events and those of an unknown kind",
             ok,
             "some events were not acknowledged within 2 s",
         )
@@ -281,11 +283,11 @@ class BrokerChecker(ConformanceChecker):
         mine = [(h.sequence, h.ack) for _, h, _ in self._datagrams(*Type) if h.token == session.token]
         sequences = [s for s, _ in mine]
         grows = all(b == a + 1 for a, b in itertools.pairwise(sequences))
-        self.record("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
+        self.record("the sequence number grows by one with each datagram", grows, f"{sequences[:12]} ...")
         acks = [a for _, a in mine]
         self.record("acknowledgements never decrease", acks == sorted(acks), f"{acks}")
         drops = {k: v for k, v in self.server.sessions.drops.items() if k != "token"}
-        self.record("no datagram of the broker breaks a receive rule", not drops, f"dropped: {drops}")
+        self.record("no datagram from the broker breaks a receive rule", not drops, f"dropped: {drops}")
 
     def _ending(self, process: subprocess.Popen[bytes]) -> None:
         self.server.bye(NAME)

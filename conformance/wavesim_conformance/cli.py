@@ -8,6 +8,7 @@ import click
 
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.terminal_text import echo
 
 
 @click.command(context_settings={"allow_interspersed_args": False})  # options after COMMAND belong to it
@@ -21,12 +22,17 @@ from wavesim_sdk.cli_numbers import Quantity
     help="With --device: a valid command of its protocol, with escapes such as \\r\\n or \\x01. Repeatable.",
 )
 @click.option(
-    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not specify a COMMAND."
+    "--at",
+    "places",
+    metavar="PLACE",
+    multiple=True,
+    help="Address HOST:PORT of a running server to check, or, with --device, a port of a running device: tcp:PORT, "
+    "udp-server:PORT, udp:PORT or pty:LINK (repeatable). Do not specify a COMMAND.",
 )
 @click.option(
     "--body",
     default="",
-    help="With --at: name of a body of that server. No client may drive this body during the check.",
+    help="With --at: name of a body on that server. No client may drive this body during the check.",
 )
 @click.option(
     "--step",
@@ -44,7 +50,7 @@ def conformance(
     sensor: str | None,
     device: bool,
     samples: tuple[str, ...],
-    server: str | None,
+    places: tuple[str, ...],
     body: str,
     step: float,
     remote: bool,
@@ -59,48 +65,67 @@ def conformance(
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep, or with --remote
     join in the `emulator` role. A server (--at, --body) must already be running, without keys. A device (--device)
     joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and acts as a host that never
-    reads. The exit code is 5 if a rule is broken.
+    reads. A device that already runs, at any server, is checked at its ports (--device --at): it must send something to
+    each host, automatically or as the answer to a command from --send. The exit code is 5 if a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
     from wavesim_conformance.device import DeviceChecker
     from wavesim_conformance.emulator import EmulatorChecker
+    from wavesim_conformance.running_device import RunningDeviceChecker
     from wavesim_conformance.server import ServerChecker
     from wavesim_sdk.errors import BrokerError
 
     def say(finding: Finding) -> None:
         if not as_json:
-            click.echo(
-                f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else "")
-            )
+            echo(f"{'ok  ' if finding.ok else 'FAIL'} {finding.rule}" + (f": {finding.text}" if finding.text else ""))
 
-    if server is not None:
-        unused("with --at, which checks a server", "sensor", "step", "remote", "device")
-    elif device:
-        unused("with --device", "sensor", "remote")
-    elif not sensor:
-        unused("without --sensor", "step", "remote")
-    if server is None:
-        unused("without --at", "body")
-    if not device:
-        unused("without --device", "samples")
+    _refuse_unused(device, bool(places), bool(sensor))
     checker: ConformanceChecker
-    if server is not None:
-        host, _, port = server.rpartition(":")
-        if command or not port.isdecimal() or not host or not body:
+    if device and places:
+        if command:
+            raise click.UsageError("to check a device that runs, use --device --at PLACE without COMMAND")
+        checker = RunningDeviceChecker(list(map(_place, places)), list(map(_bytes, samples)), say)
+    elif places:
+        host, _, port = places[0].rpartition(":")
+        if command or not port.isdecimal() or not host or not body or len(places) > 1:
             raise click.UsageError("to check a server, use --at HOST:PORT --body NAME without COMMAND")
         checker = ServerChecker((host.strip("[]"), int(port)), body, say)
     elif not command:
         raise click.UsageError("COMMAND is missing: specify the command that starts the broker, emulator or device")
     elif device:
-        checker = DeviceChecker(command, [_bytes(text) for text in samples], say)
+        checker = DeviceChecker(command, list(map(_bytes, samples)), say)
     else:
         checker = EmulatorChecker(command, sensor, step, say, remote) if sensor else BrokerChecker(command, say)
     findings = checker.run()
     if as_json:
-        click.echo(json.dumps([vars(f) for f in findings], indent=2))
+        echo(json.dumps([vars(f) for f in findings], indent=2))
     broken = sum(not f.ok for f in findings)
     if broken:
         raise BrokerError(f"{broken} of {len(findings)} rules broken")
+
+
+def _refuse_unused(device: bool, has_place: bool, has_sensor: bool) -> None:
+    """Raise a UsageError for an option that has no effect on this check."""
+    if device:
+        unused("with --device", "sensor", "step", "remote", "body")
+    elif has_place:
+        unused("with --at, which checks a server", "sensor", "step", "remote")
+    elif not has_sensor:
+        unused("without --sensor", "step", "remote")
+    if not has_place:
+        unused("without --at", "body")
+    if not device:
+        unused("without --device", "samples")
+
+
+def _place(where: str) -> str:
+    """Return the place of a port in the form that a device prints."""
+    from wavesim_conformance.running_device import place_of
+
+    try:
+        return place_of(where)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--at") from None
 
 
 def _bytes(text: str) -> bytes:
@@ -115,5 +140,5 @@ def _bytes(text: str) -> bytes:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [conformance]

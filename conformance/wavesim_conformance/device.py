@@ -2,9 +2,10 @@
 
     wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
 
-The checker plays a scripted server with a sensor of each type, and connects to the ports that the device prints. It sends
-half and malformed commands and 1 MB of noise, is a host that never reads, and two hosts at once. After each, the device
-must answer the next step and serve a new host. At the end it must have counted all bytes and reported no failure.
+The checker plays a scripted server with a sensor of each type, and connects to the ports that the device prints. It
+sends incomplete and malformed commands and 1 MB of noise, acts as a host that never reads, and acts as two hosts at the
+same time. After each test, the device must answer the next step and serve a new host. At the end, it must have counted
+all bytes and reported no failure.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import select
 import socket
 import subprocess
 import threading
@@ -30,11 +32,13 @@ from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.session import Admission, Session, StepDone
 
 NOISE_BYTES = 1_000_000
-CHUNK_BYTES = 4000  #: of noise; a device may close a connection in between, for example after invalid HTTP
+CHUNK_BYTES = (
+    4000  #: size of a chunk of noise; a device may close a connection between chunks, for example after invalid HTTP
+)
 ANSWER_S = 10.0
-NOISE_S = 60.0  #: time that a device has for the noise
+NOISE_S = 60.0  #: time in s within which a device must process the noise
 STEP_TICKS = 25  #: the lockstep period of 100 ms
-#: invalid commands of the usual kinds of protocols; `--send` adds valid ones, which are also sent in halves
+#: invalid commands for the usual kinds of protocols; `--send` adds valid commands, which are also sent incompletely
 MALFORMED = (
     b"\r\n", b"\0", b"$", b"$\r\n", b"$P\r\n", b"$CCCFG,*00\r\n", b"#01\r\n", b"AT\r\n", b"AT?\n", b"+++AT*SENDIM,x,y\n",
     b"wcs,,,\r\n", b"wc\n", b'{"command":\r\n', b'{"a": [1e999, {"b": null}]}\n', b"[" * 200 + b"\n", b'"\\ud800"\n',
@@ -44,20 +48,26 @@ MALFORMED = (
 
 
 class HostLink(Protocol):
-    """A host program at a port."""
+    """A host program that is connected to a port."""
 
     def send(self, data: bytes) -> bool:
         """Send bytes; return False if the device has closed the connection."""
 
+    def is_open(self) -> bool:
+        """Return whether the device has kept the connection, as far as the port shows it."""
+
+    def receive(self, timeout: float) -> bool:
+        """Return whether bytes of the device arrive within this time in s. A host that reads in a thread cannot do this."""
+
     def finish(self) -> None:
-        """Wait until the device has taken all bytes, as far as the port shows it."""
+        """Wait until the device has read all bytes, if the port shows this."""
 
     def close(self) -> None:
         """Leave."""
 
 
 class TcpHost:
-    """Host at a TCP port. A thread reads and drops what the device sends, unless the host ``reads`` nothing."""
+    """Host at a TCP port. A thread reads and drops what the device sends, unless ``reads`` is false."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket()
@@ -85,6 +95,19 @@ class TcpHost:
             return False
         return not self.is_closed
 
+    def is_open(self) -> bool:
+        # the kernel's state: the thread may be late
+        poll = select.poll()
+        poll.register(self._socket, select.POLLRDHUP | select.POLLHUP | select.POLLERR)
+        return not poll.poll(0)
+
+    def receive(self, timeout: float) -> bool:
+        self._socket.settimeout(timeout)
+        try:
+            return bool(self._socket.recv(65536))
+        except TimeoutError:
+            return False
+
     def finish(self) -> None:
         if self._reader.ident is None:  # it reads nothing
             return
@@ -99,7 +122,7 @@ class TcpHost:
 
 
 class PtyHost:
-    """Host at a pseudo-terminal. All of them are one host for the device, so that nothing is read."""
+    """Host at a pseudo-terminal. For the device, all hosts at a pseudo-terminal are the same host."""
 
     def __init__(self, path: str, *, reads: bool = True) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
@@ -120,15 +143,22 @@ class PtyHost:
                     os.read(self._file, 65536)
         return True
 
+    def is_open(self) -> bool:
+        return True
+
+    def receive(self, timeout: float) -> bool:
+        ready, _, _ = select.select([self._file], [], [], timeout)
+        return bool(ready) and bool(os.read(self._file, 65536))
+
     def finish(self) -> None:
-        """Nothing shows it: the terminal keeps up to 4 kB."""
+        """Do nothing, because the terminal buffers up to 4 kB and does not show whether the device has read them."""
 
     def close(self) -> None:
         os.close(self._file)
 
 
 class UdpHost:
-    """Host of a UDP port: it answers a device that sends to the port, or sends to one that listens there."""
+    """Host at a UDP port: it answers a device that sends to the port, or sends to a device that listens on the port."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -149,6 +179,16 @@ class UdpHost:
             return True  # the device has not sent anything, or has gone; the next step shows it
         return True
 
+    def is_open(self) -> bool:
+        return True
+
+    def receive(self, timeout: float) -> bool:
+        self._socket.settimeout(timeout)
+        try:
+            return bool(self._socket.recv(65536))
+        except (TimeoutError, ConnectionRefusedError):
+            return False
+
     def finish(self) -> None:
         """Nothing shows it."""
 
@@ -157,7 +197,8 @@ class UdpHost:
 
 
 def open_host(place: str, *, reads: bool = True) -> HostLink:
-    """Connect to a port at a place as `wavesim device` prints it: `127.0.0.1:4001`, `udp 127.0.0.1:4001` or a path."""
+    """Connect to a port, given its location as `wavesim device` prints it: `127.0.0.1:4001`, `udp 127.0.0.1:4001` or a
+    path."""
     if place.startswith("/") or ":" not in place:
         return PtyHost(place, reads=reads)
     port = int(place.rpartition(":")[2])
@@ -180,7 +221,8 @@ def noise(seed: int, samples: Sequence[bytes]) -> Iterator[bytes]:
 
 
 class PortChecker(ConformanceChecker):
-    """Checker for the ports of a device. ``is_alive`` tests whether the device still runs; ``samples`` are valid commands."""
+    """Checker for the ports of a device. ``is_alive`` tests whether the device is still running; ``samples`` are valid
+    commands."""
 
     def __init__(
         self,
@@ -197,10 +239,10 @@ class PortChecker(ConformanceChecker):
     def run(self) -> list[Finding]:
         for place in self.places:
             for rule, act in (
-                ("half and malformed commands do not harm the device", self._malformed),
+                ("incomplete and malformed commands do not harm the device", self._malformed),
                 ("1 MB of noise does not harm the device", self._noise),
                 ("a host that never reads does not harm the device", self._never_reads),
-                ("two hosts at once are served", self._two_hosts),
+                ("two hosts are served at the same time", self._two_hosts),
             ):
                 if not self._check(f"{place}: {rule}", place, act):
                     return self.findings
@@ -212,7 +254,7 @@ class PortChecker(ConformanceChecker):
             for host in self._hosts:
                 host.finish()
         except TimeoutError:
-            text = f"the device did not take the bytes within {ANSWER_S:g} s"
+            text = f"the device did not accept the bytes within {ANSWER_S:g} s"
         except OSError as error:
             text = f"cannot connect: {error.strerror or error}"
         finally:
@@ -245,7 +287,7 @@ class PortChecker(ConformanceChecker):
                 self._hosts.pop().close()
                 host, sent = self._open(place), 0
             if time.monotonic() - begin > NOISE_S:
-                return f"the device needs more than {NOISE_S:g} s for it"
+                return f"the device needs more than {NOISE_S:g} s to process the noise"
         self.sent += sent
         return ""
 
@@ -254,7 +296,16 @@ class PortChecker(ConformanceChecker):
         for data in (*self.samples, *MALFORMED) * 20:
             if isinstance(mute, TcpHost) and not mute.send(data):
                 break
-        return "" if other.send(b"\r\n") and self.is_alive() else "another host is no longer served"
+        self._await_bytes()
+        if not other.is_open():
+            return "another host is no longer served"
+        other.send(b"\r\n")
+        return ""
+
+    def _await_bytes(self) -> None:
+        """Wait until a device in lockstep has processed the bytes: by the end of the second step, it has."""
+        self.is_alive()
+        self.is_alive()
 
     def _two_hosts(self, place: str) -> str:
         closed = []
@@ -265,10 +316,8 @@ class PortChecker(ConformanceChecker):
                 for part in (data[:half], data[half:]):
                     for host in hosts:
                         host.send(part)
-            self.is_alive()  # by the end of the second step, it has processed the bytes
-            self.is_alive()
-            served = [h.send(b"\r\n") for h in hosts]
-            closed.append(not all(served))
+            self._await_bytes()
+            closed.append(not all(h.is_open() for h in hosts))
         return "one host keeps its connection, but of two hosts one loses it" if closed == [False, True] else ""
 
 
@@ -310,13 +359,13 @@ class DeviceServer(FakeServer):
 
 
 def places_of(line: str) -> list[str]:
-    """Return the places of the ports in the first line that a device prints."""
+    """Return the locations of the ports from the first line that a device prints."""
     places = line.rpartition(" at ")[2].strip().split(", ")
     return places if len(places) == 1 else [p.partition(" ")[2] for p in places]
 
 
 class DeviceChecker(ConformanceChecker):
-    """Checker for a device that a command starts."""
+    """Checker for a device that is started by a command."""
 
     def __init__(
         self, command: Sequence[str], samples: Sequence[bytes] = (), say: Callable[[Finding], None] = lambda f: None
@@ -328,9 +377,7 @@ class DeviceChecker(ConformanceChecker):
         with DeviceServer() as server, self._started(server) as process:
             assert process.stdout is not None
             first = process.stdout.readline()
-            if not self.record(
-                "the device joins and prints the places of its ports", " at " in first, first or "it ended"
-            ):
+            if not self.record("the device joins and prints where its ports are", " at " in first, first or "it ended"):
                 return self.findings
             alive = self.record(
                 "the device answers a step in lockstep", server.advance(), "no answer; use --lockstep 0.1"
@@ -346,8 +393,12 @@ class DeviceChecker(ConformanceChecker):
             process.wait(ANSWER_S)
         received = re.search(r"(\d+) B received", said)
         count = int(received[1]) if received else 0
-        self.record("the device counts the bytes", count >= ports.sent, f"{count} of {ports.sent} B counted")
-        self.record("the device has no failure", "failure" not in said and " failed " not in said, said.strip()[-500:])
+        self.record(
+            "the device counts the bytes that it receives", count >= ports.sent, f"{count} of {ports.sent} B counted"
+        )
+        self.record(
+            "the device reports no failure", "failure" not in said and " failed " not in said, said.strip()[-500:]
+        )
         return self.findings
 
     @contextmanager

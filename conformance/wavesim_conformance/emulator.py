@@ -48,7 +48,7 @@ CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
 #: row of the body, name of the instrument, index of its values; the index deliberately differs from the row
 MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
-NEWCOMER = (6, "delta", 1)  #: row of the body, its name, index of the values of its instrument
+NEWCOMER = (6, "delta", 1)  #: row of the body, its name, index of the values from its instrument
 ANSWER_S = 1.0
 JOIN_S = 20.0
 
@@ -80,7 +80,7 @@ class FakeEngine:
         self.simulation[WORLD.name].publish(world, 0)
 
     def set_body(self, row: int, name: str) -> None:
-        """Let a body enter a row; an empty name lets the body leave."""
+        """Add a body in a row; an empty name removes the body."""
         who = self.identity[row]
         who["present"], who["type"], who["name"] = bool(name), BodyType.SURFACE, name.encode()
         who["model"], who["generation"] = b"jolner", who["generation"] + bool(name)
@@ -118,7 +118,7 @@ class FakeEngine:
         self.simulation[CLOCK.name].publish(clock, tick)
 
     def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
-        """Request the values of a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
+        """Request the values for a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
             while True:
@@ -136,7 +136,7 @@ class FakeEngine:
         return self.table.snapshot()[1]
 
     def simulate_server_death(self) -> None:
-        """Set the PID of the server to 0, as if the server had ended."""
+        """Set the PID of the server to 0, as if the server had exited."""
         for area in (self.simulation, self.vehicles):
             area.header[5] = 0
 
@@ -195,7 +195,7 @@ class EmulatorChecker(ConformanceChecker):
             else:
                 engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("the emulator ends within 5 s after the server", gone, "the emulator keeps running")
+            self.record("the emulator exits within 5 s after the server has exited", gone, "the emulator keeps running")
         return self.findings
 
     @contextlib.contextmanager
@@ -234,15 +234,15 @@ class EmulatorChecker(ConformanceChecker):
             return False
         asked = self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
         if not self.record(
-            "the emulator requests synchronous operation", asked, "the word `synchronous` of the table's header is 0"
+            "the emulator requests synchronous operation", asked, "the `synchronous` word in the table's header is 0"
         ):
             return False
         written = int(engine.table.header[DONE])
         time.sleep(0.5)
         return self.record(
-            "the emulator writes nothing before a request",
+            "the emulator writes nothing before values are requested",
             int(engine.table.header[DONE]) == written,
-            "the emulator wrote values before a request",
+            "the emulator wrote values before they were requested",
         )
 
     def _answers(self, engine: FakeEngine) -> list[Record] | None:
@@ -258,7 +258,7 @@ class EmulatorChecker(ConformanceChecker):
             found.append(engine.values())
         self.record(f"a due tick is answered within {ANSWER_S:g} s", True)
         self.record(
-            "the values are complete before the answer",
+            "the values are complete before the emulator answers",
             not torn and len(found[-1]) > 0,
             "the emulator was still writing the values",
         )
@@ -266,7 +266,7 @@ class EmulatorChecker(ConformanceChecker):
         at = (last["tick"][places] == engine.tick).all()
         at &= (last["time_ns"][places] == engine.tick * engine.step_ns).all()
         self.record(
-            "a value has the tick and the time of its bodies",
+            "a value carries the tick and the time of the bodies from which it was computed",
             bool(at),
             f"{last['tick'][places]} at tick {engine.tick}",
         )
@@ -285,7 +285,7 @@ class EmulatorChecker(ConformanceChecker):
             f"valid {last['valid'][places]}",
         )
         mine = (last["generation"][places] == engine.instruments["generation"][: len(MOUNTED_INSTRUMENTS)]).all()
-        self.record("a value has the generation of its instrument", bool(mine), f"{last['generation'][places]}")
+        self.record("a value carries the generation of its instrument", bool(mine), f"{last['generation'][places]}")
         others = [k for k in range(CAPACITY) if k not in places]
         self.record(
             "rows without an instrument stay empty",
@@ -312,7 +312,7 @@ class EmulatorChecker(ConformanceChecker):
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
         self.record(
-            "a body that enters receives a value when it is due",
+            "a newly added body receives its value when the value is due",
             entered["sequence"][place] == 1,
             "no value was written",
         )
@@ -320,7 +320,7 @@ class EmulatorChecker(ConformanceChecker):
         engine.set_body(1, "")
         before, after = self._next(engine), self._next(engine)
         self.record(
-            "a body that left receives no value",
+            "no value is written for a body that has left the simulation",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
             "a value was written",
         )
@@ -347,7 +347,7 @@ class EmulatorChecker(ConformanceChecker):
         biased = self._numbers(self._next(engine))[one]
         hit = abs(biased[0]) > 9e5 or not np.isfinite(biased[0])
         self.record(
-            "a fault acts only on the components that it names",
+            "a fault affects only the components that it names",
             bool(hit and not (np.abs(biased[1:]) > 9e5).any()),
             f"{biased[:4]}",
         )

@@ -154,7 +154,7 @@ class ServerChecker(ConformanceChecker):
         except (TimeoutError, ConnectionRefusedError, ValueError):
             is_version_1 = False
         self.record(
-            "a HELLO of version 1 is refused in the format of version 1",
+            "a HELLO in version 1 is refused in the format of version 1",
             is_version_1,
             "the server did not answer with this refusal",
         )
@@ -185,11 +185,11 @@ class ServerChecker(ConformanceChecker):
         plain = list(schema_of(Join).encode(self.join))
         self.record("a cookie is valid for one address only", *self._refused(self.other, plain, Refusal.COOKIE))
         for text, at, value in (
-            ("a nested position is refused", 5, [[1.0], 2.0, 3.0]),
-            ("a period outside its range is refused", 8, 2**64 - 1),
-            ("a negative lockstep period is refused", 7, -4_000_000),
-            ("an unknown role is refused", 3, 77),
-            ("a name with control characters is refused", 2, "a\n"),
+            ("a JOIN with a nested position is refused", 5, [[1.0], 2.0, 3.0]),
+            ("a JOIN with a period out of range is refused", 8, 2**64 - 1),
+            ("a JOIN with a negative lockstep period is refused", 7, -4_000_000),
+            ("a JOIN with an unknown role is refused", 3, 77),
+            ("a JOIN whose name has control characters is refused", 2, "a\n"),
         ):
             values = [*plain[:at], value, *plain[at + 1 :]]
             self.record(text, *self._refused(self.port, values, Refusal.BAD_VALUE))

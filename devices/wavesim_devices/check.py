@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -26,18 +25,18 @@ def check_devices(loaded: LoadedConfig) -> None:
     for body in loaded.config.fleet.bodies:
         for device in body.device:
             try:
-                _check(body.name, device, loaded.path.parent)
+                _check(body.name, device, loaded)
             except ValueError as error:
                 fail_at(device.place, f"'{body.name}': device '{device.label}': {error}")
 
 
-def _check(body: str, device: DeviceConfig, folder: Path) -> None:
+def _check(body: str, device: DeviceConfig, loaded: LoadedConfig) -> None:
     from wavesim_devices.cli import commands
 
     (group,) = (c for c in commands() if isinstance(c, click.Group))
     devices = {name: c for name, c in group.commands.items() if name not in WITHOUT_NAME}
-    if device.run and not (folder / device.run).is_file():
-        raise ValueError(f"there is no file {folder / device.run}")
+    if device.run and not (file := loaded.data_file(device.run)).is_file():
+        raise ValueError(f"there is no file {file}")
     command = group.commands["run"] if device.run else devices.get(device.name)
     if command is None:
         raise ValueError(f"unknown device{suggest_name(device.name, devices)}")

@@ -1,5 +1,5 @@
-"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes files of
-sonar surveys.
+"""``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes sonar survey
+files.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import click
 from wavesim_devices.cli_devices import address_option, at_body, device, device_command, outlet_option, sensor_option
 from wavesim_devices.cli_traffic import PLACES, where
 from wavesim_sdk.cli_commands import server_option
+from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
     from wavesim_devices.ports import OpenPort
@@ -230,11 +231,11 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
     from wavesim_devices.sonar_formats import record as recorder
 
     written, lost = recorder.record(server, body, sonar, file, frames)
-    click.echo(f"{file}: {written} frames written, {lost} lost because they arrived too fast", err=True)
+    echo(f"{file}: {written} frames written, {lost} lost because they arrived too fast", err=True)
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [device, record]
 
 
@@ -243,4 +244,5 @@ from wavesim_devices import cli_modems as cli_modems  # noqa: E402  # the module
 from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402
 from wavesim_devices import cli_own as cli_own  # noqa: E402
 from wavesim_devices import cli_positioning as cli_positioning  # noqa: E402
+from wavesim_devices import cli_scanning_sonars as cli_scanning_sonars  # noqa: E402
 from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

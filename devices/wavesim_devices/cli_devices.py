@@ -1,5 +1,5 @@
-"""Commands of `wavesim device`: the group, the options that all devices share, and the decorators that create a
-command.
+"""Commands in the `wavesim device` group: the group, the options that all devices share, and the decorators that create
+a command.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def at_body(function: Any) -> Any:
     ) -> None:
         from wavesim_devices.serve import DeviceOptions
 
-        function(DeviceOptions(name, server, pilot, lockstep, sensor, traffic, click.echo), **own)
+        command = click.get_current_context().info_name or ""
+        function(DeviceOptions(name, server, command, pilot, lockstep, sensor, traffic, click.echo), **own)
 
     run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
     run.__name__, run.__doc__ = function.__name__, function.__doc__
@@ -52,7 +53,8 @@ def at_body(function: Any) -> Any:
         click.option(
             "--pilot",
             is_flag=True,
-            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
+            help="Join as the pilot, so that no other program can drive the body. The body enters the simulation when "
+            "this command starts, and leaves it when the command exits.",
         ),
         traffic_options,
         address_options,
@@ -143,7 +145,7 @@ def outlet_option(option: str, title: str) -> Any:
 def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
     """Create a command that serves a device with several ports. The decorated function returns the device type.
 
-    ``default_ports`` maps the name of each port to the place where it opens by default; `off` means that it is not
+    ``default_ports`` maps the name of each port to the location where it opens by default; `off` means that it is not
     opened. The command has an option for each port, named after the port.
     """
 

@@ -1,4 +1,4 @@
-"""Further commands of `wavesim device` for acoustic modems."""
+"""Further commands in the `wavesim device` group for acoustic modems."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def popoto(**values: Any) -> Any:
         type=click.IntRange(1, 7),
         default=4,
         show_default=True,
-        help="Channel of the modem. Its band is the band of the transducer.",
+        help="Channel of the modem. The channel uses the band of the transducer.",
     ),
     modem=True,
 )

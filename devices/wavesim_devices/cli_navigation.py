@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for navigation sensors."""
+"""Commands in the `wavesim device` group for navigation sensors."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def nucleus() -> Any:
 
 
 @device_command(
-    "Emulate an Xsens MTi-G-710 (MTData2). The device reads the `ahrs` and `imu` sensors of body NAME, and its "
+    "Emulate an Xsens MTi-G-710 (MTData2 or legacy MTData). The device reads the `ahrs` and `imu` sensors of body NAME, and its "
     "`magnetometer`, `gps`, `ctd` and `pressure` sensors. The housing is mounted upright: x forward, y to port, z "
     "up.\n\n"
-    "Not modelled: legacy MTData messages, fixed-point formats and further outputs (the device refuses each of "
-    "these), synchronisation, the baud rate, and option flags (only stored).",
+    "Not modelled: fixed-point formats, rotation matrices, raw and analogue data, and further outputs (the device "
+    "refuses each of these), synchronisation (accepted without effect), the baud rate, and option flags (only stored).",
 )
 def xsens() -> Any:
     from wavesim_devices.serve import DeviceType

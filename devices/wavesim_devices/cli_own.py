@@ -1,8 +1,9 @@
-"""Commands of `wavesim device` for a device written by a user, and for the replay of a recording."""
+"""Commands in the `wavesim device` group for a device written by a user, and for the replay of a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from wavesim_devices.cli_devices import at_body, device, sensor_option
 from wavesim_devices.cli_traffic import PLACES, where
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
     from wavesim_devices.ports import OpenPort
@@ -26,7 +28,8 @@ at_option = click.option(
 
 
 def _open_ports(default: Mapping[str, str], places: tuple[str, ...]) -> dict[str, OpenPort]:
-    """Return the functions that open the ports, either at their default places or at the places given with ``--at``."""
+    """Return the functions that open the ports, either at their default locations or at the locations given with
+    ``--at``."""
     chosen = dict(default)
     for text in places:
         port, equals, place = text.rpartition("=")
@@ -50,8 +53,8 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     """Serve your own device, a class in FILE, on body NAME.
 
     FILE is a Python file with one class that has the methods `step` and `receive` (or `connect`). The keyword-only
-    arguments of the class are its options. Without --at, the class sets the places of its ports; by default, it has one
-    pseudo-terminal.
+    arguments of the class are its options. Without --at, the class determines where its ports open; by default, it
+    opens one pseudo-terminal.
     """
     import asyncio
 
@@ -59,6 +62,7 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     from wavesim_devices.serve import serve_devices
 
     own = OwnDevice(file)
+    place = replace(place, device=file.stem)
     asyncio.run(serve_devices(place, (own.device_type(options), _open_ports(own.ports, places))))
 
 
@@ -70,21 +74,21 @@ def run(place: DeviceOptions, file: Path, options: tuple[str, ...], places: tupl
     type=Quantity(low=0.0),
     default=1.0,
     show_default=True,
-    help="Ratio of recorded time to wall time; 0 = without pauses.",
+    help="Playback speed: ratio of recorded time to wall time; 0 = no pauses.",
 )
 @click.option(
     "--patience",
     type=Quantity("time", low=0.0),
     default=2.0,
     show_default=True,
-    help="Wall time in s for which the replay waits for the driver to send what was recorded.",
+    help="Wall time in s for which the replay waits for the driver to send the recorded commands.",
 )
 def replay(file: Path, places: tuple[str, ...], speed: float, patience: float) -> None:
     """Replay the recording of a device to a driver.
 
-    FILE was written by `--record`. The replay opens the same ports without a server, begins when the driver connects or
-    sends, and follows the recorded times. It waits for the driver's commands and compares them with the recording. The
-    exit code is 5 if they differ.
+    FILE was written by `--record`. The replay opens the same ports without a server, begins when the driver connects
+    or sends data, and follows the recorded times. It waits for the driver's commands and compares them with the
+    recording. The exit code is 5 if they differ.
     """
     import asyncio
 
@@ -98,7 +102,7 @@ def replay(file: Path, places: tuple[str, ...], speed: float, patience: float) -
     recording = read_recording(file)
     differences = asyncio.run(play())
     for (port, host), difference in differences.items():
-        click.echo(f"host {host} of {port}: {difference or 'as recorded'}")
+        echo(f"host {host} of {port}: {difference or 'as recorded'}")
     broken = sum(bool(d) for d in differences.values())
     if broken:
         raise BrokerError(f"{broken} of {len(differences)} hosts differ from the recording")

@@ -1,4 +1,4 @@
-"""Commands of `wavesim device` for acoustic positioning systems."""
+"""Commands in the `wavesim device` group for acoustic positioning systems."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         type=Quantity("time", low=0.05),
         default="2 s",
         show_default=True,
-        help="Time from one interrogation to the next. It must be longer than a query and its reply take.",
+        help="Time from one interrogation to the next. It must be longer than the time that a query and its reply "
+        "take.",
     ),
     click.option(
         "--orientation",

@@ -1,4 +1,4 @@
-"""Options of `wavesim device` for the places of ports, and for recording, printing and disturbing the traffic."""
+"""Options for `wavesim device` for the locations of ports, and for recording, printing and disturbing the traffic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wavesim_devices.line_faults import LineFault
     from wavesim_devices.ports import OpenPort
 
-PLACES = "tcp:PORT or udp-server:PORT (listen on), udp:PORT (send to), pty:LINK, or pty: for a terminal without a link"
+PLACES = "tcp:PORT or udp-server:PORT (listens on the port), udp:PORT (sends to the port), pty:LINK, or pty: for a terminal without a link"
 
 
 def where(text: str) -> OpenPort:
@@ -51,7 +51,7 @@ def traffic_options(function: Any) -> Any:
         return function(traffic=TrafficOptions(record, is_printed, fault, seed), **own)
 
     for option in (
-        click.option("--fault-seed", "seed", default=0, help="Seed of the random numbers for the faults."),
+        click.option("--fault-seed", "seed", default=0, help="Random seed for the faults."),
         click.option(
             "--fault",
             multiple=True,
@@ -61,11 +61,11 @@ def traffic_options(function: Any) -> Any:
             "silent, stalled, disconnected, or restarted; then at=TIME, for=TIME, every=TIME (simulation time). "
             "Repeatable.",
         ),
-        click.option("--print", "is_printed", is_flag=True, help="Print the traffic with the hosts."),
+        click.option("--print", "is_printed", is_flag=True, help="Print the traffic exchanged with the hosts."),
         click.option(
             "--record",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="Write the traffic with the hosts to this file, for `wavesim device replay`.",
+            help="Write the traffic exchanged with the hosts to this file, for `wavesim device replay`.",
         ),
     ):
         run = option(run)

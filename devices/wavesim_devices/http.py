@@ -27,7 +27,7 @@ Handler = Callable[[str, str, Any], HttpAnswer]
 
 
 class HttpConnection:
-    """Connection with one HTTP client. A request that is invalid or too long is counted and answered with an error, and
+    """Connection to one HTTP client. A request that is invalid or too long is counted and answered with an error, and
     the connection is closed.
     """
 

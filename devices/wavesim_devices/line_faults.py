@@ -1,4 +1,4 @@
-"""Faults of the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
+"""Faults on the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
 
 A fault has a kind, an amount and times in simulation time, for example ``garbled 0.001 at=60s for=10s every=120s``.
 Each direction of each line has its own sequence of random numbers, derived from a seed.
@@ -12,23 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wavesim_sdk import units
-from wavesim_sdk.names import suggest_name
+from wavesim_sdk.device_faults import (
+    BYTE_KINDS,
+    DEAF_KINDS,
+    LATE,
+    RESTARTED,
+    STALLED,
+    line_fault_amount,
+)
 
-#: kinds of faults whose amount is the probability that a byte is affected
-BYTE_KINDS = {
-    "lost": "bytes are lost",
-    "garbled": "one bit of the byte is inverted",
-    "doubled": "bytes arrive twice",
-}
-LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
-DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
-KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 _TIMES = {"at": "at", "for": "duration", "every": "every"}
 
 
 @dataclass(frozen=True)
 class LineFault:
-    """A fault of the line. Times are simulation times in s."""
+    """A fault on the line. Times are simulation times in s."""
 
     kind: str
     amount: float = 0.0  #: probability that a byte is affected, or the delay in s
@@ -37,7 +35,7 @@ class LineFault:
     every: float = 0.0  #: interval in s between the starts of a repeated fault; 0 = the fault occurs once
 
     def is_active(self, time: float) -> bool:
-        """Return whether the fault is present at a time."""
+        """Return whether the fault is active at the given time."""
         since = time - self.at + 1e-9
         if since < 0.0:
             return False
@@ -47,25 +45,19 @@ class LineFault:
 def parse_fault(text: str) -> LineFault:
     """Read a fault such as ``silent at=60s for=5s``. Raises ValueError."""
     kind, *words = text.split() or [""]
-    if kind not in KINDS:
-        raise ValueError(f"unknown fault '{kind}'{suggest_name(kind, KINDS)}")
-    values: dict[str, float] = {}
+    amount, values = "", dict[str, float]()
     for word in words:
         key, equals, value = word.rpartition("=")
-        name = _TIMES.get(key) if equals else "amount"
-        if name is None:
+        if not equals:
+            amount = word
+            continue
+        if key not in _TIMES:
             raise ValueError(f"unknown key '{key}' of fault '{kind}': use at, for or every")
         try:
-            values[name] = float(word) if name == "amount" and kind != LATE else units.parse(value, "time")[0]
+            values[_TIMES[key]] = units.parse(value, "time")[0]
         except ValueError as error:
             raise ValueError(f"fault '{kind}': {error}") from None
-    fault = LineFault(kind, **values)
-    if kind in BYTE_KINDS and not 0.0 < fault.amount <= 1.0:
-        raise ValueError(f"fault '{kind}' needs the probability for a byte, above 0 up to 1, such as '{kind} 0.001'")
-    if kind == LATE and fault.amount <= 0.0:
-        raise ValueError("fault 'late' needs a delay, such as 'late 0.5s'")
-    if kind not in (*BYTE_KINDS, LATE) and "amount" in values:
-        raise ValueError(f"fault '{kind}' has no amount: use at, for or every")
+    fault = LineFault(kind, line_fault_amount(kind, amount), **values)
     if kind == RESTARTED and not fault.duration:
         raise ValueError("fault 'restarted' needs the time until the device runs again, such as 'restarted for=3s'")
     if min(fault.at, fault.duration, fault.every) < 0.0 or (fault.every and fault.every <= fault.duration):
@@ -76,7 +68,7 @@ def parse_fault(text: str) -> LineFault:
 
 
 def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) -> bool:
-    """Return whether a fault of one of the kinds is present at a time."""
+    """Return whether a fault of one of the kinds is active at the given time."""
     return any(f.kind in kinds and f.is_active(time) for f in faults)
 
 

@@ -4,7 +4,7 @@ The messages are sent as CAN frames in the "RAW" text format of Yacht Devices ga
 and other programs can read.
 
 Each sensor type has its PGNs: 129025, 129026, 129029 and 126992 for gps; 127250, 127251 and 127257 for ahrs; 127488 for
-each propeller of rpm; 128267 for echosounder; 128259 for speedlog; 130312 for ctd and temperature; 130306 for
+each propeller of an rpm sensor; 128267 for echosounder; 128259 for speedlog; 130312 for ctd and temperature; 130306 for
 anemometer; and 127508 for battery.
 
 Payloads are little-endian integer multiples of a resolution. A number with all bits set means "not available". The

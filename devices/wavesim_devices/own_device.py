@@ -3,7 +3,7 @@
 The class has the methods of a device: ``__init__(self, broker, send, sensors)`` with options as keyword-only arguments,
 ``step(self, step)``, and either ``receive(self, data)`` or ``connect(self, port, send)``. These class attributes are
 optional: ``title``; ``types``, the types of the sensors that it reads; ``required_type``; ``uses_acoustics``; and
-``ports``, a mapping from the name of each port to its place.
+``ports``, a mapping from the name of each port to its location.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Virtual Blue Robotics Ping echosounder (Ping protocol, device type 1). It sends the values of a body's echosounder.
+"""Virtual Blue Robotics Ping echosounder (Ping protocol, device type 1). It sends the values from a body's echosounder.
 
 A frame consists of ``BR``, length, message, source, destination, payload, and the sum of all bytes; numbers are
 little-endian. Because the instrument measures travel times, it reports the true range multiplied by the ratio of its

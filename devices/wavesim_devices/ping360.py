@@ -1,6 +1,6 @@
 """Virtual Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
-The device reads the `scanner` sensor of a body, or the frames of a scanning `sonar`. With frames, each sample of the
+The device reads the `scanner` sensor of a body, or the frames from a scanning `sonar`. With frames, each sample of the
 device is the maximum of the echoes within its range interval.
 
 The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission,
@@ -28,6 +28,7 @@ from wavesim_devices.ping1d import (
     PingParser,
     encode_frame,
 )
+from wavesim_devices.scanning_head import ScanImage
 from wavesim_sdk.broker import Step
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _apart(a: int, b: int) -> int:
 
 
 class Ping360Device:
-    """Virtual Ping360: its settings, the values of the scanner, and replies."""
+    """Virtual Ping360: its settings, the values from the scanner, and replies."""
 
     def __init__(
         self,
@@ -101,10 +102,10 @@ class Ping360Device:
         take_frames: Callable[[], list[ImagingFrame]] | None = None,
     ) -> None:
         """``take_frames`` returns the sonar frames received since its last call. If this function is given, the frames
-        replace the values of the scanner.
+        replace the values from the scanner.
         """
-        self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, take_frames
-        self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres per sample, by gradian
+        self.send, self.sound_speed, self.scanner = send, sound_speed, scanner
+        self._image = ScanImage(take_frames) if take_frames is not None else None
         self.parser, self.refused = PingParser(), 0
         self.device, self.head, self.sector = 2, Ping360Settings(), Ping360Sector()
         self.automatic = False
@@ -231,11 +232,9 @@ class Ping360Device:
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
-        for f in self._new() if self._new is not None else ():
-            gradian = round(float(f.record["azimuth"]) / (2.0 * math.pi) * GRADIANS_PER_TURN) % GRADIANS_PER_TURN
-            strengths = f.samples[0] >> (8 * (int(f.record["sample_bytes"]) - 1))
-            self._pictures[gradian] = strengths.tolist(), float(f.record["range"]) / int(f.record["bins"])
-        value = step.sensors.get(self.scanner) if self._new is None else None
+        if self._image is not None:
+            self._image.update()
+        value = step.sensors.get(self.scanner) if self._image is None else None
         if value is not None:
             self._seen[round(value.angle / (2.0 * math.pi) * GRADIANS_PER_TURN) % GRADIANS_PER_TURN] = value.range
         self._time = step.time
@@ -269,8 +268,8 @@ class Ping360Device:
         h = self.head
         period = h.sample_period * SAMPLE_S
         reach = 0.5 * self.sound_speed * period  # metres per sample
-        if self._new is not None:
-            return self._picture(reach)
+        if self._image is not None:
+            return self._imaged_echoes(self._image, reach)
         found = self.distance()
         width = max(0.5 * h.transmit_duration * 1e-6 / period, 1.0)
         peak = -1.0 if found is None else found / reach
@@ -281,10 +280,13 @@ class Ping360Device:
             out.append(min(255, round(echo + 120.0 * math.exp(-(k + 0.5) * reach / 0.2))))
         return bytes(out)
 
-    def _picture(self, reach: float) -> bytes:
-        """Return the echoes of the sonar frame nearest to the head angle, with zeros beyond its range."""
-        near = min(self._pictures, key=lambda a: _apart(a, self.head.angle), default=None)
-        if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET:
+    def _imaged_echoes(self, image: ScanImage, reach: float) -> bytes:
+        """Return the echoes of the sonar frame nearest to the head angle, with zeros beyond its range. ``reach`` is the
+        length of a sample in m.
+        """
+        frame = image.find(self.head.angle * 2.0 * math.pi / GRADIANS_PER_TURN)
+        if frame is None:
             return bytes(self.head.number_of_samples)
-        strengths, metres = self._pictures[near]
-        return bytes(resample_maxima(strengths, 0.0, reach / metres, self.head.number_of_samples))
+        strengths = frame.samples[0] >> (8 * (int(frame.record["sample_bytes"]) - 1))
+        metres = float(frame.record["range"]) / int(frame.record["bins"])
+        return bytes(resample_maxima(strengths.tolist(), 0.0, reach / metres, self.head.number_of_samples))

@@ -32,8 +32,8 @@ MAX_PAGE = 8  #: maximum number of parameters in one reply to GetAllParameters
 
 @dataclass(frozen=True)
 class PopotoModel:
-    """Properties of a modem that must equal the configuration. ``source_level`` is the source level in dB at the power
-    ``full_power`` in W.
+    """Properties of a modem that must agree with the configuration. ``source_level`` is the source level in dB at the
+    power ``full_power`` in W.
     """
 
     address: int
@@ -62,7 +62,7 @@ class CommandError(Exception):
 
 
 class PopotoConnection:
-    """Connection with one host."""
+    """Connection to one host."""
 
     def __init__(self, modem: PopotoModem, send: Bytes) -> None:
         self.modem, self.send = modem, send
@@ -104,7 +104,7 @@ class PopotoModem:
     # -- hosts -----------------------------------------------------------------------------------
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host."""
+        """Create the connection to a host."""
         self._hosts.append(PopotoConnection(self, send))
         return self._hosts[-1]
 
@@ -120,7 +120,7 @@ class PopotoModem:
             host.send(line)
 
     def execute(self, text: bytes, host: PopotoConnection) -> None:
-        """Execute a command of a host."""
+        """Execute a command from a host."""
         try:
             message = json.loads(text)
             name = message["Command"]
@@ -195,7 +195,7 @@ class PopotoModem:
 
     @property
     def _power_code(self) -> int:
-        """Power as the header contains it: in steps of 2 dB above the lowest power (assumed)."""
+        """Power as encoded in the header: in steps of 2 dB above the lowest power (assumed)."""
         return min(round(5.0 * math.log10(self._values["TxPowerWatts"] / LOWEST_POWER_W)), 15)
 
     def _check_idle(self) -> None:
@@ -282,7 +282,7 @@ class PopotoModem:
 
 
 def packet_duration(count: int, mode: int) -> float:
-    """Return the duration in s of a packet with a number of bytes."""
+    """Return the duration in s of a packet with the given number of bytes."""
     return HEADER_S + 8.0 * count / RATES[mode]
 
 

@@ -1,8 +1,8 @@
 """Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback.
 
-Each host program that uses a port has its own connection. ``path`` is the place of an open port in readable form, and
-``where`` is the same place in the syntax of the command line. A port calls ``accept`` when a host connects, and passes
-the function that sends bytes to this host alone.
+Each host program that uses a port has its own connection. ``path`` is the location of an open port in readable form,
+and ``where`` is the same location in the syntax of the command line. A port calls ``accept`` when a host connects, and
+passes the function that sends bytes to this host alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bytes = Callable[[bytes], None]
 
 
 class Connection(Protocol):
-    """The device's end of a connection with one host."""
+    """The device's end of a connection to one host."""
 
     def receive(self, data: bytes) -> None:
         """Process bytes received from the host."""
@@ -34,7 +34,7 @@ class Connection(Protocol):
         """Remove the host, which has closed the connection."""
 
 
-#: function that creates the connection with a host; its argument sends bytes to this host
+#: function that creates the connection to a host; its argument sends bytes to this host
 Accept = Callable[[Bytes], Connection]
 BACKLOG_BYTES = 65536
 #: maximum number of hosts connected to a TCP port at the same time; the port closes further connections
@@ -127,7 +127,8 @@ class TcpPort:
             return
         self._writers.add(writer)
         connection = self._accept(lambda data: self._send(writer, data))
-        with contextlib.suppress(ConnectionError):
+        # asyncio cancels the task when the program ends
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
             while data := await reader.read(4096):
                 connection.receive(data)
         self._writers.discard(writer)

@@ -51,7 +51,7 @@ class ReplayHost:
 
 
 class _Peer:
-    """Connection with a driver."""
+    """Connection to a driver."""
 
     def __init__(self, replay: Replay, host: ReplayHost) -> None:
         self.replay, self.host = replay, host

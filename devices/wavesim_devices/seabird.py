@@ -11,7 +11,7 @@ Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every
 ``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
 Like the real instruments, the device reports the absolute pressure minus the pressure of the standard atmosphere. The
-device uses conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.
+device uses conductivity and temperature from the newest value from the body's ``ctd`` sensor. Time is simulation time.
 """
 
 from __future__ import annotations

@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from wavesim_devices.line_faults import DISCONNECTED, RESTARTED, FaultyLine, LineFault, is_active
+from wavesim_devices.line_faults import FaultyLine, LineFault, is_active
 from wavesim_devices.ports import Bytes, Connection, OpenPort
 from wavesim_devices.sensor_selection import select_sensors
 from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, TrafficReporter
 from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.device_faults import DISCONNECTED, RESTARTED
 from wavesim_sdk.errors import BrokerError
+from wavesim_sdk.wire.items import DeviceFault
 
 SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
 
@@ -43,7 +45,7 @@ class ConnectingDevice(Device, Protocol):
     """Device with several ports, or with answers that go only to the host that sent the command."""
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host at a port. ``send`` sends bytes to this host alone."""
+        """Create the connection to a host at a port. ``send`` sends bytes to this host alone."""
 
 
 #: function that creates a device; its arguments are the broker, a function that sends bytes to all hosts, and the
@@ -71,7 +73,7 @@ class TrafficOptions:
     record: Path | None = None  #: file that records the traffic
     is_printed: bool = False
     faults: tuple[LineFault, ...] = ()
-    seed: int = 0  #: seed for the random numbers of the line faults
+    seed: int = 0  #: seed for the random numbers for the line faults
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
+    device: str = ""  #: name by which faults refer to the device; empty: they cannot
     #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
@@ -126,7 +129,9 @@ class Host:
             elif isinstance(self.served.device, SharedDevice):
                 self.served.device.receive(data)
         except Exception as error:  # a device's defect: it must not end the other hosts' service
-            self.served.report_failure(error, f"on {len(data)} bytes from host {self.number} of '{self.port}'")
+            self.served.report_failure(
+                error, f"while processing {len(data)} bytes from host {self.number} of '{self.port}'"
+            )
 
     def _to_host(self, data: bytes) -> None:
         if data:
@@ -140,12 +145,12 @@ class Host:
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection with the device, and the connection with the host if the port has connections."""
+        """Close the connection to the device, and the connection to the host if the port has connections."""
         self._send(b"")
         self.forget_device()
 
     def forget_device(self) -> None:
-        """Close the connection with the device."""
+        """Close the connection to the device."""
         if self._connection is not None:
             self.served.counts["errors"] += self.errors
             self._connection.close()
@@ -153,7 +158,7 @@ class Host:
 
     @property
     def errors(self) -> int:
-        """Number of invalid commands that the connection with the device has counted."""
+        """Number of invalid commands that the connection to the device has counted."""
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
@@ -176,7 +181,9 @@ class ServedDevice:
     ) -> None:
         options = options or TrafficOptions()
         self.device_type, self.traffic, self.report = device_type, traffic or TrafficReporter(), report
-        self.faults, self.seed = options.faults, options.seed
+        #: faults of the options, and the switched one at the end; the lines of the hosts share the list
+        self.faults, self.seed = [*options.faults], options.seed
+        self._scheduled = len(self.faults)
         self.device: SharedDevice | ConnectingDevice | None = None
         self.hosts: list[Host] = []
         #: numbers of bytes received and sent, of failures, and of errors in closed connections
@@ -197,7 +204,7 @@ class ServedDevice:
         return host
 
     def create(self, broker: AsyncBroker, sensors: dict[str, str]) -> None:
-        """Create the device, and connect the hosts that came before the device existed."""
+        """Create the device, and connect the hosts that connected to a port before the device existed."""
         self._make = partial(self.device_type.create, broker, self.send, sensors)
         self._start()
 
@@ -211,6 +218,10 @@ class ServedDevice:
         """Send bytes to all hosts."""
         for host in self.hosts:
             host.send(data)
+
+    def switch_fault(self, fault: DeviceFault) -> None:
+        """Replace the switched fault. The faults of the options keep their times."""
+        self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
@@ -250,7 +261,7 @@ class ServedDevice:
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []
         parts += [f"{unread} B dropped because no host read them"] if unread else []
-        parts += [f"{self.counts['failures']} failures of the device"] if self.counts["failures"] else []
+        parts += [f"{self.counts['failures']} device failures"] if self.counts["failures"] else []
         return f"{self.device_type.title}: {', '.join(parts)}"
 
     @property
@@ -274,8 +285,8 @@ async def _read_ports() -> None:
 
 
 def _state_period(broker: AsyncBroker, sensors: Collection[str], acoustics: bool) -> float:
-    """Return the wall time in s between two states. It is short enough for a device to read every value of its fastest
-    sensor at real time.
+    """Return the wall time in s between two states. It is short enough for a device to read every value from its
+    fastest sensor in real time.
     """
     periods = [s.period_ns * 0.5e-9 for s in broker.sensors if s.name in sensors and s.period_ns]
     return min([broker.welcome.state_period_ns * 1e-9, *periods, *([SOUND_PERIOD_S] if acoustics else [])])
@@ -293,7 +304,9 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
         places = {name: port.where for s in served for name, port in s.ports.items()}
         traffic.begin(", ".join(dict.fromkeys(s.device_type.title for s in served)), options.body, places)
         role = "pilot" if options.pilot else "instrument"
-        async with AsyncBroker(options.body, options.server, role=role, lockstep=options.lockstep) as broker:
+        async with AsyncBroker(
+            options.body, options.server, role=role, lockstep=options.lockstep, device=options.device
+        ) as broker:
             taken = set().union(*(s.device_type.types for s in served))
             selected = select_sensors(broker.sensors, sorted(taken), options.sensors)
             if taken and not selected:
@@ -318,6 +331,8 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Mapp
                     await _read_ports()
                 traffic.time = step.time
                 for s in served:
+                    for fault in step.device_faults:
+                        s.switch_fault(fault)
                     s.step(step)
                 await asyncio.sleep(0)  # let the ports send between steps that arrive together
             broker.raise_if_shut_down()

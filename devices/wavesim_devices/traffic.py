@@ -1,7 +1,7 @@
 """Traffic between a device and its hosts: a file that records it, and a readable printout.
 
 The file consists of JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a
-mapping from the name of each port to its place. Each further line is an event with the simulation ``time`` in s, the
+mapping from the name of each port to its location. Each further line is an event with the simulation ``time`` in s, the
 ``port``, the ``host`` (its number at the port, from 1) and ``what`` has happened, as the device sees it: ``opened``,
 ``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable
 ASCII, otherwise as ``hex``.
@@ -69,7 +69,7 @@ class Recording:
     """Traffic of a device that has been read from a file."""
 
     device: str
-    ports: Mapping[str, str]  #: place of each port, as in ``--at``
+    ports: Mapping[str, str]  #: location of each port, as in ``--at``
     events: tuple[TrafficEvent, ...]
 
 

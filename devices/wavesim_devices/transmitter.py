@@ -119,7 +119,7 @@ class Transmitter:
                 first.progress.ended()
             elif first.end is None and first.deadline is not None and self.time >= first.deadline:
                 self._queue.popleft()
-                first.progress.failed("the transducer did not send it in time")
+                first.progress.failed("the transducer did not send the signal in time")
             else:
                 break
         self._start()

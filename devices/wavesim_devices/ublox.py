@@ -102,7 +102,7 @@ class FrameSplitter:
 
 @dataclass(frozen=True)
 class Fix:
-    """One navigation epoch: the time, and the value of the ``gps`` sensor, or None if there is no fix."""
+    """One navigation epoch: the time, and the value from the ``gps`` sensor, or None if there is no fix."""
 
     time_ns: int
     value: Value | None

@@ -1,4 +1,4 @@
-"""Virtual Xsens MTi with MTData2 messages, from the ``ahrs`` and ``imu`` sensors of a body and its other sensors.
+"""Virtual Xsens MTi with MTData2 or legacy MTData messages, from the ``ahrs`` and ``imu`` sensors of a body and its other sensors.
 
 A message consists of FA FF, identifier, length (FF and a u16 if it exceeds 254), content, and a check byte that makes
 the sum of all bytes after FA equal to 0. Numbers are big-endian. The identifier of an answer is that of the command
@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from wavesim_devices import xsens_legacy as legacy
 from wavesim_devices.ports import Bytes
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import Step
@@ -100,7 +101,7 @@ def _matrix_quaternion(R: Floats) -> list[float]:
 
 
 @dataclass
-class _Measurement:
+class MtiMeasurement:
     """Newest values of the sensors by type. `ahrs` and `imu` must be among them."""
 
     number: int
@@ -180,7 +181,7 @@ def is_known(identifier: int) -> bool:
     return identifier & 0xFFF0 in FLOATS and precision in (0x0, 0x3) and frame in LOCAL
 
 
-def block(identifier: int, measured: _Measurement) -> bytes:
+def block(identifier: int, measured: MtiMeasurement) -> bytes:
     """Return the MTData2 block of a data identifier, or empty bytes if its quantity is not measured."""
     group = identifier & 0xFFF0
     content = measured.integers(group)
@@ -199,6 +200,7 @@ class XsensMti:
         self.send, self.sensors, self.splitter, self.errors = send, sensors, MessageSplitter(), 0
         self.is_measuring = True
         self.outputs: tuple[tuple[int, int], ...] = DEFAULT_OUTPUTS
+        self.legacy = legacy.LegacyOutput()
         self._baud, self._flags = 0x02, 0
         self._last_ns, self._number = -1, 0
         self._last_period: dict[int, int] = {}
@@ -211,6 +213,11 @@ class XsensMti:
             0xC0: self._set_outputs,
             0x18: self._set_baud,
             0x48: self._set_flags,
+            legacy.SET_MODE: self.legacy.set_mode,
+            legacy.SET_SETTINGS: self.legacy.set_settings,
+            legacy.SET_PERIOD: self.legacy.set_period,
+            legacy.SET_SKIP: self.legacy.set_skip,
+            legacy.SET_SYNC_IN: lambda _: b"",
         }
 
     # -------------------------------------------------------------- measurements
@@ -223,10 +230,15 @@ class XsensMti:
         self._last_ns = now = values["imu"].time_ns
         if not self.is_measuring:
             return
+        if self.legacy.is_selected:
+            if self._begins(legacy.MT_DATA, self.legacy.number_of_period(now)):
+                self.send(message(legacy.MT_DATA, self.legacy.content(MtiMeasurement(self._number, values))))
+                self._number += 1
+            return
         due = [i for i, rate in self.outputs if rate != 0xFFFF and self._begins(i, now * rate // 10**9)]
         if not due:
             return
-        measured = _Measurement(self._number, values)
+        measured = MtiMeasurement(self._number, values)
         with_data = [i for i, rate in self.outputs if rate == 0xFFFF or i in due]  # FFFF: in every message
         if content := b"".join(block(i, measured) for i in with_data):
             self._number += 1
@@ -255,6 +267,7 @@ class XsensMti:
             self.send(message(WAKE_UP))
         elif identifier in (GO_TO_CONFIG, GO_TO_MEASUREMENT):
             self.is_measuring = identifier == GO_TO_MEASUREMENT
+            self._last_period.pop(legacy.MT_DATA, None)  # the host may have changed the period
             self.send(message(identifier + 1))
         elif identifier == WAKE_UP + 1:  # the host keeps the device in the configuration state
             self.is_measuring = False
@@ -270,8 +283,10 @@ class XsensMti:
         self.send(message(ERROR, bytes((code,))))
 
     def _configuration(self) -> bytes:
-        head = struct.pack(">IHHHH", DEVICE_ID, 1152, 0, 0, 0)
-        return (head + bytes(84) + struct.pack(">HIH", 1, DEVICE_ID, 0)).ljust(118, b"\0")
+        old = self.legacy
+        head = struct.pack(">IHHHH", DEVICE_ID, old.period, old.skipped, 0, 0)
+        form = struct.pack(">HIHHI", 1, DEVICE_ID, 0, old.mode, old.settings)
+        return (head + bytes(84) + form).ljust(118, b"\0")
 
     def _set_outputs(self, content: bytes) -> bytes | None:
         if len(content) % 4 or len(content) > 128:
@@ -281,6 +296,7 @@ class XsensMti:
         if wanted and not all(is_known(i) for i, _ in wanted):
             return None
         if content:
+            self.legacy.is_selected = False
             limited = [(i, rate if rate in (0, 0xFFFF) else min(rate, MAX_RATE)) for i, rate in wanted]
             timed = [(i, MAX_RATE if r == 0xFFFF and i & 0xFFF0 not in INTEGERS else r) for i, r in limited]
             self.outputs = tuple((i, rate) for i, rate in timed if rate)

@@ -110,7 +110,7 @@ class AisEmulator(Emulator):
         return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
 
     def _report(self, s: AisStation) -> tuple[Floats, ais.AisReport]:
-        """Return (antenna position in W, current data of the station) without errors."""
+        """Return (antenna position in W, current data from the station) without errors."""
         who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
         R_WB = rotation(state["q_WB"])
         velocity = matvec(R_WB, state["v_WB_B"])
@@ -166,8 +166,8 @@ class AisEmulator(Emulator):
 
     @staticmethod
     def _place(row: Any, mmsi: int) -> int:
-        """Return the row for a report of a station: the row of its last report, otherwise a free row, otherwise the row
-        of the oldest report.
+        """Return the row for a report from a station: the row of its last report, otherwise a free row, otherwise the
+        row of the oldest report.
         """
         numbers = row["mmsi"][1:]
         for k, number in enumerate(numbers.tolist()):

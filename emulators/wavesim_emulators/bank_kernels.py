@@ -39,13 +39,13 @@ WORDS, FLAGS, KEYS = np.zeros((1, 1), np.int64), np.zeros((1, 1), bool), np.zero
 
 @always_inline
 def minimum(a: float, b: float) -> float:
-    """Return the smaller number, or NaN if one is NaN."""
+    """Return the smaller number, or NaN if either number is NaN."""
     return a if a < b or a != a else b
 
 
 @always_inline
 def maximum(a: float, b: float) -> float:
-    """Return the larger number, or NaN if one is NaN."""
+    """Return the larger number, or NaN if either number is NaN."""
     return a if a > b or a != a else b
 
 

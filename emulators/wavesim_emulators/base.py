@@ -1,4 +1,4 @@
-"""Base class of all emulators: an emulator computes the values of a sensor type from the motion of the bodies that
+"""Base class of all emulators: an emulator computes the values for a sensor type from the motion of the bodies that
 carry it.
 
 A new emulator names its sensor type and computes the values from poses::
@@ -51,7 +51,8 @@ class Emulator:
     sensor: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
-    #: whether it reads bodies without an instrument of its type; over the network, it receives only the bodies it needs
+    #: whether the emulator reads bodies without an instrument of its type; over the network, it receives only the
+    #: bodies that it needs
     needs_all_bodies: ClassVar[bool] = True
 
     #: kernels of :meth:`measure`, each with arguments of the types that it receives

@@ -23,7 +23,7 @@ KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and the key of 
 
 
 class NoiseStreams:
-    """Random numbers of some instruments, with a separate stream per instrument and purpose.
+    """Random numbers for some instruments, with a separate stream per instrument and purpose.
 
     Each number is a hash of its stream, its tick and its index.
     """

@@ -11,25 +11,28 @@ import click
 from wavesim_sdk.cli import json_option, server_option
 from wavesim_sdk.errors import UnknownPart
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_options import files_option
 
 
 @click.command()
 @click.argument("sensors", nargs=-1, required=True)
 @server_option
+@files_option
 @click.option(
     "--free",
     is_flag=True,
     help="Run the emulators at their own pace in wall-clock time; the engine never waits for them.",
 )
 def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
-    """Emulate sensors of a running server.
+    """Emulate sensors for a running server.
 
     SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
-    configuration that the server runs; default: config.xml. A single emulator runs in this process. Several emulators
+    configuration that the server uses; default: config.xml. A single emulator runs in this process. Several emulators
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
     With --server HOST:PORT, the emulators serve a server on another machine, over the network. They need the same
-    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file of the emulators.
+    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file for the emulators.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")
@@ -61,11 +64,11 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     if len(types) > 1:
         for kind in kinds.values():
             kind.load_kernels()  # once, for all emulators, which are forks of this process
-        EmulatorManager(types, config, server, free, lambda text: click.echo(text, err=True)).run()
+        EmulatorManager(types, config, server, free, lambda text: echo(text, err=True)).run()
         return
     process = EmulatorProcess(kinds[types[0]](loaded), server, free)
-    written = process.run(lambda: click.echo(f"emulator {types[0]} serves '{server}'", err=True))
-    click.echo(f"emulator {types[0]}: {written} values written", err=True)
+    written = process.run(lambda: echo(f"emulator {types[0]} serves '{server}'", err=True))
+    echo(f"emulator {types[0]}: {written} values written", err=True)
 
 
 @click.command()
@@ -84,12 +87,12 @@ def sonars(names: tuple[str, ...], as_json: bool) -> None:
 
     chosen = [presets.find_preset(n) for n in names] or list(presets.PRESETS.values())
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
+        echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
     elif names:
-        click.echo("\n\n".join(presets.describe_preset(p) for p in chosen))
+        echo("\n\n".join(presets.describe_preset(p) for p in chosen))
     else:
-        click.echo(presets.list_presets())
-        click.echo("\n`wavesim sonars NAME` describes one preset and marks values that are unsourced or assumed.")
+        echo(presets.list_presets())
+        echo("\n`wavesim sonars NAME` describes one preset and marks values that are unsourced or assumed.")
 
 
 def commands() -> list[click.Command]:

@@ -20,7 +20,7 @@ from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
 NICE = 5
-#: an emulator that ends within EARLY_DEATH_S seconds of each start is restarted at most RESTARTS times in a row
+#: an emulator that exits within EARLY_DEATH_S seconds of each start is restarted at most RESTARTS times in a row
 RESTARTS, EARLY_DEATH_S = 5, 5.0
 END_S = 5.0
 
@@ -48,7 +48,7 @@ class EmulatorManager:
         self.started_at[sensor] = time.monotonic()
 
     def run(self) -> None:
-        """Run until the server ends, a signal arrives, or all emulators have ended."""
+        """Run until the server exits, a signal arrives, or all emulators have exited."""
         simulation = None if is_remote(self.server) else SharedState(self.server)
 
         def is_running() -> bool:

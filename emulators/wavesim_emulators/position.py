@@ -14,7 +14,7 @@ from wavesim_world.config import LoadedConfig
 class GpsEmulator(Emulator):
     """Emulator of a satellite receiver: WGS84 position of the antenna. W is the tangent plane of the ellipsoid at the
     origin, so a boat 10 km away is 8 m above the ellipsoid. The value is valid while the antenna is above the water
-    surface. Position errors are slow (Gauss-Markov), velocity errors white.
+    surface. Position errors are slow (Gauss-Markov), and velocity errors are white.
     """
 
     sensor = "gps"

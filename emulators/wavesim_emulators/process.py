@@ -16,7 +16,8 @@ LOOK_S = 0.2  #: interval in s between checks that the server is alive
 
 
 class EmulatorProcess:
-    """Serve a running server, on this machine (NAME) or another one (HOST:PORT), until it ends or a signal arrives."""
+    """Serve a running server, on this machine (NAME) or another one (HOST:PORT), until the server exits or a signal
+    arrives."""
 
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
         self.emulator, self.free_running = emulator, free_running
@@ -47,7 +48,7 @@ class EmulatorProcess:
         """Run the emulator. Return the number of writes. ``ready`` is called when the engine starts to wait for values.
 
         In the default, synchronous mode, the engine reports when a value is due and waits for it, unless the engine
-        runs in real time. A free emulator runs at its own pace in wall-clock time, as in the paper.
+        runs in real time. A free emulator runs at its own pace in wall-clock time.
         """
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)

@@ -21,7 +21,9 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = 100  #: number of bodies up to which a search for near ones compares all instruments with all bodies
+FEW_BODIES = (
+    100  #: maximum number of bodies for which a search for nearby bodies compares all instruments with all bodies
+)
 
 
 def cone(width: float) -> Floats:
@@ -48,8 +50,8 @@ class BeamGeometry:
 
 
 class AnalyticWorld:
-    """Fixed world of a configuration as arrays for kernels. ``is_complete`` is False if it also has soundings or
-    meshes, which only :class:`~wavesim_world.ocean.scene.RaycastScene` casts rays into.
+    """Static part of the configured world, as arrays for kernels. ``is_complete`` is False if the world also has
+    soundings or meshes, into which only :class:`~wavesim_world.ocean.scene.RaycastScene` casts rays.
     """
 
     def __init__(self, loaded: LoadedConfig, scene: RaycastScene) -> None:
@@ -88,7 +90,7 @@ class RaycastEmulator(Emulator):
 
     @property
     def bodies(self) -> BodyObstacles:
-        """The bodies at the tick."""
+        """The bodies at the current tick."""
         if self._bodies is None:
             view = self._view
             self._bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)

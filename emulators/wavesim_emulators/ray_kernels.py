@@ -104,7 +104,7 @@ def distance_to_slab(p: float, v: float, half: float) -> tuple[float, float]:
 
 @device_function
 def is_towards(x: float, y: float, z: float, ray: Floats, square: float) -> bool:
-    """Return whether a ray passes the origin of relative coordinates at less than a squared distance."""
+    """Return whether the squared distance at which a ray passes the origin of relative coordinates is below a limit."""
     ahead = -(x * ray[DIRECTION] + y * ray[DIRECTION + 1] + z * ray[DIRECTION + 2])
     far = x * x + y * y + z * z
     return bool(far - ahead * ahead <= square + 1e-6 and (ahead > 0.0 or far <= square))
@@ -170,7 +170,7 @@ def cast_rays(
 
 @kernel
 def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: Floats, limit: float) -> bool:
-    """Return whether any ray may hit another body than its own, within its range and ``limit``.
+    """Return whether any ray may hit a body other than its own, within its range and ``limit``.
 
     ``own`` (n,) contains the row of each instrument's body in the `state` table. ``bodies`` contains the rows of all
     bodies, and ``radii`` the radii of their bounding spheres.
@@ -194,7 +194,7 @@ def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: 
 def fill_echosounder(poses: Floats, rays: Floats, noise: Floats, blanking: float, out: Floats) -> None:
     """Fill the values of echosounders from their rays (n, beams, RAY_COLUMNS) and normal numbers (n, 1).
 
-    Ranges up to ``blanking``, m, are not valid.
+    Ranges up to ``blanking`` (m) are not valid.
     """
     for i in range(len(out)):
         nearest = math.inf

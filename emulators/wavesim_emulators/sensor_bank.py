@@ -41,7 +41,7 @@ class InstrumentGroup:
         """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
         self.entries = entries  # rows of the `instruments` table
         self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
-        #: newest value of each, published or not
+        #: newest value of each instrument, published or not
         self.values, self.table_rows, fresh = newest, self.batch.table_rows, self.batch.fresh
         self.values[fresh] = np.zeros((), newest.dtype)
         self.values["generation"] = entries["generation"]
@@ -74,7 +74,7 @@ class SensorBank:
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
-        """Update the table to a tick: compute the values of all instruments that are due at or before ``due`` and not
+        """Update the table to a tick: compute the values from all instruments that are due at or before ``due`` and not
         yet computed. Return True if the table changed.
         """
         changed = False
@@ -145,7 +145,7 @@ class SensorBank:
         found = next((i for i in suite if i.name == name and i.type == self.emulator.sensor), None)
         if found is None:
             raise AttachError(
-                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that is not in this configuration"
+                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that this configuration does not have"
             )
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]

@@ -1,4 +1,4 @@
-"""Sensors of the water: CTD and its parts, sound speed, scalar quantities."""
+"""Sensors that measure the water: CTD and its parts, sound speed, scalar quantities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wavesim_world.ocean.water import NO_SCALAR, Water, depth_of_pressure
 
 
 class WaterEmulator(Emulator):
-    """Base class of sensors of the surrounding water. In air, they have no value."""
+    """Base class of sensors that measure the surrounding water. In air, they have no value."""
 
     kernels = water_kernels.CONDITIONS_KERNELS
 

@@ -1,4 +1,4 @@
-"""A custom hydrodynamic term: a drogue towed from a point P of the hull.
+"""A custom hydrodynamic term: a drogue towed from a point P on the hull.
 
 The force is F = -drag abs(v_P) v_P, where v_P is the velocity of P through the water.
 """

@@ -1,4 +1,4 @@
-"""Send packets with the modem type of this folder and print numbers as JSON. Install the folder first (``pip install
+"""Send packets with the modem type in this folder and print numbers as JSON. Install the folder first (``pip install
 .``).
 
 python talk.py

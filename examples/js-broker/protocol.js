@@ -5,12 +5,12 @@ const MOST = Number.MAX_VALUE;
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
-export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16});
+export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16,"DEVICE_FAULT":17});
 export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16,"ATTACH":17,"SERVE":18,"VALUES":19,"WRITTEN":20,"FRAME_PART":21});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3,"EMULATOR":4});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
-export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64});
+export const Right = Object.freeze({"FAULT":1,"PUSH":2,"POSE":4,"ALLOCATE":8,"WEATHER":16,"CONTROL":32,"MISSION":64,"FENCE":128});
 export const RunState = Object.freeze({"STOPPED":0,"RUNNING":1,"PAUSED":2,"ENDED":3});
 export const Outcome = Object.freeze({"HEARD":0,"BELOW_THRESHOLD":1,"FADED":2,"OUT_OF_BAND":3,"TRANSMITTING":4,"RECHARGING":5,"RECEIVER_LEFT":6,"NOT_SENT":7,"COLLISION":8,"BLOCKED":9,"SHADOW":10,"ECHO":11,"DROPPED":12,"CORRUPT":13,"FOREIGN":14});
 export const EFFORT = Object.freeze(["acceleration","total","restoring","drag","actuators","environment","external","contact"]);
@@ -72,13 +72,14 @@ export function readJoin(r) {
     acoustics: r.int(0, 1),
     effort: r.int(0, 1),
     others: r.int(0, 1),
+    device: n > 14 ? r.text(24) : undefined,
   };
-  for (let k = 14; k < n; k++) r.skip(2);
+  for (let k = 15; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writeJoin(w, m) {
-  w.list(14, 0, 65535, "Join");
+  w.list(15, 0, 65535, "Join");
   w.bin(m.cookie, 16, 16, "Join.cookie");
   w.int(m.nonce, 0, 18446744073709551615n, "Join.nonce");
   w.text(m.name, 31, "Join.name");
@@ -93,6 +94,7 @@ export function writeJoin(w, m) {
   w.int(m.acoustics, 0, 1, "Join.acoustics");
   w.int(m.effort, 0, 1, "Join.effort");
   w.int(m.others, 0, 1, "Join.others");
+  w.text(m.device, 24, "Join.device");
 }
 
 export function readWelcome(r) {
@@ -598,6 +600,17 @@ export function readDue(r) {
   return m;
 }
 
+export function readDeviceFault(r) {
+  const n = r.list(3, 65535);
+  r.int(17, 17);
+  const m = {
+    kind: r.text(31),
+    amount: r.number(0, 1000000000),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
 export function readPing(r) {
   const n = r.list(5, 65535);
   r.int(1, 1);
@@ -1040,6 +1053,26 @@ export function writeFramePart(w, m) {
   w.bin(m.data, 1, 1120, "FramePart.data");
 }
 
+export function readFence(r) {
+  const n = r.list(4, 65535);
+  r.int(22, 22);
+  const m = {
+    name: r.text(31),
+    keep: r.text(31),
+    corners: r.numbers(0, 96, -1000000, 1000000, false),
+  };
+  for (let k = 4; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeFence(w, m) {
+  w.list(4, 0, 65535, "Fence");
+  w.byte(22);
+  w.text(m.name, 31, "Fence.name");
+  w.text(m.keep, 31, "Fence.keep");
+  w.numbers(m.corners, 0, 96, -1000000, 1000000, false, "Fence.corners");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -1082,6 +1115,7 @@ export const EVENTS = {
   14: { name: "TABLE", read: readTableDescription },
   15: { name: "ROWS", read: readRows },
   16: { name: "DUE", read: readDue },
+  17: { name: "DEVICE_FAULT", read: readDeviceFault },
 };
 
 export const REQUESTS = {
@@ -1106,4 +1140,5 @@ export const REQUESTS = {
   19: { name: "VALUES", read: readValues, write: writeValues },
   20: { name: "WRITTEN", read: readWritten, write: writeWritten },
   21: { name: "FRAME_PART", read: readFramePart, write: writeFramePart },
+  22: { name: "FENCE", read: readFence, write: writeFence },
 };

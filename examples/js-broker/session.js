@@ -16,7 +16,7 @@ const SILENT_PERIODS = 1.5; // share of the keep-alive after which a silent clie
 const [TOKEN, OLD] = [new Dropped("token"), new Dropped("old")];
 const JOIN = {
   name: "", role: Role.PILOT, model: "", position: [0, 0, 0], attitude: [0, 0, 0], lockstep_ns: 0, state_period_ns: 0, previous: 0n,
-  sensors: null, acoustics: 1, effort: 0, others: 0,
+  sensors: null, acoustics: 1, effort: 0, others: 0, device: "",
 };
 
 /** Call ``receive`` with each datagram, and ``outgoing`` after every event and whenever ``nextTimer`` has passed. */

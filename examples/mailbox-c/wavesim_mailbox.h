@@ -12,7 +12,7 @@ struct wavesim_head {
     int32_t bytes;
 };
 
-/* State message of the mailbox. Readings follow it: for each one, a mailbox_reading record and its values. */
+/* Mailbox message with a state. The readings follow it: each one is a mailbox_reading record and its values. */
 struct wavesim_mailbox_state {
     int64_t tick; /* Tick of the values in this row. */
     int64_t time_ns; /* Simulation time since the start. [ns] */
@@ -27,13 +27,13 @@ struct wavesim_mailbox_state {
     double actuation[32]; /* Actual values of the actuators, in the order of the model. [N, 1/s, rad or kg] */
 };
 
-/* Message of the mailbox with more readings of a state. The readings follow it. */
+/* Mailbox message with further readings that belong to a state. The readings follow it. */
 struct wavesim_mailbox_values {
     int64_t tick; /* Tick of the values in this row. */
     int64_t readings; /* Number of readings that follow this record. */
 };
 
-/* Values of a sensor. `count` doubles follow this record; NaN = no value. */
+/* Record of a sensor's values. `count` doubles follow it; NaN = no value. */
 struct wavesim_mailbox_reading {
     int64_t number; /* Number of the sensor, as in `mailbox_sensor`. */
     int64_t time_ns; /* Simulation time of the values. [ns] */
@@ -41,7 +41,7 @@ struct wavesim_mailbox_reading {
     int64_t count; /* Number of values. */
 };
 
-/* Reception message of the mailbox. */
+/* Mailbox message with a reception. */
 struct wavesim_mailbox_reception {
     int64_t id; /* Number of the signal. */
     int64_t query; /* Number of the signal that this signal answers; 0 = none. */
@@ -60,7 +60,7 @@ struct wavesim_mailbox_reception {
     char payload[256]; /* Payload. */
 };
 
-/* Initial message of the mailbox: one actuator of the body. */
+/* Mailbox message sent at the start: describes one actuator of the body. */
 struct wavesim_mailbox_actuator {
     int64_t number; /* Index of the actuator in `actuation`. */
     char name[32]; /* Name of the actuator. */
@@ -70,7 +70,7 @@ struct wavesim_mailbox_actuator {
     double maximum; /* Maximum command. */
 };
 
-/* Initial message of the mailbox: one sensor of the body. A mailbox_field follows it for each of its fields. */
+/* Mailbox message sent at the start: describes one sensor of the body. A mailbox_field follows it for each field of the sensor. */
 struct wavesim_mailbox_sensor {
     int64_t number; /* Number by which each `mailbox_reading` identifies the sensor. */
     char name[32]; /* Name of the sensor. */
@@ -79,7 +79,7 @@ struct wavesim_mailbox_sensor {
     int64_t fields; /* Number of field records that follow this record. */
 };
 
-/* One field of a sensor. */
+/* Description of one field of a sensor. */
 struct wavesim_mailbox_field {
     char name[32]; /* Name of the field. */
     char unit[32]; /* Unit of the field; empty = none. */

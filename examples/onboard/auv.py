@@ -1,7 +1,7 @@
-"""On-board program of an AUV, which never receives the AUV's true position.
+"""On-board program for an AUV, which never receives the AUV's true position.
 
-The AUV uses the survey made before the dive (beacons, mission, start position) and the values of its instruments: pressure,
-heading and rates, speed through water, and acoustic receptions.
+The AUV uses the survey made before the dive (beacons, mission, start position) and the values from its instruments:
+pressure, heading and rates, speed through water, and acoustic receptions.
 
     python auv.py --config config.xml --vehicle lauv [--filter reference]
 

@@ -1,4 +1,4 @@
-"""On-board program of a surface vessel: it follows waypoints and avoids other vessels.
+"""On-board program for a surface vessel: it follows waypoints and avoids other vessels.
 
     python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
 

@@ -1,4 +1,4 @@
-"""On-board program of an AUV with a USBL head that homes on the transponder of a dock.
+"""On-board program for an AUV with a USBL head that homes on the transponder of a dock.
 
 python homing.py --config ../trials/usbl-dock.xml --vehicle lauv
 """

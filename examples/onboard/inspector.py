@@ -1,4 +1,4 @@
-"""On-board program of an ROV that navigates only with the images of its forward-looking sonar.
+"""On-board program for an ROV that navigates only with the images of its forward-looking sonar.
 
 The ROV holds station at a pile, then turns to the quay and follows it sideways.
 

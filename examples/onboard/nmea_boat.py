@@ -1,4 +1,4 @@
-"""On-board program of a twin-thruster boat that steers by the NMEA 0183 sentences of its GPS receiver and its compass.
+"""On-board program for a twin-thruster boat that steers by the NMEA 0183 sentences of its GPS receiver and its compass.
 
     python nmea_boat.py --config ../trials/boat-nmea.xml --vehicle boat
 

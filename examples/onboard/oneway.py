@@ -1,4 +1,4 @@
-"""On-board program of an AUV that only receives. Beacons with synchronised clocks ping at known times; its own clock drifts.
+"""On-board program for an AUV that only receives. Beacons with synchronised clocks ping at known times; its own clock drifts.
 
 Any number of vehicles can navigate this way, because none of them transmits. The filter estimates the clock error
 together with the position.

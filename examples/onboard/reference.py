@@ -1,6 +1,7 @@
-"""Live navigation of an AUV without an IMU by the reference filter (docs/navigation.md).
+"""Live navigation of an AUV that has no IMU, with the reference filter (docs/navigation.md).
 
-The filter uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
+The filter uses round trips, one-way travel times and directions from a USBL head, and replaces
+:class:`navigator.Navigator`.
 
 Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with the vehicle's
 possible acceleration as its uncertainty. Speed through water, depth, angles and sound correct the filter; the current
@@ -31,7 +32,7 @@ AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
 CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s, and its random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: number of each instrument, in the order of processing
-JOLT = 400.0  #: gate of speed measurements, wide enough for a vehicle that starts to move
+JOLT = 400.0  #: gate for speed measurements, wide enough for a vehicle that starts to move
 MEMORY = 2.0  #: maximum delay of a reply in s
 TWO_WAY, ONE_WAY = 0.3, 0.3  #: standard deviation of acoustic paths in m: beacons swing on their moorings
 

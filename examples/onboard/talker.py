@@ -1,4 +1,4 @@
-"""On-board program of a vehicle in a modem network with time slots. Each vehicle sends its estimated position to all others.
+"""On-board program for a vehicle in a modem network with time slots. Each vehicle sends its estimated position to all others.
 
 python talker.py --config ../trials/tdma.xml --vehicle v1
 """

@@ -1,4 +1,4 @@
-"""On-board program of VITA1 in a flooded tunnel. Four echosounders keep it in the centre of the tunnel.
+"""On-board program for VITA1 in a flooded tunnel. Four echosounders keep it in the centre of the tunnel.
 
     python tunnel.py --config ../trials/tunnel.xml --vehicle vita [--amplitude 1]
 
@@ -26,7 +26,7 @@ from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.config.validation import matrix
 
 SURGE, PERIOD = 0.2, 17.5  #: surge speed in m/s; period in s of the sine that the vehicle follows
-GUIDANCE = 0.05  #: time in s between readings of the echosounders
+GUIDANCE = 0.05  #: time in s between readings from the echosounders
 SMOOTH = 0.72  #: bandwidth of the reference filter in rad/s
 LIFT_ARM = 0.02  #: distance in m from the centre of mass up to the centre of buoyancy
 
@@ -100,9 +100,7 @@ def _cross(a: Any, b: Any) -> np.ndarray:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--amplitude", type=float, default=0.0, help="amplitude in m of a sinusoidal variation of depth"
-    )
+    parser.add_argument("--amplitude", type=float, default=0.0, help="amplitude of a sinusoidal depth variation, in m")
 
 
 if __name__ == "__main__":

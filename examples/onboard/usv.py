@@ -1,6 +1,6 @@
-"""On-board program of a twin-thruster boat. The true state serves as its GPS.
+"""On-board program for a twin-thruster boat. The true state serves as its GPS.
 
-The program accepts missions and commands while it runs (`wavesim mission`, `wavesim command`, mission control).
+The program accepts missions and commands while it is running (`wavesim mission`, `wavesim command`, mission control).
 
     python usv.py --config config.xml --vehicle jolner
 """

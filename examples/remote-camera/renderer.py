@@ -1,4 +1,5 @@
-"""A renderer of cameras on any machine, for example one with a GPU: python renderer.py HOST:PORT (or NAME on the same one).
+"""A renderer of cameras on any machine, for example one with a GPU: python renderer.py HOST:PORT (or NAME on the
+server's machine).
 
 Replace `render` by your own renderer. The images must have the size that the configuration states for <camera>.
 """
@@ -15,7 +16,7 @@ WIDTH, HEIGHT = 320, 240
 
 
 def render(p_WB_W, q_WB):
-    """Return an image (rows, columns, 3): water, darker with depth, and below the horizon the bed."""
+    """Return an image (rows, columns, 3) of water that becomes darker with depth, with the bed below the horizon."""
     roll, pitch, _ = frames.euler(q_WB)
     y, x = np.mgrid[-0.5 : 0.5 : HEIGHT * 1j, -0.5 : 0.5 : WIDTH * 1j]
     is_bed = y * np.cos(roll) - x * np.sin(roll) > -np.tan(pitch)

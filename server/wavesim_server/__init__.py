@@ -1,4 +1,4 @@
-"""WaVeSim server, with engine, network front, logger and models."""
+"""WaVeSim server, with engine, network front end, logger and models."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ __all__ = ["Lab", "Simulation", "Trial"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``Simulation``, ``Lab`` and ``Trial`` on first use, because front and supervisor do not need their
-    kernels.
+    """Import ``Simulation``, ``Lab`` and ``Trial`` on first use, because the front end and the supervisor do not need
+    their kernels.
     """
     if name == "Simulation":
         from wavesim_server.simulation import Simulation

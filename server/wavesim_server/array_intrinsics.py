@@ -1,4 +1,4 @@
-"""Views of arrays, made from their addresses, in kernels, for :mod:`wavesim_server.array_tables`."""
+"""Views of arrays in kernels, made from the addresses of the arrays, for :mod:`wavesim_server.array_tables`."""
 
 from __future__ import annotations
 

@@ -12,8 +12,10 @@ import click
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import CommanderError
+from wavesim_sdk.terminal_text import echo
 from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
+from wavesim_world.cli_options import files_option
 
 if TYPE_CHECKING:
     from wavesim_world.config import LoadedConfig
@@ -27,7 +29,7 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
     loaded = load(config)
     data_files.check(loaded)
     for text in instrument_checks.drowned(loaded):
-        click.echo(f"wavesim: {config}: {text}", err=True)
+        echo(f"wavesim: {config}: {text}", err=True)
     compiling.ensure_compiled(threads=threads)
     return loaded
 
@@ -46,6 +48,7 @@ port_option = click.option(
 
 @click.command()
 @config_argument
+@files_option
 @name_option
 @port_option
 @click.option("--log", "log_file", help="Log file; empty = no log; default: from the configuration.")
@@ -64,7 +67,7 @@ port_option = click.option(
     "--threads",
     type=click.IntRange(1, 64),
     default=1,
-    help="Number of threads that compute a tick, at most one per processor; useful for thousands of bodies. The "
+    help="Number of threads that compute a tick, at most one per processor; useful with thousands of bodies. The "
     "results do not depend on this number.",
 )
 @click.option("--start", is_flag=True, help="Start the clock immediately, without waiting for `wavesim start`.")
@@ -96,14 +99,12 @@ def serve(
     def started(server: Supervisor) -> None:
         if not server.wait_ready(options.name):
             return
-        click.echo(
+        echo(
             f"server '{options.name}' on UDP {loaded.config.network.address}:{server.port}; log {server.options.log or 'off'}",
             err=True,
         )
         if loaded.config.network.insecure:
-            click.echo(
-                'INSECURE: no keys; anyone who can reach this address can join and control (insecure="yes")', err=True
-            )
+            echo('INSECURE: no keys; anyone who can reach this address can join and control (insecure="yes")', err=True)
         if start:
             try:
                 with Commander(options.name) as commander:
@@ -141,13 +142,13 @@ def info(file: Path, as_json: bool) -> None:
     }
     for key, value in data.items() if not as_json else ():
         if isinstance(value, dict):
-            click.echo(f"{key}:")
+            echo(f"{key}:")
             for k, v in value.items():
-                click.echo(f"  {k:34} {v}")
+                echo(f"  {k:34} {v}")
         else:
-            click.echo(f"{key:20} {value}")
+            echo(f"{key:20} {value}")
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        echo(json.dumps(data, indent=2))
     whole(found)
 
 
@@ -224,15 +225,15 @@ def export(
     log = file if all(out is None for out in (dataset, *(out for out, _ in writers))) else read(file)
     for out, write in writers:
         for name, rows in write(log, out) if out is not None else ():
-            click.echo(f"{name:44} {rows} rows")
+            echo(f"{name:44} {rows} rows")
     if dataset is not None:
         mission, part = datasets.add_mission(log, dataset)
-        click.echo(f"{dataset}: mission {mission}, part {part}")
+        echo(f"{dataset}: mission {mission}, part {part}")
     for out, format_, kind in ((side_scan, xtf, "sidescan"), (soundings, kmall, "bathymetry")):
         if out is not None:
-            click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
+            echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
-        click.echo(f"{ros}: {sonar_rosbag.write_sonar_messages(file, ros, vehicle, sonar)} messages")
+        echo(f"{ros}: {sonar_rosbag.write_sonar_messages(file, ros, vehicle, sonar)} messages")
     whole(read(log))
 
 
@@ -247,7 +248,7 @@ def ctd(file: Path, vehicle: str, out: Path, sensor: str) -> None:
     from wavesim_server.logbook.export import write_cnv
 
     log = read(file)
-    click.echo(f"{out}: {write_cnv(log, vehicle, out, sensor)} samples")
+    echo(f"{out}: {write_cnv(log, vehicle, out, sensor)} samples")
     whole(log)
 
 
@@ -261,13 +262,14 @@ def report(file: Path, as_json: bool) -> None:
 
     found = read(file)
     table = reports.trial_table(found)
-    click.echo(reports.table_json(table) if as_json else reports.table_text(table))
+    echo(reports.table_json(table) if as_json else reports.table_text(table))
     whole(found)
 
 
 @click.command()
 @config_argument
-@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no file.")
+@files_option
+@click.option("--demo", is_flag=True, help="Run the demonstration, which needs no configuration file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -322,7 +324,7 @@ def trial(
     trial.keep_going = keep_going
     if isinstance(trial, InProcessTrial):
         trial.debug = debug
-    click.echo(trial.run(plots=not no_plots))
+    echo(trial.run(plots=not no_plots))
     trial.check()
 
 

@@ -14,6 +14,7 @@ from wavesim_sdk.cli import json_option
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
     from wavesim_world.config import Model
@@ -66,11 +67,11 @@ def list_(as_json: bool) -> None:
 
     listed = [{"name": m.name, "type": m.type, "title": m.title} for m in library().values()]
     if as_json:
-        click.echo(json.dumps(listed, indent=2))
+        echo(json.dumps(listed, indent=2))
         return
     width = max(len(m["name"]) for m in listed)
     for m in listed:
-        click.echo(f"{m['name']:{width}} {m['type']:11} {m['title']}")
+        echo(f"{m['name']:{width}} {m['type']:11} {m['title']}")
 
 
 models_option = click.option(
@@ -91,7 +92,7 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
     model = find_model(name, models)
     data = describe(model)
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        echo(json.dumps(data, indent=2))
         return
     data["sensors"] = model.sensors.instruments if model.sensors is not None else []
     found = data.pop("derived")
@@ -99,7 +100,7 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
         if isinstance(value, dict):
             value = ", ".join(f"{k} {v if v is not None else '-'}" for k, v in value.items())
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-        click.echo(f"{key:20} {'none' if text in ('', None) else text}")
+        echo(f"{key:20} {'none' if text in ('', None) else text}")
 
 
 @vehicles.command()
@@ -112,7 +113,7 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
     target = out or Path(f"{name}.png")
     for entry in entry_points(group="wavesim.drawings", name="vehicle"):
         entry.load()(model, target)
-        click.echo(f"wrote {target}")
+        echo(f"wrote {target}")
         return
     raise click.ClickException("drawing needs the package wavesim-viz")
 
@@ -152,7 +153,7 @@ def import_(
         pairs[key.strip()] = value
     found = read(file, section, pairs, angles, partial)
     for note in found.notes:
-        click.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
     if found.files and out is None:
         raise click.UsageError(f"--out is required: {', '.join(found.files)} must be written next to the models file")
     for name, content in found.files.items():
@@ -184,11 +185,11 @@ def estimate(name: str, length: float, diameter: float, mass: float | None, spee
 def _write_models_file(text: str, out: Path | None) -> None:
     """Print a models file, or write it and check that it can be read."""
     if out is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     out.write_text(text)
     _load_models(out)
-    click.echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
+    echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
 
 
 @click.command("replay-actuators")
@@ -295,10 +296,10 @@ def replay_actuators(
             writer.writerow(study.TRACK)
             writer.writerows([[f"{v:.9g}" for v in row] for row in result])
     if as_json:
-        click.echo(json.dumps(data, indent=2))
+        echo(json.dumps(data, indent=2))
         return
     for key, value in data.items():
         text = ", ".join(f"{k} {v:g}" for k, v in value.items()) if isinstance(value, dict) else value
-        click.echo(f"{key:12} {text}")
+        echo(f"{key:12} {text}")
     if out is not None:
-        click.echo(f"wrote {out}")
+        echo(f"wrote {out}")

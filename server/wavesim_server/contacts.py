@@ -76,7 +76,7 @@ class Contacts:
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """List the pairs of bodies that can meet in the next tick again, because a body was moved."""
+        """Rebuild the list of pairs of bodies that can meet, in the next tick, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:

@@ -62,7 +62,7 @@ class _ScheduledFault:
 
 
 class FaultSchedule:
-    """All scheduled faults of a configuration."""
+    """All scheduled faults in a configuration."""
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         def ticks(seconds: float) -> int:  # rounded up: no change before its time

@@ -3,53 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats, Ints, Mask
+from wavesim_sdk.fences import check_corner_total, check_fence, corner_points, crossing_text, violates
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.wire.items import Fence
 from wavesim_server.watchdog import NEVER
-from wavesim_world.config.model import Fence
 
 CHECK_PERIOD_NS = 200_000_000
 
 
-def is_inside(corners: Floats, p: Floats) -> Mask:
-    """Return which of the points (n, 2) are inside the polygon (m, 2). A point is inside if the number of edges to its
-    east is odd.
-    """
-    a, b = corners, np.roll(corners, -1, axis=0)
-    north, east = p[:, 0, None], p[:, 1, None]
-    spans = (a[:, 0] > north) != (b[:, 0] > north)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = a[:, 1] + (north - a[:, 0]) / (b[:, 0] - a[:, 0]) * (b[:, 1] - a[:, 1])
-    found: Mask = (np.sum(spans & (east < crossing), axis=1) % 2).astype(bool)
-    return found
+@dataclass
+class _WatchedFence:
+    fence: Fence
+    corners: Floats
+    violating: Mask  # by row: True on the wrong side
 
 
 class Fences:
     """All fences of a run, and the side of each fence on which each body is located."""
 
     def __init__(self, fences: Sequence[Fence], capacity: int, step_ns: int) -> None:
-        self.fences = fences
-        self._corners = [np.array([[c.north, c.east] for c in f.corner]) for f in fences]
-        self._period = max(1, CHECK_PERIOD_NS // step_ns)
-        self._violating = np.zeros((len(fences), capacity), bool)  # True on the wrong side
+        self._capacity, self._period = capacity, max(1, CHECK_PERIOD_NS // step_ns)
+        self._watched: dict[str, _WatchedFence] = {}
+        for fence in fences:
+            self._watch(fence)
+
+    @property
+    def current(self) -> list[Fence]:
+        """The fences, in the order in which they were added."""
+        return [w.fence for w in self._watched.values()]
+
+    def change(self, fence: Fence) -> str:
+        """Add or replace a fence, or remove it if it has no corners; return what was done. The next check of the fences
+        applies the change. Raises ValueError with the reason if the fence is invalid or unknown.
+        """
+        known = fence.name in self._watched
+        if not fence.corners:
+            if not known:
+                there = suggest_name(fence.name, self._watched) or "; there are no fences"
+                raise ValueError(f"no fence is named '{fence.name}'{there}")
+            del self._watched[fence.name]
+            return f"removed the fence '{fence.name}'"
+        check_fence(fence)
+        others = [f for f in self.current if f.name != fence.name]
+        check_corner_total([*others, fence])
+        self._watch(fence)
+        return f"{'changed' if known else 'added'} the fence '{fence.name}' (keep {fence.keep})"
+
+    def _watch(self, fence: Fence) -> None:
+        """Begin to check a fence. If it replaces a fence, bodies keep their side until the next check."""
+        old = self._watched.get(fence.name)
+        violating = old.violating if old is not None else np.zeros(self._capacity, bool)
+        self._watched[fence.name] = _WatchedFence(fence, corner_points(fence), violating)
 
     def next_tick(self, tick: int) -> int:
         """Return the next tick at which fences are checked."""
-        return (tick // self._period + 1) * self._period if self.fences else NEVER
+        return (tick // self._period + 1) * self._period if self._watched else NEVER
 
-    def remove(self, row: int) -> None:
+    def remove_body(self, row: int) -> None:
         """Remove a body that has been removed from the simulation."""
-        self._violating[:, row] = False
+        for watched in self._watched.values():
+            watched.violating[row] = False
 
     def crossings(self, tick: int, rows: Ints, p_WB_W: Floats) -> Iterator[tuple[int, str]]:
         """Yield (row, notice) for each body in ``rows`` that has changed sides since the last check."""
-        if not self.fences or tick % self._period:
+        if not self._watched or tick % self._period:
             return
-        for fence, corners, wrong in zip(self.fences, self._corners, self._violating, strict=True):
-            now = is_inside(corners, p_WB_W[:, :2]) != (fence.keep == "inside")
+        for watched in self._watched.values():
+            fence, wrong = watched.fence, watched.violating
+            now = violates(fence, watched.corners, p_WB_W[:, :2])
             for row, is_wrong in zip(rows[now != wrong[rows]], now[now != wrong[rows]], strict=True):
                 wrong[row] = is_wrong
-                side = "left" if is_wrong == (fence.keep == "inside") else "entered"
-                yield int(row), f"{side} the fence '{fence.name}' (keep {fence.keep})"
+                yield int(row), crossing_text(fence, is_wrong)

@@ -104,7 +104,7 @@ class InstrumentRegistry:
         for name, count in Counter(i.type for i in suite).items():
             if count > len(self._places.get(name, ())):
                 raise InvalidArgument(
-                    f"no room for {count} more sensors of type '{name}': the suites of the configuration determine the size of its table; "
+                    f"no room for {count} more sensors of type '{name}': the sensors in the configuration determine the size of its table; "
                     "add a body whose model has these sensors to the configuration"
                 )
         self._suites[body] = {}
@@ -163,7 +163,7 @@ class InstrumentRegistry:
         owners.
 
         The owners are an array (n, 2) with the row of the body and the number of the instrument in the body's suite. A
-        value of another generation belongs to an earlier instrument.
+        value with another generation belongs to an earlier instrument.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)

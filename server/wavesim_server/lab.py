@@ -58,7 +58,7 @@ STATE_COLUMNS = {
 class States(Mapping[str, Any]):
     """Current states of the bodies by name, for example ``states["lauv"]["depth"]``.
 
-    ``table`` contains the complete rows of the `state` table, one for each body.
+    ``table`` contains the complete rows in the `state` table, one for each body.
     """
 
     def __init__(self, names: Sequence[str], table: Record) -> None:
@@ -119,7 +119,7 @@ class Lab(Simulation):
         self.instruments = InstrumentRegistry(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
         self._banks = InstrumentBanks(self, self.instruments)
-        #: time in s, names of the bodies, and their rows of the `state` table, for each record made by :meth:`run`
+        #: time in s, names of the bodies, and their rows in the `state` table, for each record made by :meth:`run`
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
         self.enter_residents()
 

@@ -1,4 +1,4 @@
-"""The lines of a run, which are read from the configuration, laid out when their bodies are added, and published."""
+"""The lines in a run, which are read from the configuration, laid out when their bodies are added, and published."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BedDepthFunction = Callable[[Any, Any], Any]  #: function that returns the depth
 
 
 class LineSystem:
-    """All lines of a run. ``rows`` maps the names of configured bodies to rows; ``params`` returns the model parameters
+    """All lines in a run. ``rows`` maps the names of configured bodies to rows; ``params`` returns the model parameters
     for a row.
     """
 

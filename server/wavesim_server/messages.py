@@ -1,6 +1,6 @@
-"""Records that engine and front exchange through the two rings.
+"""Records that the engine and the front end exchange through the two rings.
 
-Messages from clients are forwarded as the bytes of the wire protocol. The row of the body and the number of the session
+Messages from clients are forwarded as the bytes in the wire format. The row of the body and the number of the session
 or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
 (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
 """
@@ -103,9 +103,7 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class ClientMessage:
-    """A message from a client, or a command from the commander, which crosses the ring as the bytes of the wire
-    protocol.
-    """
+    """A message from a client, or a command from the commander, which crosses the ring as the bytes in the wire format."""
 
     row: int  #: row of the body; -1 for a command
     number: int  #: number of the session or, for a request, the number that its result contains
@@ -141,10 +139,10 @@ class LogRecordsEvent:
     tables: Sequence[str] = record_field(List(_NAME, 2**10), "names of the tables")
     counts: Sequence[int] = record_field(_ROWS, "number of records of each table")
     rows: bytes = record_field(
-        _BLOCK, "row of the body (or line) of each record and number of its instrument or 0, int64"
+        _BLOCK, "for each record, the row of its body (or line) and the number of its instrument (or 0), int64"
     )
     records: bytes = record_field(_BLOCK, "the records")
-    generations: bytes = record_field(_BLOCK, "generation of the body of each record or NO_BODY, int64")
+    generations: bytes = record_field(_BLOCK, "for each record, the generation of its body (or NO_BODY), int64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,7 @@ class SoundRefusedEvent:
     """An acoustic request that was refused."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "combined request and session number")
+    number: int = record_field(_REQUEST, "number that combines the request number and the session number")
     text: str = record_field(_MESSAGE_TEXT, "reason")
 
 

@@ -1,4 +1,4 @@
-"""The bodies of a simulation by row and by name, and the rows that are free or reserved."""
+"""The bodies in a simulation by row and by name, and the rows that are free or reserved."""
 
 from __future__ import annotations
 

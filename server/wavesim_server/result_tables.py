@@ -48,7 +48,7 @@ def fill_tables(
 
 @kernel
 def fill_surroundings(table: Packed, rows: Ints, time: float, out: Floats) -> None:
-    """Fill rows of the `surroundings` table, given as a matrix of numbers."""
+    """Fill rows in the `surroundings` table, given as a matrix of numbers."""
     now = tick.unpack_tick_state(table)
     w.fill_surroundings(now.weather, now.environment.flow, now.bodies.blocks, now.bodies.slots, rows, time, out)
 
@@ -116,7 +116,7 @@ class ResultTables:
         return table
 
     def fill_surroundings(self, time: float, rows: Ints, table: Floats) -> None:
-        """Fill rows of the `surroundings` table in place, given as a matrix of numbers."""
+        """Fill rows in the `surroundings` table in place, given as a matrix of numbers."""
         fill_surroundings(self._packed_state(), rows, time, table)
 
     @property

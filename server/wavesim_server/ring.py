@@ -34,7 +34,7 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024  #: size above which records are rejected, 
 
 
 class PushResult(IntEnum):
-    """The result of a push. As a condition, only FULL counts as false."""
+    """The result of a push. When used as a condition, only FULL counts as false."""
 
     #: there is currently no room for the record or its remaining pieces; push the same record again, or drop it
     FULL = 0
@@ -43,7 +43,7 @@ class PushResult(IntEnum):
 
 
 class Ring:
-    """One direction of the exchange between engine and front."""
+    """One direction of the exchange between the engine and the front end."""
 
     def __init__(self, memory: mmap.mmap | bytearray) -> None:
         self._memory = memory
@@ -78,7 +78,7 @@ class Ring:
 
     @classmethod
     def create_private(cls, capacity: int) -> Ring:
-        """Create a ring in private memory, for an engine and a front in one process that share the object."""
+        """Create a ring in private memory, for an engine and a front end in one process that share the object."""
         return cls(_initialise(bytearray(_BASE + capacity), capacity))
 
     @property

@@ -1,5 +1,5 @@
-"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs are side by
-side in one simulation.
+"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs take place
+side by side in one simulation.
 
 from wavesim_server.sailing import run_manoeuvres
 for run in run_manoeuvres(library().values()):

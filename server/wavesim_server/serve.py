@@ -1,4 +1,4 @@
-"""The supervisor, which creates the shared objects, starts and watches engine and front, and cleans up."""
+"""The supervisor, which creates the shared objects, starts and watches the engine and the front end, and cleans up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RESTART_WINDOW_S = 60.0
 
 
 class ProcessCrashed(WaveSimError):
-    """The engine or the front exited unexpectedly."""
+    """The engine or the front end exited unexpectedly."""
 
     exit_code = 9
 
@@ -75,10 +75,10 @@ class ProcessArguments:
     loaded: LoadedConfig
     options: ServerOptions
     commands_fd: int  #: descriptor that wakes the engine when commands are waiting
-    events_fd: int  #: descriptor that wakes the front when events are waiting
+    events_fd: int  #: descriptor that wakes the front end when events are waiting
     supervisor_pid: int  #: process ID of the supervisor; the processes exit when the supervisor no longer exists
-    socket: int = -1  #: descriptor of the front's UDP socket
-    is_restart: bool = False  #: True for a front that replaces a crashed one
+    socket: int = -1  #: descriptor of the front end's UDP socket
+    is_restart: bool = False  #: True for a front end that replaces a crashed one
 
 
 @contextlib.contextmanager
@@ -115,7 +115,7 @@ def bind_udp_socket(loaded: LoadedConfig, port: int) -> socket.socket:
 
 
 def is_ready(name: str) -> bool:
-    """Return whether the engine has published a tick and the front accepts commands."""
+    """Return whether the engine has published a tick and the front end accepts commands."""
     try:
         with Commander(name) as commander:
             return (
@@ -176,14 +176,14 @@ class Supervisor:
         self._socket.close()
 
     def _restart_front(self, cause: str) -> bool:
-        """Restart the front with a new log file; return False if the front has crashed too often."""
+        """Restart the front end with a new log file; return False if the front end has crashed too often."""
         now = time.monotonic()
         self._crashes = [t for t in self._crashes if now - t < RESTART_WINDOW_S] + [now]
         if len(self._crashes) > self.restarts_left:
             return False
         again = reserve_log_path(self.options.log)
         print(
-            f"wavesim: the front process {cause} and is restarted; its clients must join again"
+            f"wavesim: the front-end process {cause} and is being restarted; its clients must join again"
             + (f"; the log continues in {again}" if again else ""),
             file=sys.stderr,
             flush=True,
@@ -200,7 +200,7 @@ class Supervisor:
         return forked_process.fork_process(name, lambda: importlib.import_module(module).main(part), fds)
 
     def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
-        """Wait until the engine has its kernels and the front accepts commands.
+        """Wait until the engine has its kernels and the front end accepts commands.
 
         Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
         Returns False if the user stopped the server before it was ready.
@@ -239,7 +239,7 @@ class Supervisor:
         return None
 
     def finish(self, timeout: float = 10.0) -> None:
-        """After a shutdown command, wait for the engine to exit, then end the front with a complete log.
+        """After a shutdown command, wait for the engine to exit, then stop the front end once the log is complete.
 
         Raises ProcessCrashed if a process fails.
         """
@@ -262,7 +262,7 @@ class Supervisor:
                 raise _crashed(name, code)
 
     def terminate(self, timeout: float = 10.0) -> None:
-        """Stop both processes, the engine first, so that the front can log the engine's last records."""
+        """Stop both processes, the engine first, so that the front end can log the engine's last records."""
         for process in (self.engine, self.front):
             if process.poll() is None:
                 process.terminate()
@@ -316,13 +316,12 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 def _configured_log_path(loaded: LoadedConfig) -> str:
     """Return the path of the log that the configuration names.
 
-    The path must be below the working folder or in the folder that the configuration may use for its files.
+    The path must be below the working folder or in a folder whose files the configuration may use.
     """
     file = loaded.config.log.file
-    places = (Path(), loaded.path.parent / loaded.config.files)
-    if file and not any(Path(file).resolve().is_relative_to(p.resolve()) for p in places):
+    if file and not (Path(file).resolve().is_relative_to(Path().resolve()) or loaded.may_use(Path(file))):
         raise ConfigError(
-            f'<log file="{file}"> lies outside the working folder; set it with --log, or allow its folder with <wavesim files=...>',
+            f'<log file="{file}"> lies outside the working folder; set it with --log, or allow its folder with --files',
             str(loaded.path),
         )
     return file

@@ -48,7 +48,7 @@ class TickExecutor:
         self._acoustics_address: Any = None
 
     def advance(self, now: int, last: int) -> int:
-        """Advance from tick ``now`` to tick ``last``, and return ``last``; collect the records of the sound."""
+        """Advance from tick ``now`` to tick ``last``, and return ``last``; collect the sound records."""
         is_half_done = False
         shared = self.threads.is_worthwhile(int(self._scratch.counters[0]))
         while now < last or is_half_done:

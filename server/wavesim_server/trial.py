@@ -85,7 +85,7 @@ def progress_bar(name: str, duration: float, quiet: bool) -> Any:
 class Trial:
     """One run of a configuration with all its participants.
 
-    If a program ends with an error, the trial ends; with ``keep_going``, it continues without the program.
+    If a program exits with an error, the trial ends; with ``keep_going``, it continues without the program.
     """
 
     keep_going = False
@@ -259,7 +259,7 @@ class Trial:
     def _missing_devices(self, status: Mapping[str, Any], port: int) -> list[str]:
         """Start the devices that are due; return those devices that have not joined."""
         for device in self._devices.take_due(status):
-            self._start(device.label, device.arguments(port))
+            self._start(device.label, device.arguments(self.loaded, port))
         return self._devices.missing(status)
 
     def _not_joined(self, missing: Iterable[str]) -> ParticipantFailed:
@@ -339,7 +339,7 @@ class Trial:
                     bar.refresh()
                     return
                 if server.check() is not None:
-                    raise ParticipantFailed("the server ended before the trial did")
+                    raise ParticipantFailed("the server exited before the trial ended")
                 if self._report_ended(codes, float(clock["time_ns"]) * 1e-9):
                     return
                 time.sleep(0.05)
@@ -423,7 +423,7 @@ class Trial:
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:
             lines.append(
-                f"picture   failed: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
+                f"the pictures could not be drawn: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
             )
         return lines
 

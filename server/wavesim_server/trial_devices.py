@@ -1,4 +1,4 @@
-"""The devices of a trial: virtual instruments that the trial starts beside the on-board programs (<device>).
+"""The devices in a trial: virtual instruments that the trial starts alongside the on-board programs (<device>).
 
 The devices of a body start one after the other. Therefore, they join in the order of the configuration, and each has
 the same place in the crew in every run.
@@ -27,16 +27,16 @@ class TrialDevice:
     number: int
     config: DeviceConfig
 
-    def arguments(self, port: int) -> list[str]:
+    def arguments(self, loaded: LoadedConfig, port: int) -> list[str]:
         """Return the arguments with which Python starts the device; ``port`` is the port of the server."""
         period = ["--lockstep", f"{self.config.period:.9g}"] if self.config.period else []
-        what = ["run", self.config.run] if self.config.run else [self.config.name]
+        what = ["run", str(loaded.data_file(self.config.run))] if self.config.run else [self.config.name]
         here = ["device", *what, self.body, "--port", str(port), *period]
         return ["-m", "wavesim_sdk", *here, *shlex.split(self.config.options)]
 
 
 def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
-    """Yield the devices of a configuration in their order there."""
+    """Yield the devices in a configuration in their order there."""
     for body in loaded.config.fleet.bodies:
         seen: Counter[str] = Counter()
         for number, device in enumerate(body.device):

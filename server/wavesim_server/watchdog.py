@@ -26,7 +26,7 @@ class Watchdog:
         self._due: dict[int, int] = {}
 
     def watch(self, row: int, name: str, tick: int) -> None:
-        """Start to watch a body whose client has joined."""
+        """Start watching a body whose client has joined."""
         if name in self._bodies:
             self._names[row] = name
             self.note_command(row, tick)

@@ -1,4 +1,4 @@
-"""Commands of the studies. Each area has its own module; large packages are imported only when a command runs."""
+"""Commands for the studies. Each area has its own module; large packages are imported only when a command runs."""
 
 from __future__ import annotations
 

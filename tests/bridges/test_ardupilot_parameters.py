@@ -165,7 +165,9 @@ def test_the_command_prints_the_paths() -> None:
     files = parameter_files()
     assert done.stdout == f"{files['otter']},{files['unattended-rover']}\n" and done.returncode == 0
     wrong = wavesim("bridge", "ardupilot", "--parm", "oter")
-    assert wrong.returncode == 2 and "no parameters for 'oter'; did you mean 'otter'?" in wrong.stderr
+    assert (
+        wrong.returncode == 2 and "there are no ArduPilot parameters for 'oter'; did you mean 'otter'?" in wrong.stderr
+    )
 
 
 def test_the_page_names_them_in_its_first_commands(root: Path) -> None:

@@ -400,7 +400,9 @@ def test_random_bytes_and_fields_end_nothing() -> None:
 
 
 def test_a_vehicle_that_the_pilot_does_not_know() -> None:
-    with pytest.raises(BrokerError, match="cannot steer with nothing; it supports the thrusters of models bluerov2"):
+    with pytest.raises(
+        BrokerError, match="cannot steer with nothing; it supports the thrusters of the models bluerov2"
+    ):
         pilot_for([])
 
 

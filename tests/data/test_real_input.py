@@ -73,9 +73,9 @@ def trial(root: Path, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
     (folder / "trials/data/soundings.ini").symlink_to(data_dir / SOUNDINGS)
     (folder / "trials/data/volume.csv").symlink_to(data_dir / VOLUME)
     config = folder / "trials" / "real-water.xml"
-    text = (root / "examples/trials/real-water.xml").read_text()
-    config.write_text(text.replace('files=".."', 'files="/"'))  # they are only linked here
-    return run_trial(config, folder, f"real{os.getpid()}", "--duration", "270", "--no-plots")[0]
+    config.write_text((root / "examples/trials/real-water.xml").read_text())
+    linked = ["--files", str(root / "examples"), "--files", str(data_dir.resolve())]
+    return run_trial(config, folder, f"real{os.getpid()}", *linked, "--duration", "270", "--no-plots")[0]
 
 
 @pytest.mark.long

@@ -32,7 +32,7 @@ IDLE = 1e-5  #: %: 0 would stop the engine, which idled at 400 rpm
 APART = 3000.0
 VESSEL = """<vehicle name="{model}" model="{model}" position="0 {east} 0 m" client="required" truth="none">
 <program run="recorded.py" period="10 ms" options="--commands commands.txt --rate 100 {maps} {more}"/></vehicle>"""
-TRIAL = """<wavesim name="{name}" files="."><time step="5 ms" duration="57 s" pace="fast"/><world density="1000 kg/m3">
+TRIAL = """<wavesim name="{name}"><time step="5 ms" duration="57 s" pace="fast"/><world density="1000 kg/m3">
 <wind air_density="1.204 kg/m3"/><bed depth="9000 m"/></world><fleet>{fleet}</fleet></wavesim>"""
 
 
@@ -104,7 +104,7 @@ def test_a_model_boat_beside_its_measured_track(data_dir: Path, root: Path, tmp_
     orders = "--map rudder=rudder --map t=thrust --track track.csv"
     name = f"boat{os.getpid()}"
     (tmp_path / "config.xml").write_text(
-        f'<wavesim name="{name}" files="."><time step="10 ms" duration="25 s" pace="fast"/><world><bed depth="5 m"/></world>'
+        f'<wavesim name="{name}"><time step="10 ms" duration="25 s" pace="fast"/><world><bed depth="5 m"/></world>'
         f'<models>{own}</models><fleet><vehicle name="boat" model="boat" position="0 0 0 m" speed="0.5 m/s" client="required" truth="none">'
         f'<program run="recorded.py" period="20 ms" options="--commands commands.csv {orders}"/></vehicle></fleet></wavesim>'
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.log import frames
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.mosaic import grid_points
+from wavesim_world.config import allow_files
 from wavesim_world.ocean.bed import sea_bed
 
 pytestmark = [pytest.mark.data, pytest.mark.timeout(300)]
@@ -33,14 +33,20 @@ CELL = 1.0
 
 
 @pytest.fixture(scope="module")
-def survey(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def allowed(data_dir: Path) -> Iterator[None]:
+    with allow_files(data_dir):
+        yield
+
+
+@pytest.fixture(scope="module")
+def survey(data_dir: Path, allowed: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """Five lines over the middle of the harbour, rolling and pitching; the log, and the bed."""
     from tests.emulators.sonar import design
     from wavesim_world.config import load
 
     folder = tmp_path_factory.mktemp("harbour")
     (folder / "a.xml").write_text(
-        f"<wavesim files='{os.path.commonpath([data_dir.resolve(), folder])}'><world latitude='{LATITUDE} deg' longitude='{LONGITUDE} deg'><soundings file='{(data_dir / SOUNDINGS).resolve()}'/></world>"
+        f"<wavesim><world latitude='{LATITUDE} deg' longitude='{LONGITUDE} deg'><soundings file='{(data_dir / SOUNDINGS).resolve()}'/></world>"
         "<fleet><vehicle name='auv' model='lauv' position='0 0 1 m'/></fleet></wavesim>"
     )
     loaded = load(folder / "a.xml")

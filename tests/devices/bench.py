@@ -23,9 +23,11 @@ def processes() -> Iterator[list[subprocess.Popen[str]]]:
             p.stdout.close()
 
 
-def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *options: str) -> str:
-    """Start a virtual device of the boat, which no other program drives; return the places of its ports."""
-    command = [*CLI, "device", kind, "boat", "--pilot", "--port", str(server.port), *options]
+def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *options: str, own: str = "") -> str:
+    """Start a virtual device of the boat, which no other program drives; return the places of its ports. ``own`` is the
+    file of a device of one's own (kind `run`).
+    """
+    command = [*CLI, "device", kind, *([own] if own else []), "boat", "--pilot", "--port", str(server.port), *options]
     processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     assert processes[-1].stdout is not None
     return processes[-1].stdout.readline().partition(" at ")[2].strip()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import CLI, wavesim
+from tests.conftest import CLI, Server, wavesim
+from tests.devices.bench import device, processes
 from tests.devices.gauge import Gauge
 from wavesim_conformance.device import DeviceChecker, noise, places_of
+from wavesim_world.config import LoadedConfig
 
+__all__ = ["processes"]
 pytestmark = pytest.mark.system
 
 GAUGE = Path(__file__).with_name("gauge.py")
@@ -40,14 +44,14 @@ class Device:
 """
 DEFECTS: dict[str, tuple[Callable[[str], str], str]] = {
     "none": (lambda text: text, ""),
-    "raises": (lambda text: text.replace('"FAIL"', '"="'), "the device has no failure: .*'a defect'"),
+    "raises": (lambda text: text.replace('"FAIL"', '"="'), "the device reports no failure: .*'a defect'"),
     "ends": (
         lambda text: text.replace('raise ValueError("a defect")', "os._exit(1)").replace('"FAIL"', '"="'),
-        "half and malformed commands do not harm the device: the device no longer answers",
+        "incomplete and malformed commands do not harm the device: the device no longer answers",
     ),
     "closes": (
         lambda _: ONE_HOST,
-        "two hosts at once are served: one host keeps its connection, but of two|another host is no longer served",
+        "a host that never reads does not harm the device: another host is no longer served",
     ),
 }
 
@@ -68,6 +72,40 @@ def test_a_device_of_ones_own(tmp_path: Path, defect: str) -> None:
     assert re.search(finding, failed[0]), failed[0]
 
 
+EMPTY_SEA = """<time step="10 ms"/><network keepalive_timeout="20 s"/><fleet>
+<vehicle name="boat" model="jolner" position="0 0 -0.1 m" client="optional"><sensors><pressure rate="10 Hz"/></sensors></vehicle></fleet>"""
+
+
+@pytest.mark.parametrize("defect", ["none", "closes"])
+def test_a_device_that_runs_already(
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    processes: list[subprocess.Popen[str]],
+    tmp_path: Path,
+    defect: str,
+) -> None:
+    """A device at a real server with a stopped clock: it answers commands, but no state arrives."""
+    change, _ = DEFECTS[defect]
+    path = tmp_path / "own.py"
+    path.write_text("import os\n" + change(GAUGE.read_text()).replace("from __future__ import annotations", ""))
+    server = serve(config(EMPTY_SEA).path, "--speed", "1")
+    place = device(processes, server, "run", "--at", "tcp:0", own=str(path))
+    command = ("conformance", "--device", "--at", f"tcp:{place.rpartition(':')[2]}", "--send", r"P\r\n")
+    done = wavesim(*command)
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    if defect == "closes":
+        assert done.returncode == 5 and "no byte arrived" in failed[0], "it answers nothing"
+    else:
+        assert done.returncode == 0 and done.stdout.count("ok  ") == 5, (
+            done,
+            "its failures are only in its own output",
+        )
+    processes[-1].terminate()
+    processes[-1].wait(15)
+    gone = wavesim(*command)
+    assert gone.returncode == 5 and "no byte arrived" in gone.stdout, gone
+
+
 def test_a_device_that_does_not_start_is_a_finding(tmp_path: Path) -> None:
     found = DeviceChecker([*CLI, "device", "run", str(tmp_path / "none.py"), "{name}", "--port", "{port}"]).run()
     assert [f.ok for f in found] == [False] and "joins" in found[0].rule
@@ -81,6 +119,11 @@ def test_a_device_that_does_not_start_is_a_finding(tmp_path: Path) -> None:
         (("--send", "P", "--", "x"), "without --device"),
         (("--sensor", "ctd", "--device", "--", "x"), "with --device"),
         (("--device",), "COMMAND is missing"),
+        (("--device", "--at", "tcp:x"), "invalid place 'tcp:x'"),
+        (("--device", "--at", "4001"), "invalid place '4001'"),
+        (("--device", "--at", "tcp:4001", "--", "x"), "without COMMAND"),
+        (("--device", "--at", "tcp:4001", "--body", "a"), "with --device"),
+        (("--at", "127.0.0.1:1", "--at", "127.0.0.1:2", "--body", "a"), "use --at HOST:PORT --body NAME"),
     ],
 )
 def test_an_invalid_command_line_is_refused(options: tuple[str, ...], message: str) -> None:

@@ -26,7 +26,12 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "benthos": (f"{MODEM} --tcp 0", (b"AT\r", b"@TxRate=5\r", b"ATR4\r")),
     "boat": ("--nmea0183 tcp:0 --nmea2000 tcp:0 --signalk tcp:0", ()),
     "dvl": ("--tcp 0", (b"CS\r", b"===\r", b"PD4\r")),
+    "imagenex": ("--tcp 0", (b"\xfe\x44\x10\x0a\0\0\x43\0\x14\1\x14\x3c\x0a\3\6\1\0\0\0\x19\x08\6\0\0\0\x64\xfd",)),
     "m64": ("--tcp 0", (b"wcv\n", b"wcq,8,12345678\n")),
+    "micron": (
+        "--tcp 0",
+        (b"@0008\x08\x00\xff\x02\x03\x17\x80\x02\n", b"@000C\x0c\x00\xff\x02\x07\x19\x80\x02\0\0\0\0\n"),
+    ),
     "micromodem": (f"{MODEM} --tcp 0", (b"$CCMPC,3,4*00\r\n", b"$CCCFQ,ALL\r\n")),
     "nanomodem": (f"{MODEM} --tcp 0", (b"$?", b"$P005", b"$B05hello", b"$XTG")),
     "nmea": ("--tcp 0", ()),

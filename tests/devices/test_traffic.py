@@ -242,7 +242,7 @@ def test_a_fault_repeats() -> None:
         ("", "unknown fault ''"),
         ("lost", "needs the probability"),
         ("lost 2", "needs the probability"),
-        ("garbled x", "could not convert"),
+        ("garbled x", "is not a number"),
         ("late", "needs a delay, such as"),
         ("late 5", "has no unit"),
         ("silent 5", "has no amount"),
@@ -308,7 +308,7 @@ async def test_a_defect_of_a_device_is_reported_and_the_device_goes_on() -> None
     assert await within(reader.readexactly(11)) == b"0.00 dbar\r\n"
     (said,) = [s for s in bench.said if "failed" in s]
     assert said.startswith("gauge failed on 7 bytes from host 1 of 'port': gauge.py:28: ") and "a defect" in said
-    assert bench.served.summary.endswith("1 failures of the device")
+    assert bench.served.summary.endswith("1 device failures")
     writer.close()
     await bench.close()
 

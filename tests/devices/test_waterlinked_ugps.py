@@ -82,7 +82,7 @@ class Topside:
 def test_positions_of_a_ping() -> None:
     top = Topside()
     for path in ("position/acoustic/raw", "position/acoustic/filtered", "position/global"):
-        assert top.get(path, 500) == {"success": False, "error": "no position of the locator"}
+        assert top.get(path, 500) == {"success": False, "error": "the position of the locator is unknown"}
     top.ping((3.0, 4.0, 12.0))
     raw = top.get("position/acoustic/raw")
     assert raw["position_valid"] is True and (raw["x"], raw["y"], raw["z"]) == pytest.approx((3.0, 4.0, 13.0), abs=1e-3)

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("orders"), pytest.mark
 
 WORLD = """<time step="20 ms" pace="fast"/><log state_rate="10 Hz" effort="yes"/>
 <network><grant to="boat" role="pilot" rights="fault push pose allocate weather control"/>
-<grant to="referee" role="observer" rights="fault pose mission" others="yes"/></network>
+<grant to="referee" role="observer" rights="fault pose mission fence" others="yes"/></network>
 <world><bed depth="100 m"/><wind speed="3 m/s" direction="90 deg"/><current north="0.2 m/s"/></world>
 <fleet>
 <vehicle name="boat" model="jolner" position="0 0 -0.1 m" client="required"><sensors><ahrs rate="10 Hz"/></sensors>
@@ -93,7 +93,7 @@ def _play(server: Server, found: Run) -> None:
                     ask("push", boat.push((300.0, 0.0, 0.0)))
                 case 100:  # 2 s
                     referee.wait(referee.fault("rudder-top", "stuck", body="thrown"))
-                    assert referee.wait(referee.mission(LAWN, body="boat")) == "mission 'boat' from 2.000 s on"
+                    assert referee.wait(referee.mission(LAWN, body="boat")) == "mission 'boat' starting at 2.000 s"
                     with pytest.raises(Refused, match="no right to 'push'"):
                         referee.wait(referee.push((1.0, 0.0, 0.0), body="boat"))
                 case 150:  # 3 s
@@ -128,11 +128,11 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
     assert run.answers == {
         "take": "",
         "start": "running at 0.000 s",
-        "weather": "weather from 0.500 s on",
-        "push": "push 'boat' from 0.500 s on",
-        "pose": "pose 'boat' from 3.000 s on",
-        "allocate": "allocate 'boat' from 3.000 s on",
-        "fault": "fault 'lost' in 'starboard' of 'boat' from 4.000 s on",
+        "weather": "weather starting at 0.500 s",
+        "push": "push 'boat' starting at 0.500 s",
+        "pose": "pose 'boat' starting at 3.000 s",
+        "allocate": "allocate 'boat' starting at 3.000 s",
+        "fault": "fault 'lost' in 'starboard' of 'boat' starting at 4.000 s",
         "shutdown": "the server shuts down at 5.000 s",
     }
     assert run.refused == 'this session may command its own body only; to allow others, set <grant others="yes">'
@@ -146,11 +146,19 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
         (2000, "referee", "fault"),
         (2000, "referee", "mission"),
         (2000, "referee", "mission"),
+        (2000, "referee", "fence"),
         (3000, "boat", "pose"),
         (3000, "boat", "allocate"),
         (4000, "boat", "fault"),
         (5000, "boat", "shutdown"),
     ]
+    fence = next(c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "fence")
+    corners = [-40.0, -40.0, 40.0, -40.0, 40.0, 40.0, -40.0, 40.0]
+    assert fence == {"name": "yard", "keep": "inside", "corners": corners}
+    left = [
+        (t // 10**6, n["body"]) for t, n in run.log.json["/notices"] if n["text"].startswith("left the fence 'yard'")
+    ]
+    assert left == [(2200, "thrown"), (2200, "holds"), (3200, "boat")], "the boat is moved at 3 s"
     pushed = next(c["arguments"] for _, c in run.log.json["/commands"] if c["verb"] == "push")
     assert pushed == {"body": "boat", "force": [300.0, 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
 

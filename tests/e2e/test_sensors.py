@@ -372,7 +372,7 @@ def test_a_moored_ctd_on_a_serial_line_and_its_file(
     cast = ctd.from_cnv(tmp_path / "boat.cnv")
     assert len(cast) >= 3 and cast["t090C"].mean() == pytest.approx(float(samples[0][0]), abs=1e-3)
     wrong = wavesim("log", "ctd", log, "bot", tmp_path / "b.cnv")
-    assert wrong.returncode == 6 and "has no CTD of 'bot'; vehicles with a CTD: boat" in wrong.stderr
+    assert wrong.returncode == 6 and "has no CTD data from 'bot'; vehicles with a CTD: boat" in wrong.stderr
 
 
 def test_a_doppler_log_by_tcp_and_its_faults(

@@ -166,16 +166,16 @@ def test_every_exchange_equals_its_two_true_legs(root: Path, tmp_path: Path, tic
         '<waypoint north="-165 m" east="-145 m" depth="12 m" speed="1.4 m/s"/><waypoint north="-100 m" east="-210 m"'
     )
     text = text.replace(first, sharp)  # turns soon
-    text = text.replace("<wavesim ", '<wavesim files="/" ')  # its programs are only linked
     text = text.replace('state_rate="10 Hz"', 'state_rate="20 Hz"').replace("<fleet>", _quiet_models(root) + "<fleet>")
     for sensor in ("ctd", "echosounder", "ahrs", "speedlog"):
         text = text.replace(f"<{sensor} rate", f'<{sensor} noise="0" rate')
     text = text.replace('model="lauv"', 'model="lauv-quiet"').replace('model="remus100"', 'model="remus-quiet"')
     (tmp_path / "examples").symlink_to(root / "examples")
+    linked = "--files", str(root / "examples")
     config = tmp_path / "config.xml"
     config.write_text(text)
     loaded = load(config)
-    log, _, _ = run_trial(config, tmp_path, f"legs{os.getpid()}", "--duration", str(seconds), "--no-plots")
+    log, _, _ = run_trial(config, tmp_path, f"legs{os.getpid()}", *linked, "--duration", str(seconds), "--no-plots")
     pairs = exchanges(log)
     assert len(pairs) > 1.8 * seconds
     assert (pairs["reported_ns"] == pairs["heard_ns"]).all(), "noise is off"

@@ -89,7 +89,7 @@ def test_a_server_with_another_suite_is_refused(config: Make) -> None:
     b = bench(config, water.PressureEmulator)
     b.instruments.rows["name"][0] = b"unknown"
     with pytest.raises(
-        AttachError, match="the server's body 'b0' has a pressure 'unknown' that is not in this configuration"
+        AttachError, match="the server's body 'b0' has a pressure 'unknown' that this configuration does not have"
     ):
         b.at(0)
 

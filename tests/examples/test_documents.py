@@ -64,7 +64,7 @@ ELSEWHERE = {
     ("docs/PROTOCOL.md", "emulator   "): "a drawing",
     ("docs/PROTOCOL.md", "key = 0001"): "tests/protocol opens what is sealed",
     ("docs/PROTOCOL.md", "HELLO 5756"): "written by docs/generate.py; tests/protocol reads the vectors",
-    ("docs/PROTOCOL.md", "KEEPALIVE, its"): "written by docs/generate.py; tests/protocol reads the vectors",
+    ("docs/PROTOCOL.md", "KEEPALIVE with"): "written by docs/generate.py; tests/protocol reads the vectors",
     ("docs/bridges/dune.md", "[Require lauv"): "DUNE's own configuration",
     ("docs/bridges/dune.md", "[Navigation.AUV"): "DUNE's own configuration",
     ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",

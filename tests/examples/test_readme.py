@@ -61,7 +61,9 @@ class Reader:
     def opens_the_page(self) -> None:
         """The address in terminal 4."""
         (url,) = re.findall(r"http://\S+", self.printed("terminal 4", r"http://\S+\s"))
-        with urllib.request.urlopen(url, timeout=30.0) as answer:
+        # like a browser, it keeps the token as a cookie
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(url, timeout=30.0) as answer:
             assert b"<title>WaVeSim</title>" in answer.read()
 
     def sees_values(self, *sensors: str) -> None:

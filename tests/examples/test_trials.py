@@ -24,7 +24,16 @@ pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("tri
 
 def trial(root: Path, out: Path, which: str, seconds: int) -> dict[str, Any]:
     name = f"{which}{os.getpid()}"
-    done = run_trial(root / f"examples/trials/{which}.xml", out, name, "--duration", str(seconds), timeout=180)
+    done = run_trial(
+        root / f"examples/trials/{which}.xml",
+        out,
+        name,
+        "--files",
+        str(root / "examples"),
+        "--duration",
+        str(seconds),
+        timeout=180,
+    )
     assert done.returncode == 0, done.stderr
     assert remove_leftovers(name) == []
     table: dict[str, Any] = json.loads((out / name / "table.json").read_text())

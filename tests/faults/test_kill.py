@@ -250,7 +250,7 @@ def test_a_front_that_crashes_is_started_again(
         begun = time.monotonic()
         assert server.process.stderr is not None
         lines = iter(server.process.stderr.readline, "")  # who joined stands there too
-        assert any("the front process was killed by signal 9 and is restarted" in line for line in lines)
+        assert any("the front-end process was killed by signal 9 and is being restarted" in line for line in lines)
         assert time.monotonic() - begun < 1.0, "reported within a second"
         with Broker("a", at) as again, Broker("guest", at, model="lauv") as guest_again:
             assert next(again.steps()).state.tick > before

@@ -15,10 +15,14 @@ from tests.conftest import CLI, wavesim
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.shared_memory import segment_name
+from wavesim_server.dynamics.hull_mesh import hull_of
+from wavesim_server.environment.exposure import read_operators
 from wavesim_server.resources import NameLock, remove_leftovers
 from wavesim_server.serve import default_options
 from wavesim_world import data_files
-from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config import LoadedConfig, allow_files, load
+from wavesim_world.config.file_access import FILES_VARIABLE, allowed_folders
+from wavesim_world.config.standalone_xml import load_standalone
 
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 9 m" client="optional">{0}</vehicle></fleet>'
 
@@ -73,32 +77,85 @@ def test_a_bad_name_is_one_line(config: Callable[..., LoadedConfig]) -> None:
         assert done.returncode == 2 and "invalid server name 'a/b'" in done.stderr and "Traceback" not in done.stderr
 
 
-OUTSIDE = [
-    ('<world><soundings file="{0}"/></world>', ""),
-    ('<world><obstacles><mesh file="{0}" position="0 0 5 m"/></obstacles></world>', ""),
-    ('<acoustics profile="file" file="{0}"/>', ""),
-    ('<network keys="{0}"/>', ""),
+MODEL = """<models><model name="m" type="buoy"><sphere diameter="0.1 m"/><mass value="1000 kg"/>
+<inertia xx="1" yy="1" zz="1"/><buoyancy volume="1 m3"/>{}<added-mass diagonal="0 0 0 0 0 0"/>
+<linear-drag diagonal="0 0 0 0 0 0"/><quadratic-drag diagonal="0 0 0 0 0 0"/></model></models>"""
+AROUND = 'latitude="1 deg" longitude="1 deg"'
+NAMED = [  # every key that names a file to read, and the ending of such files
+    ('<world><soundings file="{0}"/></world>', ".txt"),
+    (f'<world><volume file="{{0}}" {AROUND}/></world>', ".csv"),
+    (f'<world><samples file="{{0}}" {AROUND} radius="9 m"/></world>', ".csv"),
+    ('<world><obstacles><mesh file="{0}" position="0 0 5 m"/></obstacles></world>', ".obj"),
+    ('<acoustics profile="file" file="{0}"/>', ".txt"),
+    ('<network keys="{0}"/>', ".txt"),
+    (MODEL.format('<hull file="{0}"/>'), ".stl"),
+    (MODEL.format('<rao file="{0}"/>'), ".csv"),
 ]
 
 
+def check(path: Path) -> None:
+    loaded = load(path)
+    data_files.check(loaded)
+    for model in loaded.models.values():
+        hull_of(model)
+        if model.rao is not None:
+            read_operators(model, model.rao)
+
+
 @pytest.mark.parametrize("where", ["absolute", "above", "link"])
-@pytest.mark.parametrize("inner", [a for a, _ in OUTSIDE])
-def test_a_configuration_names_no_file_outside_of_its_folder(tmp_path: Path, inner: str, where: str) -> None:
-    """Of a file that is none of its business not even the first line is shown."""
-    secret = tmp_path / "secret.txt"
-    secret.write_text("the secret word\n")
+@pytest.mark.parametrize(("inner", "ending"), NAMED, ids=range(len(NAMED)))
+def test_a_configuration_names_no_file_outside_of_its_folder(
+    tmp_path: Path, inner: str, ending: str, where: str
+) -> None:
+    """Unless the user allows it; and then a message does not show what is in the file."""
+    secret = tmp_path / f"secret{ending}"
+    secret.write_text("the hidden word\n")
+    secret.chmod(0o600)
     folder = tmp_path / "foreign"
     folder.mkdir()
-    (folder / "link.txt").symlink_to(secret)
-    name = {"absolute": str(secret), "above": "../secret.txt", "link": "link.txt"}[where]
+    (folder / f"link{ending}").symlink_to(secret)
+    name = {"absolute": str(secret), "above": f"../secret{ending}", "link": f"link{ending}"}[where]
     (folder / "c.xml").write_text(f"<wavesim>{inner.format(name)}</wavesim>")
     with pytest.raises(ConfigError, match="lies outside") as refused:
-        data_files.check(load(folder / "c.xml"))
-    assert "secret word" not in str(refused.value)
-    (folder / "c.xml").write_text(f'<wavesim files="..">{inner.format(name)}</wavesim>')
-    with pytest.raises(WaveSimError) as refused:  # now it is read, and it is none
-        data_files.check(load(folder / "c.xml"))
-    assert "lies outside" not in str(refused.value)
+        check(folder / "c.xml")
+    assert "hidden" not in str(refused.value)
+    with allow_files(tmp_path), pytest.raises(WaveSimError) as refused:  # now it is read, and it is none
+        check(folder / "c.xml")
+    assert "lies outside" not in str(refused.value) and "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_the_user_allows_a_folder(tmp_path: Path, how: str) -> None:
+    (tmp_path / "bed.txt").write_text("0 0 9\n0 9 9\n9 0 9\n")
+    (folder := tmp_path / "foreign").mkdir()
+    (folder / "c.xml").write_text(f"<wavesim>{NAMED[0][0].format('../bed.txt')}</wavesim>")
+    refused = wavesim("check", folder / "c.xml", cwd=tmp_path)
+    assert refused.returncode == 2 and "allow the file's folder: --files ." in refused.stderr
+    if how == "option":
+        done = wavesim("check", "foreign/c.xml", "--files", ".", cwd=tmp_path)
+    else:
+        done = wavesim("check", "foreign/c.xml", cwd=tmp_path, env=os.environ | {FILES_VARIABLE: "absent:."})
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_former_key_is_refused_with_the_option_that_replaces_it(tmp_path: Path) -> None:
+    (tmp_path / "c.xml").write_text('<wavesim files="/"/>')
+    with pytest.raises(ConfigError, match=r"c\.xml:1: .*cannot allow itself .*--files FOLDER or WAVESIM_FILES"):
+        load(tmp_path / "c.xml")
+    assert load_standalone('<wavesim files="/"/>')[0].config.name == "wavesim", "a log of a former release"
+
+
+def test_allowed_folders_end_with_the_block_and_keep_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(FILES_VARIABLE, "a")
+    with allow_files("b"):
+        monkeypatch.chdir("/")
+        assert allowed_folders() == (tmp_path / "a", tmp_path / "b")
+    assert os.environ[FILES_VARIABLE] == "a"
+    with pytest.raises(ConfigError, match="must not contain ':'"), allow_files("a:b"):
+        pass
 
 
 def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(
@@ -108,10 +165,11 @@ def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(
     folder = tmp_path / "foreign"
     folder.mkdir()
     (tmp_path / "x.py").write_text("raise SystemExit(77)")
-    body = FLEET.format('<program run="../x.py"/>').replace("optional", "required")
-    (folder / "c.xml").write_text(f'<wavesim name="local{os.getpid()}"><time duration="1 s"/>{body}</wavesim>')
-    done = wavesim("trial", folder / "c.xml", "--port", "0", "--no-plots", "--out", tmp_path / "out")
-    assert done.returncode == 2 and "'../x.py' lies outside" in done.stderr and "Traceback" not in done.stderr
+    for element in ('<program run="../x.py"/>', '<device run="../x.py"/>'):
+        body = FLEET.format(element).replace("optional", "required")
+        (folder / "c.xml").write_text(f'<wavesim name="local{os.getpid()}"><time duration="1 s"/>{body}</wavesim>')
+        done = wavesim("trial", folder / "c.xml", "--port", "0", "--no-plots", "--out", tmp_path / "out")
+        assert done.returncode == 2 and "'../x.py' lies outside" in done.stderr and "Traceback" not in done.stderr
     for file, good in ((str(tmp_path.parent / "a.mcap"), False), ("../a.mcap", False), ("runs/a.mcap", True)):
         (folder / "c.xml").write_text(f'<wavesim><log file="{file}"/></wavesim>')
         if good:

@@ -117,9 +117,9 @@ with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
     trial.run(plots=False)
     trial.check()
     said = output(trial, "other").splitlines()
-    assert said[:3] == [f"{what} 'auv' from 1.000 s on" for what in ("push", "mission", "fault 'lost' in 'ctd' of")], (
-        said
-    )
+    assert said[:3] == [
+        f"{what} 'auv' starting at 1.000 s" for what in ("push", "mission", "fault 'lost' in 'ctd' of")
+    ], said
     assert said[3].startswith("Refused the server refused request") and "no right to 'weather'" in said[3]
     assert said[4] == "['auv', 'other']"
     assert output(trial, "auv") == "mission 1.1 ((10.0, 0.0, 5.0, 1.0),)\n"

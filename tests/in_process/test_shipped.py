@@ -27,7 +27,20 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(280), pytest.mark.xdist_gr
 def content_hash(config: Path, out: Path, *more: str) -> str:
     """Hash of the trial's log after at most 10 s."""
     name = f"{config.stem}-{os.getpid()}"
-    options = ["--duration", "10", "--out", str(out), "--name", name, "--port", "0", "--quiet", "--no-plots"]
+    options = [
+        "--files",
+        str(ROOT / "examples"),
+        "--duration",
+        "10",
+        "--out",
+        str(out),
+        "--name",
+        name,
+        "--port",
+        "0",
+        "--quiet",
+        "--no-plots",
+    ]
     subprocess.run([*CLI, "trial", str(config), *options, *more], check=True, timeout=250, stdout=subprocess.DEVNULL)
     return read(out / name / "run.mcap").content_hash
 
@@ -43,7 +56,7 @@ def test_the_demonstration_has_one_hash_in_all_three_ways(
 ) -> None:
     text = DEMONSTRATION.read_text().replace('duration="15 min"', 'duration="10 s"')
     config = tmp_path / "config.xml"
-    text = text.replace("<wavesim ", f'<wavesim files="{ROOT}" ').replace('run="', f'run="{ROOT}/')
+    text = text.replace('run="', f'run="{ROOT}/')
     config.write_text(text)
     inside = content_hash(config, tmp_path / "a", "--in-process")
     assert content_hash(config, tmp_path / "b") == inside

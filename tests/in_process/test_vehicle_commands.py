@@ -79,8 +79,8 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
     ]
     assert said == [
         "accepted: 50 m to go at 1.2 m/s, then it loiters",
-        "refused: 99 m is below its maximum depth of 50 m",
-        "refused: it follows no mission now (goto)",
+        "refused: 99 m is deeper than its maximum depth of 50 m",
+        "refused: it is not following a mission (goto)",
         "accepted: continues to waypoint 1 of 2",
         "accepted: circles with a radius of 25 m; resume continues its mission",
         "accepted: its mission has ended; it surfaces",

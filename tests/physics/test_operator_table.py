@@ -77,13 +77,13 @@ def test_the_other_side_is_the_mirror_image(tmp_path: Path, data_dir: Path) -> N
     [
         ("", "the table is empty"),
         ("heading_deg,frequency\n0,1\n", "missing column surge, surge_phase_deg, sway"),
-        (HEAD + ",sped\n", "unexpected column 'sped': use heading_deg"),
+        (HEAD + ",sped\n", "unexpected column 15: use heading_deg"),
         (HEAD + ",drift_surge\n", "missing column drift_sway, drift_yaw"),
         (HEAD + "\n" + "0," * 13 + "x\n", "line 2: expected 14 numbers"),
         (HEAD + "\n\n" + "0," * 12 + "0\n", "line 3: expected 14 numbers"),
         (
             HEAD + "\n" + ("0," * 13 + "0\n") * 2,
-            "the table has 2 lines, but needs one for each of 1 headings and 1 frequencies",
+            "the table has 2 lines, but needs one for each combination of 1 headings and 1 frequencies",
         ),
         (HEAD + "\n" + "".join(f"{h},1" + ",0" * 12 + "\n" for h in (0, 90, 200)), "equal steps"),
         (HEAD + "\n0,1,nan" + ",0" * 11 + "\n", "not finite"),

@@ -15,6 +15,7 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.environment import spectra, weather
 from wavesim_world.config import LoadedConfig
+from wavesim_world.config.file_access import FILES_VARIABLE
 from wavesim_world.config.world import Waves
 from wavesim_world.ocean import surface, wind
 
@@ -112,13 +113,13 @@ def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
 
 
 @pytest.mark.data
-def test_a_volume_that_varies_in_time(config: Callable[..., LoadedConfig], data_dir: Path, tmp_path: Path) -> None:
+def test_a_volume_that_varies_in_time(
+    config: Callable[..., LoadedConfig], data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILES_VARIABLE, str(data_dir))
     (tmp_path / "v.csv").symlink_to(data_dir / "lrauv/minimal_time_varying.csv")
     sim = Simulation(
-        config(
-            '<world><volume file="v.csv" latitude="0.00001 deg" longitude="0 deg"/><bed depth="900 m"/></world>',
-            files="/",
-        )
+        config('<world><volume file="v.csv" latitude="0.00001 deg" longitude="0 deg"/><bed depth="900 m"/></world>')
     )
     volume = sim.water.volume
     assert volume is not None and len(volume.times) > 1

@@ -105,7 +105,11 @@ def test_commands_by_name_and_by_position(server: FakeServer) -> None:
         (["fast"], None, "the command of 'propeller' must be a finite number of 1/s, got 'fast'"),
         ([1e300], None, r"invalid answer: command\[0\]: expected a finite number .*, got 1e\+300"),
         (None, [1.0, math.nan, *8 * [None]], r"estimate\[1\] \(east\) must be a finite number of m, got nan"),
-        (None, [1.0], "estimate must be an Estimate, or 10 numbers or None in its order, got .1.0."),
+        (
+            None,
+            [1.0],
+            "estimate must be an Estimate, or 10 numbers or None values in the order of its fields, got .1.0.",
+        ),
     ],
 )
 def test_an_answer_that_cannot_be_is_refused_here_and_the_step_still_waits(

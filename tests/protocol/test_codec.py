@@ -53,7 +53,7 @@ def test_other_encodings_of_the_same_are_taken(name: str) -> None:
 
 
 def test_a_message_that_fits_no_datagram_is_not_sent() -> None:
-    with pytest.raises(ValueError, match=r"FLEET has 12\d\d bytes; the maximum of a datagram is 1200"):
+    with pytest.raises(ValueError, match=r"FLEET has 12\d\d bytes; the maximum size of a datagram is 1200"):
         codec.encode(m.Fleet(1, 1, 1, 0, 1, bytes(1200)))
 
 

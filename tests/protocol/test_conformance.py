@@ -34,7 +34,7 @@ BREAKS = {
     "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
     "the answer to a KEEPALIVE repeats its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
     "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
-    "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_payload\n"
+    "every correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_payload\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
     "c.unpack_payload = strict\n",
     "PROVE is answered by PROOF with the same number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
@@ -42,7 +42,7 @@ BREAKS = {
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
     "a STEP is answered only after all its parts have arrived": "import wavesim_sdk.wire.state as s; s.Parts.is_complete = lambda self, m: True\n",
-    "the sequence grows by one with each datagram": "import wavesim_sdk.wire.client as c; old = c.ClientSession._encode\n"
+    "the sequence number grows by one with each datagram": "import wavesim_sdk.wire.client as c; old = c.ClientSession._encode\n"
     "def skip(self, *a):\n    self._sequence += 1\n    return old(self, *a)\nc.ClientSession._encode = skip\n",
 }
 
@@ -173,14 +173,15 @@ WRONG = {
     + "old = SensorBank._publish\n"
     "def twice(self, places, *rest):\n    new = old(self, places, *rest)\n    self.table['sequence'][places] += 1\n    return new\n"
     "SensorBank._publish = twice",
-    "a value has the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"
+    "a value carries the tick and the time of the bodies from which it was computed": OLD
+    + "old = SensorBank._publish\n"
     "def late(self, places, *rest):\n    new = old(self, places, *rest)\n    self.table['tick'][places] -= 1\n    return new\n"
     "SensorBank._publish = late",
-    "a value has the generation of its instrument": ""
+    "a value carries the generation of its instrument": ""
     "import wavesim_sdk.attach as a\nwrite = a.SensorTableClaim.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
     "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorTableClaim.write = wrong",
     "the fault 'lost' makes values invalid": OLD + "SensorBank._apply_faults = lambda *a: None",
-    "a fault acts only on the components that it names": OLD + "old = SensorBank._apply_faults\n"
+    "a fault affects only the components that it names": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
     "the same seed and the same motion produce the same values": OLD

@@ -182,7 +182,7 @@ def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str) -> None:
     facts = dict(line.split(" = ") for line in lines if " = " in line)
     sealed = dict(line.rsplit(": ", 1) for line in lines if ": " in line)
     key, cookie = bytes.fromhex(facts["key"]), bytes.fromhex(facts["cookie"])
-    token, key_id = (bytes.fromhex(facts[f"{k}, bytes as in the header"]) for k in ("token", "key id"))
+    token, key_id = (bytes.fromhex(facts[f"{k}, as bytes in header order"]) for k in ("token", "key ID"))
     fixed = bytes.fromhex(facts["sealing nonce of JOIN and REFUSE"])
     salt = cookie + int(facts["nonce of the JOIN"]).to_bytes(8, "little")
     assert hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8] == key_id

@@ -214,7 +214,7 @@ def test_an_item_that_fits_no_datagram_is_refused_at_once() -> None:
     outbox = Outbox(RttEstimator())
     outbox.push(bytes(ITEMS_BYTES - 3))
     with pytest.raises(
-        ValueError, match=f"the item has {ITEMS_BYTES + 1} bytes; the maximum in a datagram is {ITEMS_BYTES}"
+        ValueError, match=f"the item has {ITEMS_BYTES + 1} bytes; the maximum that fits in a datagram is {ITEMS_BYTES}"
     ):
         outbox.push(bytes(ITEMS_BYTES - 2))
     assert outbox.last == 1 and len(outbox) == 1

@@ -287,7 +287,7 @@ def test_a_record_has_one_schema_and_its_bytes_are_msgpack() -> None:
     for bad in (b"", b"\xc1", b"\x91", b"\x91\x01\x02"):
         with pytest.raises(Malformed, match=r"^not msgpack: \w*(Error|Exception|Data|Format\w*)$"):
             unpack(record, bad)
-    with pytest.raises(Malformed, match=r"^expected a list that begins with a number$"):
+    with pytest.raises(Malformed, match=r"^expected a list whose first element is a number$"):
         TaggedUnion("shapes", {1: Point}).decode([])
 
 

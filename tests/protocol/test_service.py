@@ -67,11 +67,11 @@ for _ in range(60):
 @pytest.mark.parametrize(
     ("item", "text"),
     [
-        ([], "malformed: expected a list that begins with a number"),
-        (5, "malformed: expected a list that begins with a number"),
-        (None, "malformed: expected a list that begins with a number"),
-        (["1"], "malformed: expected a list that begins with a number"),
-        ([True], "malformed: expected a list that begins with a number"),
+        ([], "malformed: expected a list whose first element is a number"),
+        (5, "malformed: expected a list whose first element is a number"),
+        (None, "malformed: expected a list whose first element is a number"),
+        (["1"], "malformed: expected a list whose first element is a number"),
+        ([True], "malformed: expected a list whose first element is a number"),
         ([1], "malformed: expected 4 items, got a list of 0"),
         (
             [1, NESTED, None, None, 220],

@@ -63,7 +63,7 @@ def test_a_position_by_name_or_number() -> None:
         actuator_index(LAUV, "ruder-top")
     with pytest.raises(ValueError, match="unknown actuator 5; use 0 to 4"):
         actuator_index(LAUV, 5)
-    with pytest.raises(ValueError, match="the body has none"):
+    with pytest.raises(ValueError, match="the body has no actuators"):
         actuator_index((), 0)
 
 

@@ -82,7 +82,7 @@ def test_a_foreign_layout_is_refused_with_both_versions(
 ) -> None:
     monkeypatch.setattr("wavesim_sdk.shared_memory.layout_hash", lambda: "0" * 16)
     with pytest.raises(
-        AttachError, match=f"version 1 of the layout \\({layout_hash()}\\), but this program expects 1 \\(0000"
+        AttachError, match=f"layout version 1 \\({layout_hash()}\\), but this program expects 1 \\(0000"
     ):
         SharedMemoryArea.attach(NAME)
 
@@ -323,7 +323,7 @@ def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
         table.header[BEGUN] += 2
 
     table.words = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
-    with pytest.raises(AttachError, match=r"^the table changes faster than this program can read it$"):
+    with pytest.raises(AttachError, match=r"^the table is changing faster than this program can read it$"):
         table.snapshot(3)
     assert spy.copies == 3
 
@@ -339,9 +339,9 @@ def test_a_machine_that_reorders_stores_is_refused_by_name(
     area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch, machine: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
-    with pytest.raises(AttachError, match=f"x86-64 processor.* this one is '{machine}'"):
+    with pytest.raises(AttachError, match=f"x86-64 processor.* this processor is '{machine}'"):
         SharedMemoryArea.attach(NAME)
-    with pytest.raises(AttachError, match=f"x86-64 processor.* this one is '{machine}'"):
+    with pytest.raises(AttachError, match=f"x86-64 processor.* this processor is '{machine}'"):
         SharedMemoryArea.create(NAME + "y", [(tables.CLOCK, 1)])
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(NAME + "y")

@@ -275,7 +275,7 @@ def test_semaphores_that_are_not_there(stage: Stage) -> None:
         ClaimLock("absent"),
     ):
         pass
-    with pytest.raises(NotRunning, match=f"the server '{stage.name}' is ending"):
+    with pytest.raises(NotRunning, match=f"the server '{stage.name}' is shutting down"):
         open_semaphore(stage.name, "gauge", "late")
     with pytest.raises(posix_ipc.ExistentialError):
         create_semaphores(stage.name, [SENSOR.name])

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from wavesim_sdk import cli_commands
+from wavesim_sdk import cli_commands, cli_fences
 from wavesim_sdk.cli_numbers import Quantity
 
 
@@ -19,12 +19,13 @@ from wavesim_sdk.cli_numbers import Quantity
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """What the commands send to the server."""
     found: list[tuple[str, dict[str, Any]]] = []
-    monkeypatch.setattr(cli_commands, "_send", lambda server, verb, **given: found.append((verb, given)))
+    for module in (cli_commands, cli_fences):
+        monkeypatch.setattr(module, "send", lambda server, verb, **given: found.append((verb, given)))
     return found
 
 
 def run(*arguments: str) -> Any:
-    commands = {c.name: c for c in cli_commands.commands()}
+    commands = {c.name: c for c in (*cli_commands.commands(), cli_fences.fence)}
     return CliRunner().invoke(commands[arguments[0]], arguments[1:])
 
 
@@ -35,13 +36,15 @@ def test_numbers_take_units_and_signs(sent: list[tuple[str, dict[str, Any]]]) ->
         ("pose", "boat", "--position", "1 km", "-2", "30cm", "--attitude", "0", "0", "1.5707963267948966 rad"),
         ("fault", "boat", "ahrs", "bias", "-0.2 deg/s"),
         ("speed", "-1"),
+        ("fence", "set", "nets", "-20", "-40", "0.2 km", "-40", "20", "-.5", "--keep", "outside"),
     ):
         assert run(*command).exit_code == 0, run(*command).output
-    weather, push, pose, fault, speed = (given for _, given in sent)
+    weather, push, pose, fault, speed, fence = (given for _, given in sent)
     assert weather == {"wind_speed": pytest.approx(50 * 1852 / 3600), "wind_direction": pytest.approx(-math.pi / 2)}
     assert push["force"] == [pytest.approx(222.41108), -1000.0, -0.5] and push["torque"] == [0.0, -20.0, 1.0]
     assert pose["position"] == [1000.0, -2.0, 0.3] and pose["attitude"] == [0.0, 0.0, pytest.approx(math.pi / 2)]
     assert fault["amount"] == "-0.2 deg/s", "its last letter is no option -s"
+    assert fence == {"name": "nets", "keep": "outside", "corners": [-20.0, -40.0, 200.0, -40.0, 20.0, -0.5]}
     assert speed == {"factor": -1.0}, "the server refuses it in its own words"
 
 
@@ -51,6 +54,7 @@ def test_numbers_take_units_and_signs(sent: list[tuple[str, dict[str, Any]]]) ->
         (("weather", "--wind", "50knots", "0"), "invalid speed '50knots': use a number in m/s, or one with a unit (m/s, kn)"),
         (("push", "boat", "50 pounds", "0", "0"), "invalid force '50 pounds': use a number in N, or one with a unit (N, kN, lbf)"),
         (("speed", "fast"), "invalid number 'fast'"),
+        (("fence", "set", "nets", "1", "2", "3"), "expected two numbers per corner (north, east), got 3 numbers"),
         (("speed", "nan"), "invalid number 'nan'"),
         (("mission", "boat", "1", "2", "3", "fast"), "invalid speed 'fast'"),
         (("pose", "boat", "--north", "3"), "No such option"),

@@ -18,6 +18,7 @@ LOCAL = {
     "attach",
     "cli",
     "cli_commands",
+    "cli_fences",
     "cli_numbers",
     "commander",
     "emulator_attachment",

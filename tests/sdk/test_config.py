@@ -135,7 +135,7 @@ MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass val
         ("</model>", '<restoring diagonal="1 0 0 0 0 0"/></model>', "only columns 3, 4, 5"),
         ("</model>", '<load mass="1 kg" position="0 0 0 m"/></model>', "<load> needs <restoring>"),
         ("</model>", '<memory source="u" force="X" a="1 1 -1" c="1 1 1"/></model>', "unstable"),
-        ('type="buoy"', 'type="buoy" active="u x"', "degrees of freedom that can move"),
+        ('type="buoy"', 'type="buoy" active="u x"', "list the free degrees of freedom"),
         ('type="buoy"', 'type="buoy" coriolis_without="64"', "is not allowed; choose from 15"),
     ],
 )

@@ -106,7 +106,7 @@ def test_pause_keeps_the_mission() -> None:
     craft = Craft()
     craft.sail(20.0)
     craft.sail(60.0, ("pause",), ("pause",))
-    assert craft.broker.refused == ["it follows no mission now (paused)"]
+    assert craft.broker.refused == ["it is not following a mission (paused)"]
     assert all(math.dist(p, craft.track[40]) < 60.0 for p in craft.track[40:])
     craft.sail(1.0, ("resume",), ("resume",))
     assert craft.broker.refused[1:] == ["its mission is not paused"]

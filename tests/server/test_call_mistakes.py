@@ -42,7 +42,7 @@ UNKNOWN: dict[str, tuple[Callable[[Lab], object], str]] = {
     "actuator": (lambda lab: lab.commands({"lauv": {"propeler": 1.0}}), "unknown actuator 'propeler'; did you mean"),
     "part that fails": (lambda lab: lab.fail(0, "propeler", "lost"), "'lauv': unknown actuator 'propeler'"),
     "fault": (lambda lab: lab.fail(0, "propeller", "lots"), "'lots' is not an actuator fault; did you mean 'lost'?"),
-    "no actuator": (lambda lab: actuator_index((), "x"), "unknown actuator 'x': the body has none"),
+    "no actuator": (lambda lab: actuator_index((), "x"), "unknown actuator 'x': the body has no actuators"),
     "sensor as an attribute": (lambda lab: SENSORS.cdt, "no valid value for sensor 'cdt'; did you mean 'ctd'?"),
     "sensor as a key": (lambda lab: SENSORS["cdt"], "no valid value for sensor 'cdt'; did you mean 'ctd'?"),
     "field": (lambda lab: SENSORS.ctd.temprature, "'ctd' has no field 'temprature'; did you mean 'temperature'?"),
@@ -72,8 +72,11 @@ INVALID: dict[str, tuple[Callable[[Lab], object], str]] = {
     "address": (lambda lab: broker().range_to(-1), "address must be an integer from 0 to"),
     "waypoints": (lambda lab: broker().mission([[1.0, 2.0]]), "waypoints: a mission must have 1 to 4096 waypoints"),
     "force": (lambda lab: broker().push((1.0,)), "force must be 3 finite numbers (N), got (1.0,)"),
-    "callback": (lambda lab: broker().on_reception(5), "call must be a function of one reception, got 5"),  # type: ignore[arg-type]
-    "command": (lambda lab: broker().answer("ahead"), "command must be values by name or in the order of `actuators`"),  # type: ignore[arg-type]
+    "callback": (lambda lab: broker().on_reception(5), "call must be a function that takes one reception, got 5"),  # type: ignore[arg-type]
+    "command": (
+        lambda lab: broker().answer("ahead"),
+        "command must give values by name or in the order of `actuators`",
+    ),  # type: ignore[arg-type]
     "estimate": (lambda lab: broker().answer(None, [1.0]), "estimate must be an Estimate, or 10 numbers or None"),
     "rate": (lambda lab: Observer("eye", SERVER, rate=-1.0), "rate must be at least 0 frames per second, got -1.0"),
     "center": (lambda lab: Observer("eye", SERVER, center=(0.0,)), "center must be 3 finite numbers"),

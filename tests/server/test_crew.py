@@ -17,6 +17,7 @@ from wavesim_sdk.wire.items import (
     BodyChanged,
     Control,
     Fault,
+    Fence,
     Notice,
     Observe,
     Ping,
@@ -38,7 +39,7 @@ from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast"/>
 <network newcomers="lockstep" keepalive_period="0.1 s" keepalive_timeout="0.5 s" lockstep_timeout="1 s" observers="1">
-<grant to="*" role="pilot" rights="pose fault"/><grant to="referee" rights="weather push control" others="yes"/></network>
+<grant to="*" role="pilot" rights="pose fault"/><grant to="referee" rights="weather push control fence" others="yes"/></network>
 <fleet><sensors><ahrs rate="10 Hz"/></sensors>
 <vehicle name="a" model="lauv" position="0 0 5 m" client="optional"><sensors><ctd rate="5 Hz"/><ctd name="ctd-2" send="no"/></sensors></vehicle>
 <vehicle name="b" model="jolner" position="9 0 0 m" client="optional" truth="none" instruments="listen"/>
@@ -486,6 +487,12 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         (referee, Push("", (1.0, 0.0, 0.0)), False, "needs the name of a body"),
         (referee, Push("absent", (1.0, 0.0, 0.0)), False, "is not in the simulation"),
         (referee, Weather(wind_speed=8.0), True, "weather"),
+        (pilot, Fence("bay", "inside", (0.0, 0.0, 9.0, 0.0, 9.0, 9.0)), False, "no right to 'fence'"),
+        (listener, Fence("bay"), False, "no right to 'fence'"),
+        (referee, Fence("bay", "inside", (0.0, 0.0, 9.0, 0.0, 9.0, 9.0)), True, "added the fence 'bay' (keep inside)"),
+        (referee, Fence("bay", "within", (0.0, 0.0, 9.0, 0.0, 9.0, 9.0)), False, "must be inside or outside"),
+        (referee, Fence("bay", "inside", (0.0, 0.0, 9.0, 9.0, 9.0, 0.0, 0.0, 9.0)), False, "crosses itself"),
+        (referee, Fence("bya"), False, "no fence is named 'bya'; did you mean 'bay'?"),
         (referee, Allocate("b", (0.0,) * 12), False, "no right to 'allocate'"),
         (referee, Control("speed", -1.0), False, "expected a finite number"),
         (referee, Control("fly"), False, "unknown command 'fly'"),
@@ -502,6 +509,8 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         outcome = client.outcome(number)
         assert outcome is not None and outcome[0] is ok and text in outcome[1], (request, outcome)
     assert harbour.sea.tick == 20
+    corners = [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0]]
+    assert status(harbour)["fences"] == [{"name": "bay", "keep": "inside", "corners": corners}]
     assert [d[1:] for d in harbour.sea.done if d[1] in ("set_pose", "push", "fail", "set_weather")] == [
         ("set_pose", 0, (1.0, 2.0, 3.0), None, None),
         ("fail", 0, 0, "lost", 0.0),

@@ -126,7 +126,7 @@ def test_a_stalled_front_removes_nobody(crew: tuple[Harbour, Client, Client]) ->
         names = {m.session.name for m in harbour.front.crews.by_token.values()}
         assert names == {"a", "b"} and status(harbour)["damage"] == [], first
     assert status(harbour)["stood_still_s"] == pytest.approx(21.0, abs=0.1)
-    assert sum("the front stalled for 7.0 s" in said for said in harbour.said) == 3
+    assert sum("the front end stalled for 7.0 s" in said for said in harbour.said) == 3
     assert status(harbour)["clients"][0]["rtt_ms"] < 100.0
     a.cut = True
     harbour.run(0.8)
@@ -199,7 +199,7 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     harbour.front.finish(harbour.now)
     found = read(tmp_path / "b.mcap")
     assert int(text.split()[0]) > 0 and text.endswith(
-        "records are missing from the log: their bodies left while the network process (front) was not running"
+        "records are missing from the log: their bodies left the simulation while the front end was not running"
     )
     assert [t["text"] for _, t in found.json["/host/damage"]] == [text]
     assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]

@@ -114,7 +114,7 @@ def change(column: str, value: float, row: int = PLACE) -> Callable[[Record], No
     ("wrong", "text"),
     [
         (change("valid", 2), "`valid` must be 0 or 1"),
-        (change("generation", 9), "no instrument of this generation"),
+        (change("generation", 9), "no instrument with this generation"),
         (change("valid", 1, 7), "the row has no instrument"),
         (change("tick", 51), "`tick` exceeds 50"),
         (change("tick", -1), "`tick` exceeds 50"),
@@ -146,7 +146,7 @@ def test_wrong_values_are_refused_as_a_whole(bench: Bench, wrong: Callable[[Reco
         (Attach(("lines", "sonar"), 0), "this run has no table 'sonar'"),
         (Values(10**9, b"x"), "exceed the table"),
         (Written(3, 1), "names tick 3, which is not due"),
-        (FramePart(0, 0, 9, b"x"), "sensor type with frames"),
+        (FramePart(0, 0, 9, b"x"), "sensor type that has frames"),
     ],
 )
 def test_requests_that_cannot_be(bench: Bench, request_: Any, text: str) -> None:

@@ -271,7 +271,8 @@ def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
 def test_nothing_of_a_body_stays_for_the_next_one_in_its_row(harbour: Harbour) -> None:
     pilot = harbour.join("new", model="lauv", lockstep_ns=30_000_000)
     harbour.engine.watchdog._names[3], harbour.engine.watchdog._due[3] = "a", 10**6
-    harbour.engine.fences._violating[:, 3] = True
+    (box,) = harbour.engine.fences._watched.values()
+    box.violating[3] = True
     assert harbour.order("fault", body="new", part="ahrs", kind="lost")[0]
     table = harbour.areas["vehicles"]["instruments"]
     row = harbour.engine.instruments.installed(3)[0].row
@@ -281,7 +282,7 @@ def test_nothing_of_a_body_stays_for_the_next_one_in_its_row(harbour: Harbour) -
     assert table.snapshot()[1][row]["body"] == -1 and table.snapshot()[1][row]["fault"] == 0
     assert harbour.engine.run.lockstep == {}
     assert harbour.engine.watchdog._due.get(3) is None and harbour.engine.watchdog._names.get(3) is None
-    assert not harbour.engine.fences._violating[:, 3].any()
+    assert not box.violating[3]
     harbour.join("newer", model="lauv")
     entry = table.snapshot()[1][harbour.engine.instruments.installed(3)[0].row]
     assert (entry["fault"], entry["generation"]) == (0, 2)

@@ -203,7 +203,7 @@ def test_commands_do_what_they_can_with_a_log_that_is_not_whole_and_end_with_a_c
         if "--json" in asked:
             assert json.loads(done.stdout)["complete"] == (name == "a")
     assert said["a"] == (0, "") and said["torn"][0] == 6
-    assert said["torn"][1].startswith("wavesim: torn.mcap is truncated or damaged: it was read up to")
+    assert said["torn"][1].startswith("wavesim: torn.mcap is incomplete or damaged: it was read up to")
 
 
 def with_ctd(folder: Path) -> LoadedConfig:

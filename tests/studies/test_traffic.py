@@ -24,7 +24,7 @@ from wavesim_studies.traffic.cli import traffic
 from wavesim_studies.traffic.colregs_score import VesselTrack, score_run
 from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_encounter
 from wavesim_studies.traffic.encounters import IMAZU, Encounter, VesselStart, imazu, read_dnv
-from wavesim_world.config import load, load_text
+from wavesim_world.config import allow_files, load, load_text
 
 ROLES = {
     "180": EncounterRole.HEAD_ON,
@@ -78,7 +78,8 @@ def test_cases_as_live_trials(tmp_path: Path) -> None:
         bodies = {b.name: b for b in loaded.config.fleet.bodies}
         assert list(bodies) == ["own", *(o.name for o in encounter.others)]
         program = bodies["own"].program
-        assert program is not None and loaded.data_file(program.run).samefile(captain)
+        with allow_files(captain.parent):
+            assert program is not None and loaded.data_file(program.run).samefile(captain)
         assert all(bodies[o.name].program is None for o in encounter.others)
         assert bodies["target1"].speed == pytest.approx(encounter.others[0].speed, abs=1e-4)
     rogue = load(encounter_trials.write(imazu(2, 3.0, 300.0), tmp_path / "r", "otter", captain, rogue=True))

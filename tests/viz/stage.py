@@ -128,8 +128,8 @@ def on_stage(source: Stage, folder: Path, tiles: Tileset | None = None, cell: Ch
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         port = runner.addresses[0][1]
-        access.names = {f"127.0.0.1:{port}"}
-        found.update(url=f"http://127.0.0.1:{port}/", loop=asyncio.get_running_loop(), stop=stop)
+        access.names, access.port = {f"127.0.0.1:{port}"}, port
+        found.update(url=access.url(access.control_token), loop=asyncio.get_running_loop(), stop=stop)
         ready.set()
         await stop.wait()
         await runner.cleanup()

@@ -123,8 +123,8 @@ def test_bookmarks_are_kept_and_travel(url: str, open_page: Opener, tmp_path: Pa
         other.close()
     file = tmp_path / "mine.json"
     for content, wrong in (
-        ("[", "it is not a file of bookmarks, version 1"),
-        ('{"version": 1, "bookmarks": [{"time": "x", "note": ""}]}', "its bookmark 1 has no time or no note"),
+        ("[", "it is not a version 1 bookmark file"),
+        ('{"version": 1, "bookmarks": [{"time": "x", "note": ""}]}', "bookmark 1 has no time or no note"),
     ):
         file.write_text(content)
         page.page.set_input_files("#bookmark-file", file)
@@ -161,7 +161,9 @@ def test_bookmarks_of_a_running_simulation(open_page: Opener, tmp_path: Path) ->
         page.page.locator("#bookmarks tbody button.num").click()
         page.wait(f"Math.abs(wavesim.app.bottom.charts.span.since - {kept['time']} + 30) < 1e-6")
         # it promises what is there: this page has no chart yet
-        page.wait("document.querySelector('.toast')?.textContent.includes('cannot go back; add a chart to see 30 s')")
+        page.wait(
+            "document.querySelector('.toast')?.textContent.includes('cannot go back; add a chart to see the 30 s')"
+        )
         for tab in ("charts", "bookmarks"):  # side by side
             expect(page.page.locator(f"#tab-{tab}")).to_have_attribute("aria-selected", "true")
         marks = page.see("wavesim.app.bottom.events.notable")

@@ -37,7 +37,7 @@ async def client(tmp_path: Path) -> AsyncIterator[TestClient[Any, Any]]:
     server = TestServer(make_app(Stage(), 50.0, access, tmp_path))
     await server.start_server()
     access.names = {f"127.0.0.1:{server.port}"}
-    async with TestClient(server) as found:
+    async with TestClient(server, cookies={access.cookie: access.control_token}) as found:
         yield found
 
 
@@ -170,11 +170,12 @@ async def test_control_does_not_wait_for_work(client: TestClient[Any, Any], monk
 
     done = threading.Event()
     monkeypatch.setattr(Configurator, "test_drive", lambda self, body: done.wait(20) and {})
-    app = make_app(client.server.app[HUB].source, 50.0, client.server.app[ACCESS], Path())
+    access = client.server.app[ACCESS]
+    app = make_app(client.server.app[HUB].source, 50.0, access, Path())
     server = TestServer(app)
     await server.start_server()
-    client.server.app[ACCESS].names.add(f"127.0.0.1:{server.port}")
-    async with TestClient(server) as other:
+    access.names.add(f"127.0.0.1:{server.port}")
+    async with TestClient(server, cookies={access.cookie: access.control_token}) as other:
         at = f"http://127.0.0.1:{other.port}"
         asked_for = [asyncio.create_task(other.post("/api/test", json={}, headers={"Origin": at})) for _ in range(40)]
         ws = await connect(other)

@@ -149,7 +149,7 @@ def test_mistakes_statistics_and_events(page: Page) -> None:
         ("north", "window.alert(1)", "there is no function 'window.alert'; there are abs, acos, "),
         ("fetch(1)", "", "there is no function 'fetch'; there are abs, acos, "),
         ("nobody.depth", "", "'lead' has no field 'nobody.depth'"),
-        ("2 + 2", "", "the formula has no field, such as depth"),
+        ("2 + 2", "", "the formula contains no field (such as depth)"),
     ):
         page.see("document.querySelector('.toast')?.remove()")
         formula(page, text, x)

@@ -19,15 +19,17 @@ from wavesim_server.network.front_tables import FrontTables
 from wavesim_viz import connection_limits, web
 from wavesim_viz.connection_limits import ConnectionLimiter, open_site
 from wavesim_viz.frame import decode_text
-from wavesim_viz.web import HUB, AccessPolicy, make_app
+from wavesim_viz.web import ACCESS, HUB, AccessPolicy, make_app
 
 
 @contextlib.asynccontextmanager
-async def site(folder: Path) -> AsyncIterator[tuple[int, ConnectionLimiter, aiohttp.web.Application]]:
+async def site(
+    folder: Path, control: bool = False
+) -> AsyncIterator[tuple[int, ConnectionLimiter, aiohttp.web.Application]]:
     """A viewer's server, as the command makes it."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
-    access = AccessPolicy.make("127.0.0.1", sock.getsockname()[1], True)
+    access = AccessPolicy.make("127.0.0.1", sock.getsockname()[1], control)
     app = make_app(Stage(), 50.0, access, folder)
     async with open_site(app, sock) as found:
         yield access.port, found, app
@@ -47,9 +49,12 @@ _kept: list[asyncio.StreamWriter] = []
 async def test_a_request_comes_in_time_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "REQUEST_S", 0.3)
     monkeypatch.setattr(web, "BODY_S", 0.3)
-    async with site(tmp_path) as (port, _, _):
+    async with site(tmp_path, control=True) as (port, _, app):
         head = await half(port)
-        post = f"POST /api/check HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nContent-Length: 50\r\n\r\n{{"
+        post = (
+            f"POST /api/check HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+            f"Cookie: {app[ACCESS].cookie}={app[ACCESS].control_token}\r\nContent-Length: 50\r\n\r\n{{"
+        )
         body = await half(port, text=post)
         async with asyncio.timeout(10):
             assert await head.read() == b""

@@ -35,7 +35,7 @@ def test_fifty_vehicles_with_tracks(
     assert page.see("wavesim.view.renderer.info.render.calls") <= MOST_DRAWINGS
     # the tracks end at the time of the replay
     drawn: Any = page.see(
-        "(() => { const g = wavesim.view.ways.log.geometry; return [g.drawRange.count / 2, g.index.count / 2] })()"
+        "(() => { const g = wavesim.view.trails.log.geometry; return [g.drawRange.count / 2, g.index.count / 2] })()"
     )
     assert 0.45 < drawn[0] / drawn[1] < 0.55
     assert page.see(CALLS) == {"strokeText": 0, "getComputedStyle": 0, "arc": 0}

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
-from wavesim_server.fences import is_inside
+from wavesim_sdk.fences import is_inside
 from wavesim_viz import scene
 from wavesim_world.config import load
 

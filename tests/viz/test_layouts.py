@@ -193,8 +193,8 @@ def test_the_next_visit_finds_the_layout_that_was_chosen_last(url: str, open_pag
     ("text", "told"),
     [
         ("{", "it is incomplete"),
-        ("{}", "it has version 0, and this page reads version 1"),
-        ('{"version": 1, "mode": "free"}', "its part 'split' is missing or invalid"),
+        ("{}", "the layout has version 0, but this page reads version 1"),
+        ('{"version": 1, "mode": "free"}', "the 'split' part is missing or invalid"),
     ],
 )
 def test_a_damaged_or_old_link(url: str, open_page: Opener, text: str, told: str) -> None:
@@ -219,7 +219,7 @@ def test_damaged_or_old_layouts(url: str, open_page: Opener, tmp_path: Path) -> 
     file = tmp_path / "notes.json"
     file.write_text("not JSON")
     page.page.set_input_files("#layout-file", file)
-    page.wait(f"{TOAST} === 'cannot open the layout of notes.json: it is not a layout; nothing was changed'")
+    page.wait(f"{TOAST} === 'cannot open the layout in notes.json: it is not a layout; nothing was changed'")
     assert page.see(PANES) == ["sound", "charts", "alarms"]
     open_layout(page, "old")
     page.wait(f"{TOAST}?.startsWith(\"cannot open the layout 'old': it has version 0\")")

@@ -391,8 +391,10 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
         for wrong in (bytes(b ^ 0x55 for b in data[at : at + 3]) + data[at + 3 :], b""):
             bad.write_bytes(data[:at] + wrong)
             log = read(bad)
-            notice = f"it was read up to {log.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
-            assert log.damage_notice == f"bad.mcap is truncated or damaged: {notice}", at
+            notice = (
+                f"it was read up to {log.end_ns * 1e-9:.2f} s; later data is missing, or a server is still writing it"
+            )
+            assert log.damage_notice == f"bad.mcap is incomplete or damaged: {notice}", at
             state, true = log.get("/state/a", STATE), whole.get("/state/a", STATE)
             assert np.array_equal(state.records, true.records[np.isin(true.time_ns, state.time_ns)])
     at = len(data) // 2
@@ -428,7 +430,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     page.see("wavesim.app.bottom.show('charts')")
     page.wait("document.querySelector('#other-log').textContent === 'also from two.mcap'")
     page.wait("document.querySelector(\"select[aria-label='Field of the line']\").options.length > 3")
-    page.page.get_by_label("Also draw the line of the comparison log").check()
+    page.page.get_by_label("Also draw the line from the comparison log").check()
     for field in ("depth, m", "speed, m/s"):
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")

@@ -119,18 +119,23 @@ def test_names_of_ranges_do_not_cover_each_other(open_page: Opener, tmp_path: Pa
 
 
 def test_what_the_browser_draws_follows_the_theme(bay: str, open_page: Opener) -> None:
-    """Lists, check boxes and scroll bars; dots of bodies are darker on a light page."""
+    """Lists, check boxes and scroll bars; dots of bodies and their tracks in the 3D view are darker on a light page."""
     page = open_page(bay)
     page.wait(READY)
     dot = "getComputedStyle(document.querySelector('#fleet .dot')).backgroundColor"
-    dots = []
+    page.wait("wavesim.view")
+    page.see("[[0, 0, 1], [5, 0, 1]].forEach(at => wavesim.view.trails.extend(wavesim.store.rows[0], at, 1))")
+    first = "[...wavesim.view.trails.trail.geometry.getAttribute('color').array.slice(0, 3)]"
+    dots, tracks = [], []
     for _ in range(2):
         theme = page.see(THEME)
         assert page.see("getComputedStyle(document.querySelector('#speed')).colorScheme") == theme
         assert dark(page, "getComputedStyle(document.documentElement).getPropertyValue('--bg')") == (theme == "dark")
         dots.append(page.see(dot))
+        tracks.append(page.see(first))
         page.page.keyboard.press("Shift+L")
     assert dots[0] != dots[1]
+    assert tracks[0] != tracks[1]
     page.clean()
 
 

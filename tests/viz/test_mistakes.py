@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import os
 import signal
 import socket
 import subprocess
@@ -96,6 +98,28 @@ def test_no_display(tmp_path: Path) -> None:
     done.terminate()
     done.wait(10)
     done.stderr.close()
+
+
+def test_the_command_line_of_the_browser_does_not_show_the_token(tmp_path: Path) -> None:
+    """Other users of the machine can read it. It names a private file that leads to the printed address."""
+    os.mkfifo(seen := tmp_path / "seen")
+    (browser := tmp_path / "browser").write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(0o700)
+    viewer = subprocess.Popen(
+        [*CLI, "configure", "--port", "0", "--open"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"BROWSER": f"{browser} %s"},
+    )
+    assert viewer.stderr is not None
+    printed = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
+    address = seen.read_text().strip()
+    assert "?token=" in printed and printed.endswith("#configure") and "token" not in address
+    file = Path(address.removeprefix("file://"))
+    assert file.stat().st_mode & 0o777 == 0o600 and html.escape(printed) in file.read_text()
+    viewer.terminate()
+    assert viewer.wait(10) == 0 and not file.exists()
+    viewer.stderr.close()
 
 
 def test_a_configuration_that_changed_is_reported(

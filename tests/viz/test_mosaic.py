@@ -145,7 +145,7 @@ def test_pictures_and_figures_by_a_command(log: Path, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<wavesim/>")
     LogWriter(tmp_path / "none.mcap", load(tmp_path / "a.xml"), 1).close()
     result = wavesim("plot", tmp_path / "none.mcap", "--mosaic")
-    assert result.returncode != 0 and "has no frames of a side-scan sonar or a multibeam echosounder" in result.stderr
+    assert result.returncode != 0 and "has no frames from a side-scan sonar or a multibeam echosounder" in result.stderr
     result = wavesim("plot", tmp_path / "none.mcap", "--mosaic", "--geotiff")
     assert (
         result.returncode != 0

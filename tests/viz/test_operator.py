@@ -185,7 +185,7 @@ def test_missions_are_of_the_selected_vehicle_and_start_where_it_is(bay: tuple[B
     click(0, -50)
     assert page.see(DRAFT) == "remus 2"
     text = page.page.locator("#mission").text_content()
-    assert text is not None and "2 new waypoints for remus: 200 m, 3:20.0 from where it is" in text
+    assert text is not None and "2 new waypoints for remus: 200 m, 3:20.0 from its current position" in text
     after = "[...document.querySelectorAll('.waypoints tbody tr')].map(r => r.cells[5].textContent).join(' ')"
     assert page.see(after) == "1:40.0 3:20.0"
     assert pixels(page, 100, 10, TEAL), "the first leg, from the vehicle"

@@ -96,7 +96,7 @@ def test_conflicts_in_time_and_space(fleet: tuple[Fleet, Page]) -> None:
     """Each conflict with its time, distance and names, as a dense prediction finds them; a vehicle that passes at another depth or at
     another time has none."""
     _, page = fleet
-    expect(page.page.locator("#plan-summary")).to_have_text("no plans: draw waypoints of several vehicles")
+    expect(page.page.locator("#plan-summary")).to_have_text("no plans: draw waypoints for several vehicles")
     page.page.locator("#plan-existing").click()
     for separation in (SEPARATION, 4.0, 37.0):
         page.page.locator("#plan-separation").fill(str(separation))
@@ -147,7 +147,7 @@ def test_send_all_and_save_all(fleet: tuple[Fleet, Page], tmp_path: Path) -> Non
     """Conflicts are asked about before the missions are sent; all are saved in one file."""
     source, page = fleet
     page.page.locator("#send-all").click()
-    expect(page.page.locator(".toast")).to_have_text("no plans to send: draw waypoints of a vehicle")
+    expect(page.page.locator(".toast")).to_have_text("no plans to send: draw waypoints for a vehicle")
     page.page.locator("#plan-existing").click()
     asked: list[str] = []
     page.page.once("dialog", lambda d: (asked.append(d.message), d.dismiss()))

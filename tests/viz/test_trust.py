@@ -181,6 +181,7 @@ def test_what_is_pressed_is_done(sea: tuple[Sea, str, Any], open_page: Callable[
     assert source.verbs == [("step", 1), ("stop", None), ("speed", 30)]
     # names, trails and sound are switched in the chart too
     page.page.keyboard.press("4")
+    page.page.keyboard.press("h")  # the bodies have gone north since the page was opened
     called = "(() => { window.called = new Set(); for (const part of ['ways', 'signals']) { const old = wavesim.chart[part]; wavesim.chart[part] = function (...a) { called.add(part); return old.apply(this, a) } } })()"
     page.see(called)
     page.wait("called.size === 2")
@@ -199,7 +200,7 @@ def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: C
     """A sea that stands still is not drawn again and again; a late viewer knows the name and what was before; on a phone there is a
     picture; the window from on board can be closed in a small one."""
     source, url, _ = sea
-    source.described["warning"] = "run.mcap is truncated or damaged"
+    source.described["warning"] = "run.mcap is incomplete or damaged"
     source.believed = [[0, 1.0, 2.0, 3.0, 0.5, 0.5, 0.1]]
     page = open_page(url)
     page.wait(f"{READY} && wavesim.store.last.time > 1")
@@ -208,7 +209,7 @@ def test_it_draws_when_something_changes(sea: tuple[Sea, str, Any], open_page: C
     page.wait("wavesim.store.track(0).time[0] < 0.5")
     assert (
         page.see("document.querySelector('.banner.note:not(.hidden)').textContent")
-        == "run.mcap is truncated or damaged"
+        == "run.mcap is incomplete or damaged"
     )
     page.page.locator("#fleet tr[data-row='0']").click()
     page.wait("(wavesim.app.details.charts.series('nav.error')?.time[0] ?? 9) < 1")

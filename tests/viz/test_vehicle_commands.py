@@ -109,7 +109,7 @@ def test_commands_and_the_answers_of_the_programs(
         expect(fleet.locator("tr[data-of='0'] [data-part=mission]")).to_contain_text("mission 1/2")
         expect(fleet.locator("tr[data-of='0'] [data-part=link]")).to_contain_text("ms")
         assert "Driven by 127.0.0.1:" in str(fleet.locator("tr[data-of='0'] [data-part=link]").get_attribute("title"))
-        for kind, why in (("battery", "No battery"), ("mission", "No on-board program reports a mission")):
+        for kind, why in (("battery", "No battery"), ("mission", "No on-board program is reporting a mission")):
             cell = fleet.locator(f"tr[data-of='1'] [data-part={kind}]")
             expect(cell).to_have_text("–")
             assert why in str(cell.get_attribute("title"))
@@ -137,7 +137,7 @@ def test_commands_and_the_answers_of_the_programs(
 
         # by the buttons
         press(page, "pause")
-        expect(said).to_contain_text("pause: refused: it follows no mission now", timeout=20_000)
+        expect(said).to_contain_text("pause: refused: it is not following a mission", timeout=20_000)
         expect(said).to_have_class("answer num bad")
         press(page, "resume")
         expect(said).to_contain_text("resume: accepted: continues to waypoint", timeout=20_000)

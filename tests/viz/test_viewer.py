@@ -371,7 +371,7 @@ def test_replay(
     cut.write_bytes(log.read_bytes()[: int(0.6 * log.stat().st_size)])
     short = ReplaySource(cut)
     assert (
-        "cut.mcap is truncated or damaged: it was read up to" in short.scene()[1]["warning"] and 1.0 < short.end < 20.0
+        "cut.mcap is incomplete or damaged: it was read up to" in short.scene()[1]["warning"] and 1.0 < short.end < 20.0
     )
     assert "warning" not in ReplaySource(log).scene()[1]
 

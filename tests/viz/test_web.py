@@ -19,6 +19,7 @@ from lxml import etree
 from tests.viz.protocol import Listener, faults
 from tests.viz.stage import Stage
 from wavesim_sdk.tables import SIGNALS
+from wavesim_viz import connection_limits
 from wavesim_viz import hub as hubs
 from wavesim_viz.configurator import Configurator, preset
 from wavesim_viz.frame import HeldBodyDetector, ViewerFrame, bodies, signals, to_json_value
@@ -58,7 +59,8 @@ async def client(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
     access.port = server.port or 0
     if access.names:
         access.names = {f"127.0.0.1:{server.port}"}
-    async with TestClient(server) as found:
+    local = {access.cookie: access.control_token} if address == "127.0.0.1" and control else {}
+    async with TestClient(server, cookies=local) as found:
         found.access = access  # type: ignore[attr-defined]
         yield found
 
@@ -173,12 +175,82 @@ async def test_elsewhere_a_token_is_needed(client: TestClient[Any, Any]) -> None
         first = await client.get(f"/?token={token}", allow_redirects=False)
         assert first.status == 303 and first.headers["Location"] == "/"
         assert f"wavesim_token_{access.port}=" in first.headers["Set-Cookie"], "another viewer's cookie stays"
-        assert "HttpOnly" in first.headers["Set-Cookie"] and "SameSite=Strict" in first.headers["Set-Cookie"]
+        assert "HttpOnly" in first.headers["Set-Cookie"] and "SameSite=Lax" in first.headers["Set-Cookie"]
         async with client.ws_connect(
             "/ws", headers={"Origin": origin(client), "Cookie": f"{access.cookie}={token}"}
         ) as ws:
             hello = await anext(some(ws, "hello"))
             assert hello["control"] is may
+
+
+@pytest.mark.parametrize("client", [("127.0.0.1", True)], indirect=True)
+async def test_control_on_this_machine_needs_the_token_too(client: TestClient[Any, Any]) -> None:
+    """Another user of the machine has no token: no page, no socket, no change. The printed address has one."""
+    access, mine = client.access, {"Origin": origin(client)}  # type: ignore[attr-defined]
+    async with aiohttp.ClientSession() as stranger:
+        for path in ("/", "/api/schema", "/?token=guess"):
+            assert (await stranger.get(f"{origin(client)}{path}")).status == 403
+        assert (await stranger.post(f"{origin(client)}/api/check", json={}, headers=mine)).status == 403
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await stranger.ws_connect(f"{origin(client)}/ws", headers=mine)
+        assert refused.value.status == 403
+    assert access.control_token in access.url(access.control_token) and not access.view_token
+    async with client.ws_connect("/ws", headers=mine) as ws:
+        assert (await anext(some(ws, "hello")))["control"]
+
+
+async def test_a_new_viewer_costs_the_others_nothing(
+    client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets the current state and the past; the past is encoded once, and the others do not get all that again."""
+    hub = client.server.app[HUB]
+    asked, tracks = [0], hub.history.tracks
+    monkeypatch.setattr(hub.history, "tracks", lambda: asked.__setitem__(0, asked[0] + 1) or tracks())
+    headers, everything = {"Origin": origin(client)}, {"hello", "weather", "fleet", "tracks", "sounds"}
+
+    async def received(ws: Any, until: Callable[[list[str]], bool]) -> list[str]:
+        """The types of the messages until these are all there; a frame is `frame`."""
+        found: list[str] = []
+        async with asyncio.timeout(10):
+            while not until(found):
+                m = await ws.receive()
+                found.append(json.loads(m.data)["type"] if m.type is aiohttp.WSMsgType.TEXT else "frame")
+        return found
+
+    async with client.ws_connect("/ws", headers=headers) as first:
+        await received(first, lambda found: everything <= set(found))
+        monkeypatch.setattr(hub.history, "add", lambda *_: None)  # the past does not change from now on
+        made = []
+        for _ in range(5):
+            async with client.ws_connect("/ws", headers=headers) as other:
+                await received(other, lambda found: everything <= set(found))
+            made.append(asked[0])
+        assert made[-1] == made[0] <= 2
+        again = await received(first, lambda found: found.count("frame") == 20)
+        assert not set(again) & {"fleet", "trouble", "sea", "cables", "tracks"}
+
+
+async def test_an_address_opens_a_limited_number_of_pages(
+    client: TestClient[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_limits, "BURST", 2)
+    headers = {"Origin": origin(client)}
+    sockets = [await client.ws_connect("/ws", headers=headers) for _ in range(2)]
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        await client.ws_connect("/ws", headers=headers)
+    assert refused.value.status == 429
+    assert all(not ws.closed for ws in sockets)
+
+
+def test_the_budget_of_openings_grows_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limits, "BURST", 3)
+    doors = connection_limits.OpeningLimiter()
+    assert [doors.allow("a", 0.0) for _ in range(5)] == [True, True, True, False, False]
+    assert doors.allow("b", 0.0), "another address"
+    second = 1.0 / connection_limits.OPENINGS_PER_S
+    assert [doors.allow("a", t * second) for t in (0.9, 1.0, 1.5, 2.0)] == [False, True, False, True]
+    assert [doors.allow("a", 99.0 * second) for _ in range(4)] == [True, True, True, False]
+    assert len(doors._budgets) == 1, "addresses that have their whole budget are forgotten"
 
 
 async def some(ws: Any, kind: str) -> AsyncIterator[dict[str, Any]]:

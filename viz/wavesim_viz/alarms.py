@@ -232,7 +232,7 @@ class AlarmMonitor:
         yield from self._navigation_errors(frame, beliefs)
 
     def _navigation_errors(self, frame: ViewerFrame, beliefs: Iterable[Any]) -> Found:
-        """Compare the estimates of navigators with the true positions."""
+        """Compare the estimates from navigators with the true positions."""
         places = {int(r[0]): r for r in frame.bodies}
         for row, *e in beliefs:
             true = places.get(int(row))

@@ -30,7 +30,7 @@ class BodyListener:
     def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
         self.equipment: BodyEquipment | None = None
-        self.trouble = ""  #: reason why no instrument values arrive; empty if they arrive
+        self.trouble = ""  #: reason why no instrument values arrive; empty if they do arrive
         self._state: State | None = None
         self._values: dict[str, Value] = {}  # newest value of each instrument, including currently invalid ones
         self._looks: dict[str, list[ReceivedFrames]] = {}  # by instrument name; a new object whenever it changes
@@ -44,11 +44,11 @@ class BodyListener:
 
     @property
     def has_frame_readers(self) -> bool:
-        """Return whether a page shows images of this body."""
+        """Return whether a page shows images from this body."""
         return bool(self._looks)
 
     def open_frames(self, name: str) -> ReceivedFrames:
-        """Subscribe to the frames of an instrument. Raise AttachError with the reason if that is impossible."""
+        """Subscribe to the frames from an instrument. Raise AttachError with the reason if that is impossible."""
         if self.equipment is None:
             raise AttachError(self.trouble or f"the equipment of '{self.name}' is still being requested")
         there = [s["name"] for s in self.equipment["sensors"] if s["type"] in FRAME_SENSOR_TYPES]

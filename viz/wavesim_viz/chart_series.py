@@ -59,7 +59,7 @@ def navigation_series(key: str, true: Floats, believed: Floats, sigma: Floats) -
 
 
 class LogSeries:
-    """Chart lines of a log."""
+    """Chart lines for a log."""
 
     def __init__(self, log: Log) -> None:
         self.log = log

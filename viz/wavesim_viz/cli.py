@@ -1,16 +1,18 @@
-"""Commands of the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
+"""Commands for the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
 browser, ``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
 """
 
 from __future__ import annotations
 
 import contextlib
+import html
 import ipaddress
 import math
 import os
 import socket
+import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.cli import server_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_options import files_option
 
 PORT = 9780
 
@@ -63,22 +67,23 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
         from wavesim_viz import mosaic as mosaics
 
         for line in mosaics.draw(log, out or log.parent, cell, geotiff):
-            click.echo(line)
+            echo(line)
         whole(read(log))
         return
     unused("without --mosaic", "cell", "geotiff")
     run = LoggedRun(log)
     for path in draw(run, out or log.parent, processes=min(2, len(os.sched_getaffinity(0)))):
-        click.echo(path)
+        echo(path)
     whole(run.log)
 
 
 def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free port."),
-        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which is printed."),
+        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which the printed address contains."),
         click.option("--rate", type=Quantity("frequency", low=1.0, high=60.0), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
         click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Folder in which the configurator saves files; default: the current folder."),
+        files_option,
         click.option("--open", "open_", is_flag=True, help="Open the page in a browser."),
     )  # fmt: skip
     for option in reversed(options):
@@ -96,7 +101,9 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Configuration with the sea bed and the missions; default: the server's configuration.",
 )
 @click.option(
-    "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
+    "--control",
+    is_flag=True,
+    help="Allow viewers to start, stop, pause and step the simulation and to save files. The printed address contains a token, which every request needs.",
 )
 @click.option(
     "--compare", type=click.Path(path_type=Path), help="Second log, which is drawn in the same charts for comparison."
@@ -158,7 +165,7 @@ def viz(
 
         source = ReplaySource(log, compare)
         if warning := source.scene()[1].get("warning"):
-            click.echo(f"wavesim viz: {warning}", err=True)
+            echo(f"wavesim viz: {warning}", err=True)
     elif remote is not None:
         from wavesim_viz.remote import RemoteSource
 
@@ -208,7 +215,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
             file.writelines(f"{n:.2f} {e:.2f} {d:.2f}\n" for n, e, d in bed)
     except OSError as error:
         raise ConfigError(f"cannot write the file: {error.strerror}", str(out)) from None
-    click.echo(f"{len(bed)} points, {bed[:, 2].min():g} to {bed[:, 2].max():g} m deep: {out}")
+    echo(f"{len(bed)} points, {bed[:, 2].min():g} to {bed[:, 2].max():g} m deep: {out}")
 
 
 @click.command()
@@ -245,6 +252,20 @@ def _bind(address: str, port: int) -> socket.socket:
     return sock
 
 
+@contextlib.contextmanager
+def private_link(url: str, token: str) -> Iterator[str]:
+    """Yield an address for a browser's command line, which other users of the machine can read. With a ``token``, it is
+    the address of a private file that leads to ``url``; the file exists until the end of the block.
+    """
+    if not token:
+        yield url
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="wavesim-", suffix=".html", encoding="utf-8") as file:
+        file.write(f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={html.escape(url)}">')
+        file.flush()
+        yield Path(file.name).as_uri()
+
+
 def _serve(
     source: Any,
     name: str,
@@ -274,25 +295,29 @@ def _serve(
         stop = asyncio.Event()
         for s in termination_signals.termination_signals():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
-        click.echo(
-            f"viewer of '{name}' at {access.url(access.view_token)}{place}"
+        first = access.view_token or access.control_token
+        echo(
+            f"viewer of '{name}' at {access.url(first)}{place}"
             + ("" if control or place or source.kind == "replay" else " (read-only; use --control to allow control)"),
             err=True,
         )
-        if access.control_token:
-            click.echo(f"with control at {access.url(access.control_token)}", err=True)
+        if access.view_token and access.control_token:
+            echo(f"with control at {access.url(access.control_token)}", err=True)
         if access.view_token:
-            click.echo(
+            echo(
                 "other machines on this network can read the data sent to the browser: the connection has no TLS (docs/viewer.md)",
                 err=True,
             )
-        if open_:
-            opened = False
-            with contextlib.suppress(webbrowser.Error):
-                opened = webbrowser.open(access.url(access.control_token or access.view_token) + place)
-            if not opened:
-                click.echo("cannot open a browser here (no display?); open the address above in your browser", err=True)
-        await stop.wait()
+        with contextlib.ExitStack() as until_end:
+            if open_:
+                token = access.control_token or access.view_token
+                url = until_end.enter_context(private_link(access.url(token) + place, token))
+                opened = False
+                with contextlib.suppress(webbrowser.Error):
+                    opened = webbrowser.open(url)
+                if not opened:
+                    echo("cannot open a browser here (no display?); open the address above in your browser", err=True)
+            await stop.wait()
 
     asyncio.run(run())
 

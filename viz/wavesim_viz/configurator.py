@@ -246,7 +246,7 @@ class Configurator:
         """
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
-            raise RequestFailed(f"invalid duration of a test: expected 1 to {MOST_SECONDS:g} s")
+            raise RequestFailed(f"invalid test duration: expected 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
@@ -377,7 +377,7 @@ class Configurator:
 
 
 def _of(type_: type, value: Any, what: str) -> Any:
-    """Return a value of a request if it has the expected type, which the viewer's page always sends."""
+    """Return a value from a request if it has the expected type, which the viewer's page always sends."""
     if not isinstance(value, type_):
         raise RequestFailed(f"'{what}' in the request has the wrong type: {type(value).__name__}")
     return value

@@ -13,8 +13,25 @@ from aiohttp import web
 MAX_PER_ADDRESS = (
     64  #: maximum number of connections per address, not counting websockets; a new connection closes the oldest one
 )
+BURST, OPENINGS_PER_S = 32, 1.0  #: websockets that an address may open at once, and per second in the long run
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s for the body of a request
+
+
+class OpeningLimiter:
+    """Limit on the websockets that an address may open in a time: each has a budget that grows with time."""
+
+    def __init__(self) -> None:
+        self._budgets: dict[str, tuple[float, float]] = {}  # address -> remaining openings, and when
+
+    def allow(self, address: str, now: float) -> bool:
+        """Return whether an address may open a websocket ``now`` (s), and count it."""
+        for other in [a for a, (left, then) in self._budgets.items() if left + OPENINGS_PER_S * (now - then) >= BURST]:
+            del self._budgets[other]
+        left, then = self._budgets.get(address, (float(BURST), now))
+        left = min(left + OPENINGS_PER_S * (now - then), float(BURST))
+        self._budgets[address] = (left - 1.0 if left >= 1.0 else left, now)
+        return left >= 1.0
 
 
 class ConnectionLimiter:

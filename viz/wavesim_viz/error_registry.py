@@ -12,14 +12,14 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-import click
+from wavesim_sdk.terminal_text import echo
 
 MOST_KINDS = 100  #: maximum number of distinct errors; further errors are counted together
 
 
 def print_line(text: str) -> None:
     """Print a line on the console."""
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 class LogThrottle:

@@ -1,5 +1,5 @@
-"""Battery and mission of the vehicles, from the status in the notices of the on-board programs, and from the values in
-a log.
+"""Battery charge and mission status of the vehicles, taken from the notices from on-board programs and from the values
+in a log.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["LoggedFleet", "MissionTracker", "mission_state"]
 
 
 def mission_state(status: MissionStatus) -> MissionState:
-    """Return the status of a mission in the form of the page."""
+    """Return the status of a mission in the form that the page uses."""
     return {
         "mode": status.mode,
         "waypoint": status.waypoint,
@@ -44,7 +44,7 @@ class MissionTracker:
 
 
 class LoggedFleet:
-    """Battery and mission of the vehicles of a log. ``names`` are the bodies by row."""
+    """Battery charge and mission status of the vehicles in a log. ``names`` are the bodies by row."""
 
     def __init__(self, log: Log, names: Mapping[int, str]) -> None:
         self._names = names
@@ -56,7 +56,7 @@ class LoggedFleet:
         }
 
     def at(self, time_s: float, notices: Iterable[Notice]) -> FleetStatus:
-        """Return the status at a time. ``notices`` are the notices up to this time."""
+        """Return the status at the given time. ``notices`` are the notices up to this time."""
         charges: dict[str, float] = {}
         for row, series in self._batteries.items():
             k = int(np.searchsorted(series.time_ns, time_s * 1e9, "right")) - 1

@@ -26,13 +26,15 @@ MAX_SAMPLES, FIRST_S = (
     0.25,
 )  #: maximum number of samples, and initial interval between samples in s, which is doubled when the maximum is reached
 MOST_SENT, MOST_RECEPTIONS, MOST_NOTICES = 400, 1600, 400
-TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
+TRACK_POINTS = 60_000  #: maximum total number of points in all tracks
 
 
 class HistorySource(Protocol):
     """History for charts and for pages that connect late. For a server, it is the viewer's own record; for a replay, it
     is the log.
     """
+
+    tracks_version: int  #: a number that changes whenever the tracks change
 
     def events(self) -> SignalEvents:
         """Return the newest signals and notices, in the form of the ``sounds`` message."""
@@ -65,6 +67,7 @@ class History:
     """History of samples, thinned evenly when there are too many, and of the newest events."""
 
     def __init__(self) -> None:
+        self.tracks_version = 0
         self.clear()
 
     def clear(self) -> None:
@@ -86,6 +89,7 @@ class History:
             if self._since.get(row, (None,))[0] != (name, model, generation):
                 self._since[row] = ((name, model, generation), frame.time_s)
         believed = np.array(beliefs, np.float32).reshape(-1, 7)
+        self.tracks_version += 1
         self.moments.append(MotionSample(frame.time_s, frame.bodies, believed))
         if len(self.moments) > MAX_SAMPLES:
             self.moments = self.moments[::2]

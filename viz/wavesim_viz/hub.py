@@ -57,6 +57,8 @@ IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no p
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
 MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that are waiting for an answer
+#: types of messages that replace the previous one of their type; a new page receives the last one of each
+STATE_MESSAGES = frozenset(("trouble", "weather", "sea", "cables", "fleet", "mishaps"))
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
@@ -115,6 +117,9 @@ class Hub:
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str, str] = (0, "", "")  # version, scene for the first picture, its details
         self._roster: tuple[int, str] = (0, "")
+        self._current: dict[str, str] = {}  #: last message of each type in STATE_MESSAGES
+        self._tracks: tuple[int, str] = (-1, "")  #: version of the tracks, and their message
+        self._marks = ""
         self._listed: list[RosterEntry] | None = None
         self._jumps = 0
         self._screens: dict[tuple[int, str], ImageStream] = {}
@@ -154,11 +159,9 @@ class Hub:
         }
 
     def add(self, viewer: Viewer) -> None:
+        """Add a viewer, and send it the current state of everything that other viewers have received."""
         self.viewers.add(viewer)
-        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update immediately
-        self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
-        self._cables = []
-        self._fleet = None
+        viewer.texts.extend(self._current.values())
 
     def _send_history(self, viewer: Viewer) -> None:
         """Send the history to a new viewer, but after a frame, so that a page on a slow connection can draw before it
@@ -168,14 +171,21 @@ class Hub:
         viewer.texts.append(None)
         with self.errors.contain("the history for a new page"):
             if self.source is not None:
-                viewer.send(
-                    {"type": "tracks", "whole": isinstance(self.history, ReplaySource), "bodies": self.history.tracks()}
-                )
+                viewer.texts.append(self._tracks_message())
                 if isinstance(self.history, ReplaySource):
-                    viewer.send({"type": "marks", "marks": self.history.marks()})
+                    self._marks = self._marks or encode_message({"type": "marks", "marks": self.history.marks()})
+                    viewer.texts.append(self._marks)
                 viewer.send({"type": "sounds", **self.history.events(), "anew": True})
                 viewer.send({"type": "beliefs", "bodies": self._beliefs})
                 viewer.send({"type": "alarms", "alarms": self.alarms.all})
+
+    def _tracks_message(self) -> str:
+        """Return the tracks so far, encoded only if they have changed since another page connected."""
+        version, whole = self.history.tracks_version, isinstance(self.history, ReplaySource)
+        if self._tracks[0] != version:
+            bodies = self.history.tracks()
+            self._tracks = version, encode_message({"type": "tracks", "whole": whole, "bodies": bodies})
+        return self._tracks[1]
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
@@ -184,7 +194,7 @@ class Hub:
         self._close_unwatched_pictures()
 
     def watch_pictures(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
-        """Subscribe a page to images of these sonars."""
+        """Subscribe a page to images from these sonars."""
         viewer.pictures = {s: viewer.pictures.get(s, 0) for s in sonars}
         for s in sonars:
             if self.source is not None and s not in self._screens:
@@ -198,8 +208,10 @@ class Hub:
         """Start or stop sending mosaics to a page."""
         viewer.mosaics = {} if on else None
         if on and self.source is not None and self._mosaic is None:
-            self._mosaic = LiveMosaic(self.source)
-        self._mosaic_message = ""  # the next reading sends the list: a new mosaic has none before
+            self._mosaic, self._mosaic_message = LiveMosaic(self.source), ""  # the next reading sends the list
+        elif on and self._mosaic_message:
+            viewer.texts.append(self._mosaic_message)
+            viewer.fresh.set()
 
     def _read_mosaic(self, mosaic: LiveMosaic, now: float) -> None:
         mosaic.read(self._listed or [], now)
@@ -236,7 +248,7 @@ class Hub:
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
     def command(self, viewer: Viewer, request: VehicleCommandRequest) -> None:
-        """Send a command to a vehicle, and send the answer of the vehicle's program to the page."""
+        """Send a command to a vehicle, and send the answer from the vehicle's program to the page."""
 
         async def answer() -> None:
             ok, text = False, "this viewer has no simulation to control"
@@ -249,7 +261,7 @@ class Hub:
             viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": ok, "text": text})
 
         if len(self._answers) >= MOST_VEHICLE_COMMANDS:
-            text = "too many commands wait for an answer"
+            text = "too many commands are waiting for an answer"
             viewer.send({"type": "answer", "row": request.row, "number": request.number, "ok": False, "text": text})
             return
         task = asyncio.create_task(answer())
@@ -462,6 +474,8 @@ class Hub:
 
     def _broadcast(self, message: ServerMessage) -> None:
         text = encode_message(message)
+        if message["type"] in STATE_MESSAGES:
+            self._current[message["type"]] = text
         for viewer in self.viewers:
             viewer.texts.append(text)
             viewer.fresh.set()

@@ -1,8 +1,8 @@
-"""Images of sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later may
-need it.
+"""Images from sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later
+may need it.
 
 On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and its numbers,
-little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples of a sonar are u1 (beams,
+little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples from a sonar are u1 (beams,
 bins); those of a camera are rows of red, green and blue values. Soundings are rows of f4: north, east, down, starboard,
 sigma (m).
 """
@@ -37,7 +37,7 @@ _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "d
 
 
 class FrameStream(Protocol):
-    """Frames of one sonar in time order."""
+    """Frames from one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
         """Return whether earlier frames are no longer valid, and the frames that have arrived since the last call. Do
@@ -49,7 +49,7 @@ class FrameStream(Protocol):
 
 
 class LiveFrames:
-    """Frames of a running server, from its rings."""
+    """Frames from the rings of a running server."""
 
     def __init__(self, reader: FrameReader) -> None:
         self._reader = reader
@@ -81,8 +81,8 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Frames of a log. Their payloads do not fit into memory, so a thread copies the payloads into an unnamed file for
-    random access.
+    """Frames from a log. Their payloads do not fit into memory, so a thread copies the payloads into an unnamed file
+    for random access.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
@@ -127,7 +127,7 @@ class LoggedFrames:
 
 
 class SequentialFrames:
-    """All frames of a log in their order. They are read from the file up to the replay time. After a jump back, reading
+    """All frames from a log, in order. They are read from the file up to the replay time. After a jump back, reading
     restarts at the beginning. No frames are kept.
     """
 
@@ -200,7 +200,7 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """Newest images of one sonar or camera."""
+    """Newest images from one sonar or camera."""
 
     def __init__(self, source: Any, row: int, name: str) -> None:
         self._source, self.row, self.name = source, row, name

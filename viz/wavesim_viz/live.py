@@ -94,7 +94,7 @@ class ViewerSource(Protocol):
         """Return the current tethers, moorings and tow cables (``cables.py``)."""
 
     def health(self) -> BodyHealth:
-        """Return the inputs of the alarms, except motion and estimates."""
+        """Return the inputs for the alarms, except motion and estimates."""
 
     def fleet(self) -> FleetStatus:
         """Return the battery and the mission of each vehicle."""
@@ -109,7 +109,7 @@ class ViewerSource(Protocol):
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
-        """Return the frames of a sonar or camera on a body. For a log, these are all frames (``every``) or the newest
+        """Return the frames from a sonar or camera on a body. For a log, these are all frames (``every``) or the newest
         one. Raise WaveSimError with the reason if there are none.
         """
 
@@ -176,7 +176,7 @@ def _session(record: Any, role: str) -> SessionInfo:
 
 
 def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> SensorValue:
-    """Return the newest value of an instrument, with its age at a time and its injected faults."""
+    """Return the newest value from an instrument, with its age at a given time and its injected faults."""
     there = value["sequence"] > 0 and value["generation"] == entry["generation"]
     return {
         "valid": bool(there and value["valid"]),
@@ -232,7 +232,7 @@ class LiveSource:
         self._missions = MissionTracker()
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
-        #: faults of parts that pages have injected, by row and generation; the tables contain only the faults of
+        #: faults that pages have injected into parts, by row and generation; the tables contain only the faults of
         #: instruments
         self._faults: dict[tuple[int, int], dict[str, str]] = {}
         self.trouble = ""
@@ -245,7 +245,7 @@ class LiveSource:
         try:
             loaded = load(self.config or status["configuration"])
             if loaded.digest != status["digest"]:
-                warning = f"{loaded.path} has changed since the server loaded it: bed and missions may differ"
+                warning = f"{loaded.path} has changed since the server loaded it: the bed and the missions may differ"
             else:
                 self._sea_surface = SeaSurface(loaded, int(self.state.world()["seed"]))
             self._loaded = loaded

@@ -37,7 +37,7 @@ class SonarMosaic:
     def __init__(self, row: int, body: str, name: str, stream: FrameStream) -> None:
         self.row, self.body, self.name, self.stream = row, body, name, stream
         self.mosaic: GrowingMosaic | None = None  #: the mosaic; None until the first frame
-        self.epoch = 0  #: number of the epoch; tiles of another epoch are invalid
+        self.epoch = 0  #: number of the epoch; tiles from another epoch are invalid
         self.ignored = False  #: whether the stream is ignored because its frames cannot form a mosaic
         self._due, self._settled = 0.0, True
         self.limits = (0.0, 1.0)
@@ -123,7 +123,7 @@ class LiveMosaic:
         self._version, self._retry = -1, 0.0
 
     def read(self, roster: list[RosterEntry], now: float) -> None:
-        """Read the new frames of all sonars. When a server restarts, all mosaics start again."""
+        """Read the new frames from all sonars. When a server restarts, all mosaics start again."""
         version = self._source.scene()[0]
         if version != self._version:
             self._version = version
@@ -136,7 +136,7 @@ class LiveMosaic:
             layer.compute(now)
 
     def _open(self, roster: list[RosterEntry]) -> None:
-        """Open the frames of new sonars, and forget the sonars of bodies that have left."""
+        """Open the frames from new sonars, and forget the sonars of bodies that have left."""
         present = {(row, generation) for row, _, _, _, generation in roster}
         for key in [k for k in self.layers if (k[0], k[2]) not in present]:
             self.layers.pop(key).stream.close()

@@ -26,7 +26,7 @@ def command(mixer: Mixer, axes: Sequence[float]) -> dict[str, float]:
     """Return commands by actuator for four demands, each from -1 to 1: ahead, to starboard, down, and turn to
     starboard.
 
-    A model without heave dives by its planes. Ballast tanks keep their commands.
+    A model without heave dives with its planes. Ballast tanks keep their commands.
     """
     ahead, starboard, down, turn = axes
     demands = {"surge": ahead, "sway": starboard, "heave": down, "yaw": turn}

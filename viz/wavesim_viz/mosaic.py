@@ -1,4 +1,4 @@
-"""Survey results from the frames of a log: the mosaic of a side-scan sonar, the depths of a multibeam echosounder
+"""Survey results from the frames from a log: the mosaic of a side-scan sonar, the depths of a multibeam echosounder
 compared with the true bed, and the detected and missed targets.
 
 Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range is
@@ -73,7 +73,7 @@ def grid_points(north: Floats, east: Floats, values: Floats, cell: float, like: 
 
 
 def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Floats]]:
-    """Return the frames of a side-scan sonar with a known altitude, and the levels (2, bins) of each frame."""
+    """Return the frames from a side-scan sonar with a known altitude, and the levels (2, bins) of each frame."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)
@@ -86,7 +86,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
     placed = [p for p in map(place_sidescan, frames(path, body, name)) if p is not None]
     if not placed:
         raise LogError(
-            f"{path} has no frames of the sonar '{name}' of '{body}' with a known altitude that reach the bed"
+            f"{path} has no frames from the sonar '{name}' of '{body}' with a known altitude that reach the bed"
         )
     north, east, angle, level = (np.concatenate([getattr(p, f) for p in placed]) for f in FIELDS)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
@@ -103,7 +103,7 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, M
         sounded = frame.points[good].T
         points.append(np.stack([*sounded, *(s[k][good] for k in ("north", "east", "down"))]))
     if not points:
-        raise LogError(f"{path} has no soundings of sonar '{name}' on '{body}'")
+        raise LogError(f"{path} has no soundings from sonar '{name}' on '{body}'")
     north, east, down, true_north, true_east, true_down = np.concatenate(points, axis=1)
     measured = grid_points(north, east, down, cell)
     return measured, grid_points(true_north, true_east, true_down, cell, measured)
@@ -184,7 +184,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
             yield f"depth minus true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"
         any_ = any_ or kind in ("sidescan", "bathymetry")
     if not any_:
-        raise LogError(f"{path} has no frames of a side-scan sonar or a multibeam echosounder")
+        raise LogError(f"{path} has no frames from a side-scan sonar or a multibeam echosounder")
 
 
 def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ...]) -> Iterator[str]:

@@ -72,7 +72,7 @@ class BedGrid(TypedDict):
     north: list[float]
     east: list[float]
     depth: list[Numbers]
-    mean: NotRequired[Annotated[float, "of a log: mean depth of all soundings, m"]]
+    mean: NotRequired[Annotated[float, "mean depth of all soundings in a log, m"]]
 
 
 class FenceInfo(TypedDict):
@@ -108,10 +108,10 @@ class Scene(TypedDict):
     """Static scene: sea bed, obstacles, models and missions."""
 
     name: str
-    file: Annotated[str, "configuration or log that it comes from; empty: unknown"]
+    file: Annotated[str, "configuration or log from which the scene comes; empty: unknown"]
     origin: Annotated[tuple[float, float] | None, "latitude and longitude, degrees"]
     sound: SoundInfo
-    bed: Annotated[BedGrid | None, "null: there is none, or the message `details` follows"]
+    bed: Annotated[BedGrid | None, "null: there is no bed, or the message `details` contains it"]
     boxes: list[list[float]]
     piers: Annotated[list[list[float]], "position (3), radius and height of each pier"]
     triangles: Annotated[list[float], "three corners of each triangle, one after the other"]
@@ -127,7 +127,7 @@ class Scene(TypedDict):
 
 
 class RosterEntry(NamedTuple):
-    """Body that is present in the simulation."""
+    """Body that is in the simulation."""
 
     row: int
     name: str
@@ -155,8 +155,8 @@ class BeamInfo(TypedDict):
     field: Annotated[str, "field of the instrument's value that contains the ranges"]
     maximum: float
     rays: Annotated[list[float], "start and unit vector of each beam, one after the other"]
-    level: Annotated[bool, "the vectors are in W instead of B"]
-    turning: Annotated[bool, "the value `angle` rotates the beam about `axis`"]
+    level: Annotated[bool, "whether the vectors are in W instead of B"]
+    turning: Annotated[bool, "whether the value `angle` rotates the beam about `axis`"]
     axis: list[float]
 
 
@@ -216,7 +216,7 @@ FieldValue = float | list[float | None] | None
 
 
 class SensorValue(TypedDict):
-    """Newest value of an instrument."""
+    """Newest value from an instrument."""
 
     valid: bool
     age: Annotated[float | None, "simulation time in s; null: no value yet"]
@@ -366,7 +366,7 @@ class SignalEvents(TypedDict):
     receptions: list[SignalReception]
     notices: list[Notice]
     missed: Annotated[int, "number of events that are not listed because there were too many"]
-    anew: NotRequired[Annotated[bool, "the events in this message replace all earlier events"]]
+    anew: NotRequired[Annotated[bool, "whether the events in this message replace all earlier events"]]
 
 
 class TrackPoints(TypedDict):
@@ -445,8 +445,8 @@ class MissionState(TypedDict):
 
     mode: str
     waypoint: Annotated[int, "number of the current waypoint, from 1; 0: none"]
-    count: Annotated[int, "number of waypoints of the mission; 0: none"]
-    target: Annotated[list[float] | None, "where it goes: north and east in W; null: nowhere"]
+    count: Annotated[int, "number of waypoints in the mission; 0: none"]
+    target: Annotated[list[float] | None, "position (north, east) in W to which the vehicle is going; null: none"]
 
 
 class FleetStatus(TypedDict):

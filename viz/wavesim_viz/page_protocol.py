@@ -44,8 +44,8 @@ class HelloMessage(TypedDict):
     name: str
     period: Annotated[float, "interval between two frames, s"]
     version: str
-    control: Annotated[bool, "this page may start, pause and seek"]
-    write: Annotated[bool, "this page may also save files and run programs"]
+    control: Annotated[bool, "whether this page may start, pause and seek"]
+    write: Annotated[bool, "whether this page may also save files and run programs"]
     tiles: TilesetInfo | None
     chart: bool
 
@@ -66,7 +66,7 @@ class DetailsMessage(TypedDict):
 
 
 class RosterMessage(TypedDict):
-    """Bodies that are present in the simulation."""
+    """Bodies that are in the simulation."""
 
     type: Literal["roster"]
     bodies: list[RosterEntry]
@@ -142,7 +142,7 @@ class TrafficMessage(TypedDict):
 
 
 class EquipmentMessage(TypedDict):
-    """Equipment of the body that the page watches; null means that the body is not present."""
+    """Equipment of the body that the page watches; null means that the body is not in the simulation."""
 
     type: Literal["kit"]
     row: int
@@ -150,7 +150,7 @@ class EquipmentMessage(TypedDict):
 
 
 class PanelMessage(TypedDict):
-    """Current data of the body that the page watches; null means that the body is not present."""
+    """Current data of the body that the page watches; null means that the body is not in the simulation."""
 
     type: Literal["panel"]
     row: int
@@ -212,12 +212,12 @@ class ReplyMessage(TypedDict):
 
 
 class CommandAnswerMessage(TypedDict):
-    """Answer of a vehicle's program to a command that this page has sent."""
+    """Answer from a vehicle's program to a command that this page has sent."""
 
     type: Literal["answer"]
     row: int
     number: Annotated[int, "number of the command, as in its request"]
-    ok: Annotated[bool, "the vehicle carries it out"]
+    ok: Annotated[bool, "whether the vehicle is carrying out the command"]
     text: str
 
 
@@ -301,7 +301,7 @@ class WatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class PicturesRequest:
-    """Request the frames of exactly these sonars; each is given as (row, name)."""
+    """Request the frames from exactly these sonars; each is given as (row, name)."""
 
     sonars: tuple[tuple[int, str], ...]
 
@@ -426,15 +426,15 @@ class ErrorAnswer(TypedDict):
 
 
 class ChartData(TypedDict):
-    """/series: lines of a chart at common times."""
+    """/series: lines in a chart at common times."""
 
     time: list[float]
     values: list[Numbers]
-    reduced: Annotated[bool, "the span has more values: only extremes are kept"]
+    reduced: Annotated[bool, "whether the time span has more values than this, so that only extremes are kept"]
 
 
 class ChartArea(TypedDict):
-    """Area of an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude."""
+    """Area on an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude."""
 
     kind: str
     depth: float | None
@@ -442,7 +442,7 @@ class ChartArea(TypedDict):
 
 
 class ChartLine(TypedDict):
-    """Line of an electronic chart, with its S-57 class, depth, and path of latitude and longitude."""
+    """Line on an electronic chart, with its S-57 class, depth, and path of latitude and longitude."""
 
     kind: str
     depth: float | None
@@ -450,7 +450,7 @@ class ChartLine(TypedDict):
 
 
 class ChartMark(TypedDict):
-    """Buoy, beacon, wreck or other mark of an electronic chart, with its latitude and longitude."""
+    """Buoy, beacon, wreck or other mark on an electronic chart, with its latitude and longitude."""
 
     kind: str
     name: str

@@ -352,8 +352,8 @@ def ctd(run: LoggedRun) -> Figure | None:
     return figure
 
 
-#: rows of actuators in the motion picture: the kinds of actuator, the title of the row, and the axis label and factor
-#: for each unit
+#: rows of actuators in the picture of the motion: the kinds of actuator, the title of the row, and the axis label and
+#: factor for each unit
 _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
     (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
     (("fin", "angle"), "fins and nozzles", {"rad": ("angle (deg)", float(np.degrees(1.0)))}),

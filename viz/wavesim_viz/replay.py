@@ -67,6 +67,7 @@ class ReplaySource:
     """Source that plays one log with its own clock, which all viewers share."""
 
     kind = "replay"
+    tracks_version = 0  #: the tracks of a log do not change
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
         """``other`` is a log whose chart lines are drawn for comparison."""
@@ -469,7 +470,7 @@ class ReplaySource:
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
         body = self._series[row][0]["name"] if row in self._series else ""
         if f"/sonar/{body}/{name}" not in self.log.series:
-            raise LogError(f"the log has no frames of '{name}': its <sonar> has log=\"0\", or it produced none")
+            raise LogError(f"the log has no frames from '{name}': its <sonar> has log=\"0\", or it produced none")
         kind = image_streams.SequentialFrames if every else image_streams.LoggedFrames
         return kind(self.log.path, body, name, lambda: self._at)
 

@@ -22,7 +22,7 @@ AS_CONFIGURED = SeaState()
 
 
 class SeaSurface:
-    """Sea of a configuration with a seed. Its waves are recomputed only when its state has changed."""
+    """Configured sea with a given seed. Its waves are recomputed only when its state has changed."""
 
     def __init__(self, loaded: LoadedConfig, seed: int, depth: float | None = None) -> None:
         """``depth`` is the water depth in m that applies if the soundings of the bed are not available."""

@@ -1,8 +1,9 @@
-"""Web server of the viewer: one page, one websocket, and the requests of the configurator.
+"""Web server of the viewer: one page, one websocket, and the requests from the configurator.
 
 The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). The
 server accepts websockets and changes only from its own page, and the page loads nothing from other servers. Viewers are
-read-only unless the user started the viewer with ``--control``. On any other address, every request needs a token.
+read-only unless the user started the viewer with ``--control``. With it, and on any other address, every request needs
+a token, because other users of the machine can connect to loopback addresses too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hmac
 import ipaddress
 import re
 import secrets
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,7 +28,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
-from wavesim_viz.connection_limits import BODY_S, upgraded
+from wavesim_viz.connection_limits import BODY_S, OpeningLimiter, address_of, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import ViewerSource
@@ -77,21 +79,19 @@ class AccessPolicy:
     def make(cls, address: str, port: int, control: bool) -> AccessPolicy:
         loopback = ipaddress.ip_address(address).is_loopback
         a = cls(address, port, control)
-        if not loopback:
-            a.view_token = secrets.token_urlsafe(24)
-            a.control_token = secrets.token_urlsafe(24) if control else ""
-        else:
+        a.view_token = "" if loopback else secrets.token_urlsafe(24)
+        a.control_token = secrets.token_urlsafe(24) if control else ""
+        if loopback:
             host = f"[{address}]" if ":" in address else address
             a.names = {f"{host}:{port}", f"localhost:{port}"}
         return a
 
     def role(self, token: str) -> str:
         """Return the level of access that a token grants: `control`, `view`, or an empty text for none."""
-        if not self.view_token:
-            return "control" if self.control else "view"
-        if self.control_token and hmac.compare_digest(token.encode(), self.control_token.encode()):
-            return "control"
-        return "view" if hmac.compare_digest(token.encode(), self.view_token.encode()) else ""
+        granted = {"control": self.control_token, "view": self.view_token}
+        if not any(granted.values()):
+            return "view"
+        return next((r for r, own in granted.items() if own and hmac.compare_digest(token.encode(), own.encode())), "")
 
     @property
     def cookie(self) -> str:
@@ -141,7 +141,8 @@ async def guard_requests(request: web.Request, handler: Handler) -> web.StreamRe
         return web.Response(status=403, text="missing or invalid token: open the address that `wavesim viz` printed\n")
     if "token" in request.query:  # move it from the address bar into a cookie
         moved = web.Response(status=303, headers={"Location": request.path})
-        moved.set_cookie(access.cookie, request.query["token"], httponly=True, samesite="Strict")
+        # Lax: a browser that comes from the page of `--open` would not send a strict cookie after this redirection
+        moved.set_cookie(access.cookie, request.query["token"], httponly=True, samesite="Lax")
         return moved
     try:
         response = await handler(request)
@@ -182,7 +183,7 @@ async def static(request: web.Request) -> web.StreamResponse:
 
 
 async def appearance(request: web.Request) -> web.StreamResponse:
-    """Return the glTF file of a model of this scene."""
+    """Return the glTF file of a model in this scene."""
     source = request.app[HUB].source
     scene = source.scene()[1] if source is not None else None
     model = scene["models"].get(request.match_info["model"]) if scene is not None else None
@@ -196,7 +197,7 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines of a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
+    """Return lines in a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
     and the number of ``points``.
     """
     lines = request.query.getall("line", [])
@@ -213,7 +214,7 @@ async def series(request: web.Request) -> web.StreamResponse:
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
         raise RequestFailed(f"invalid query: expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
     if len(wanted) * points > MOST_VALUES:
-        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values, lines times points")
+        raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values (lines times points)")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 
@@ -246,6 +247,8 @@ async def chart(request: web.Request) -> web.StreamResponse:
 async def websocket(request: web.Request) -> web.StreamResponse:
     """Serve the websocket session of a viewer."""
     hub = request.app[HUB]
+    if not request.app[OPENINGS].allow(address_of(request.transport), time.monotonic()):
+        return web.Response(status=429, text="too many pages were opened from this address; try again in a moment\n")
     # on this machine, compression would only cost processor time
     compress = not _is_local(request.remote or "")
     ws = web.WebSocketResponse(heartbeat=20.0, compress=compress, max_msg_size=65536)
@@ -254,7 +257,6 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     viewer = Viewer(ws, request.transport)
     viewer.first = "first" in request.query
     _evict_idle_viewer(hub, viewer.address)
-    hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, ReplaySource)
     # files and programs need control rights; the clock of a log is open to all
     tiles = request.app[TILES]
@@ -266,6 +268,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
             chart=request.app[CELL] is not None,
         )
     )
+    hub.add(viewer)
     sender = asyncio.create_task(hub.serve(viewer))
     try:
         async for message in ws:
@@ -333,6 +336,7 @@ WORKERS, MOST_WORK = (
 )  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
+OPENINGS = web.AppKey("openings", OpeningLimiter)
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
 CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
 
@@ -378,6 +382,7 @@ def make_app(
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
+    app[OPENINGS] = OpeningLimiter()
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)

@@ -1,4 +1,4 @@
-"""Trees of XML elements of models, and declarations of their permitted content, as plain data for the page."""
+"""XML element trees of models, and declarations of their permitted content, as plain data for the page."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Description of a world: configuration, vehicle models and the fields of the ocean."""
+"""Description of a world: configuration, vehicle models and ocean fields."""

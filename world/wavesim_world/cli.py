@@ -11,12 +11,15 @@ import click
 
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_options import files_option
 from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @click.option("--schema", is_flag=True, help="Print the XML schema for editors instead of reading CONFIG.")
+@files_option
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Check a configuration; report its errors or contents."""
@@ -25,7 +28,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 
     if schema:
         unused("with --schema", "config", "as_json")
-        click.echo(export.xsd().decode(), nl=False)
+        echo(export.xsd().decode(), nl=False)
         return
     loaded = load(config)
     data_files.check(loaded)
@@ -35,22 +38,22 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         entry.load()(loaded)
     bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
     for text in warnings:
-        click.echo(f"wavesim: {config}: {text}", err=True)
+        echo(f"wavesim: {config}: {text}", err=True)
     if as_json:
         entries = [
             {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.as_dict for i in loaded.suite(b)]}
             for b in bodies
         ]
-        click.echo(
+        echo(
             json.dumps(
                 {"name": loaded.config.name, "digest": loaded.digest, "bodies": entries, "warnings": warnings}, indent=2
             )
         )
         return
-    click.echo(f"{config} is valid: server '{loaded.config.name}', bodies: {len(bodies)}, digest {loaded.digest[:12]}")
+    echo(f"{config} is valid: server '{loaded.config.name}', bodies: {len(bodies)}, digest {loaded.digest[:12]}")
     for b in bodies:
         carried = ", ".join(map(str, loaded.suite(b))) or "none"
-        click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
+        echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
 
 
 @click.command()
@@ -68,19 +71,19 @@ def modems(names: tuple[str, ...], as_json: bool) -> None:
 
     chosen = [modem_presets.find_preset(n) for n in names] or list(modem_presets.PRESETS.values())
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
+        echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
     elif names:
-        click.echo("\n\n".join(modem_presets.describe_preset(p) for p in chosen))
+        echo("\n\n".join(modem_presets.describe_preset(p) for p in chosen))
     else:
-        click.echo(modem_presets.list_presets())
-        click.echo("\n`wavesim modems NAME` describes one preset and marks values that are assumed.")
+        echo(modem_presets.list_presets())
+        echo("\n`wavesim modems NAME` describes one preset and marks values that are assumed.")
 
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Python file to write [default: print it]")
 def stubs(config: Path, out: Path | None) -> None:
-    """Write the bodies of a configuration as Python types.
+    """Write the bodies in a configuration as Python types.
 
     With this file, editors complete the names of sensors and actuators, and type checkers report misspelt names. Import
     the class of a body from it.
@@ -90,13 +93,13 @@ def stubs(config: Path, out: Path | None) -> None:
 
     text = module_text(load(config))
     if out is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     try:
         out.write_text(text)
     except OSError as error:
         raise ConfigError(f"cannot write the file: {error.strerror}", str(out)) from None
-    click.echo(f"wrote {out}")
+    echo(f"wrote {out}")
 
 
 @click.command()
@@ -115,13 +118,13 @@ def new(folder: Path, template: str) -> None:
     never overwritten. `wavesim trial` runs the result.
     """
     for path in write_template(template, folder):
-        click.echo(path)
+        echo(path)
     if extra := TEMPLATES[template].extra:
-        click.echo(f"this template needs the extra '{extra}': pip install 'wavesim[{extra}]'", err=True)
+        echo(f"this template needs the extra '{extra}': pip install 'wavesim[{extra}]'", err=True)
     at = f"{folder}/{CONFIG}" if folder != Path() else ""
-    click.echo(f"run it with: wavesim trial {at}".rstrip(), err=True)
+    echo(f"run it with: wavesim trial {at}".rstrip(), err=True)
 
 
 def commands() -> list[click.Command]:
-    """Return the commands of this package."""
+    """Return the commands in this package."""
     return [check, modems, new, stubs]

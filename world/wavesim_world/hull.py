@@ -4,9 +4,10 @@
     found = hull.afloat(mass=2200.0, centre=(0.0, 0.0, 0.1))
     print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
 
-The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point of that plane, so that the
-cut itself contributes nothing (closed surface: Mirtich, Fast and accurate computation of polyhedral mass properties, 1996).
-The hull floats at a given attitude; the computation does not search for the trim at which the moments vanish.
+The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point in that plane, so that
+the cut itself contributes nothing (closed surface: Mirtich, Fast and accurate computation of polyhedral mass
+properties, 1996). The hull floats at a given attitude; the computation does not search for the trim at which the
+moments vanish.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fixed properties of the instruments of WaVeSim: beam geometry, and noise that has no configuration key.
+"""Fixed properties of WaVeSim's instruments: beam geometry, and noise that has no configuration key.
 
 Emulators compute with these values; programs that state the accuracy of a measurement also use them.
 """

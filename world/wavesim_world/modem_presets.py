@@ -1,7 +1,7 @@
 """Presets of acoustic modems, beacons and USBL heads, for ``<transducer preset="...">``.
 
-A preset lists values of the keys of ``<transducer>``, as in XML. The key ``modem.bit_rate`` is the key ``bit_rate`` of
-the element ``<modem>`` in it. Each value has a source; values without one are marked as assumed.
+A preset lists values of the keys of ``<transducer>``, as in XML. The key ``modem.bit_rate`` is the ``bit_rate`` key of
+the ``<modem>`` element in ``<transducer>``. Each value has a source; values without one are marked as assumed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ASSUMED = "assumed"
 
 @dataclass(frozen=True)
 class PresetValue:
-    """Value of a key of a preset, as text with its unit, and its source; ``ASSUMED`` if there is none."""
+    """Value of a key in a preset, as text with its unit, and its source; ``ASSUMED`` if there is none."""
 
     key: str
     text: str
@@ -62,9 +62,9 @@ def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
 
 #: a tetrahedron with edges of about 60 mm, as the head of a small USBL system could have it
 _TETRAHEDRON = ("0 0 0 m", "0.06 0 0 m", "0.03 0.052 0 m", "0.03 0.0173 0.049 m")
-_NEWCASTLE = "Newcastle University's page of the nano-modem, and its simulator"
+_NEWCASTLE = "Newcastle University's page on the nano-modem, and its simulator"
 _SEATRAC = "command manual; drivers of DUNE and seatrac_driver"
-_WHOI = "WHOI's page of the Micro-Modem"
+_WHOI = "WHOI's page on the Micro-Modem"
 _NAME = "the name of the product"
 _WATER_LINKED = "Water Linked's documentation"
 
@@ -108,16 +108,16 @@ _NANO = ModemPreset(
         pulse="0.105 s",
     )
     + _values("half of the packets are lost at -7 dB in noise (university page)", detection="snr", snr="-7 dB")
-    + _values("a deviation of 10 cm of a two-way range (university page)", timing_noise="133 us")
+    + _values("two-way ranges deviate by 10 cm (university page)", timing_noise="133 us")
     + _values(ASSUMED, recharge="0.05 s"),
-    without="losses by multipath, for which the university found 0 to 2 dB instead of -7 dB",
+    without="losses due to multipath: with them, the university found 0 to 2 dB instead of -7 dB",
 )
 _SEATRAC_VALUES = (
     _band(24.0, 32.0, ASSUMED)
     + _values(ASSUMED, source_level="172 dB", detection="snr", snr="0 dB", recharge="0.05 s")
     + _values(_SEATRAC, turn_around="10 ms", modem__bit_rate="100", modem__payload="31")
     + _values(ASSUMED, modem__preamble="0.4 s", timing_noise="67 us")
-    + _values(f"a range step of 0.1 m ({_SEATRAC})", timing_resolution="133 us")
+    + _values(f"the range step is 0.1 m ({_SEATRAC})", timing_resolution="133 us")
 )
 
 _ALL = (
@@ -145,10 +145,10 @@ _ALL = (
     _umodem("umodem-psk6", "rate 6", "490", "192", _WHOI),
     ModemPreset(
         "lbl-transponder",
-        "long-baseline transponder as a Micro-Modem or DUNE queries it",
+        "long-baseline transponder, as queried by a Micro-Modem or DUNE",
         _values("defaults of DUNE: query at 26 kHz, replies from 25 kHz", query="26 kHz", reply="25 kHz")
         + _values("default of DUNE and goby3", turn_around="20 ms")
-        + _values("DUNE's length of the query pulse", pulse="3 ms")
+        + _values("length of DUNE's query pulse", pulse="3 ms")
         + _values(ASSUMED, listen_low="24 kHz", listen_high="32 kHz", source_level="190 dB", recharge="1 s"),
         without="set `reply` for each transponder: 25, 27, 28 ... 31 kHz",
     ),
@@ -175,7 +175,7 @@ _ALL = (
     ModemPreset(
         "subnero-m25m",
         "Subnero M25M",
-        _band(20.0, 32.0, "a resonance of 26 kHz, of whose 24 kHz 12 kHz are advised (UnetStack's blog)")
+        _band(20.0, 32.0, "resonance at 26 kHz; 12 kHz of the 24 kHz bandwidth are advised (UnetStack's blog)")
         + _values(ASSUMED, source_level="185 dB", modem__bit_rate="800", modem__preamble="0.1 s")
         + _values(ASSUMED, modem__payload="256", detection="snr", snr="6 dB", recharge="0.05 s"),
     ),
@@ -185,7 +185,7 @@ _ALL = (
         _band(
             125.0,
             156.0,
-            f"channels of 31 kHz from 31.25 to 250 kHz ({_WATER_LINKED}); the place of channel 4 is assumed",
+            f"channels with a width of 31 kHz, from 31.25 to 250 kHz ({_WATER_LINKED}); the position of channel 4 is assumed",
         )
         + _values(_WATER_LINKED, modem__bit_rate="64", modem__payload="8")
         + _values(
@@ -199,7 +199,7 @@ _ALL = (
         + _values("1105 mW (Water Linked's documentation): 171 dB + 10 log10(W)", source_level="171 dB")
         + _values(ASSUMED, listen_low="57 kHz", listen_high="60 kHz", bandwidth="2 kHz", modem__bandwidth="2 kHz")
         + _values(ASSUMED, modem__preamble="0 s", detection="snr", snr="6 dB", recharge="0 s"),
-        without="the limit of 0.8 m/s",
+        without="the speed limit of 0.8 m/s",
     ),
     ModemPreset(
         "uwave",
@@ -208,7 +208,7 @@ _ALL = (
         + _values("maker's brief: 78 bit/s", modem__bit_rate="78")
         + _values(ASSUMED, source_level="170 dB", modem__preamble="0.3 s", modem__payload="8")
         + _values(ASSUMED, detection="snr", snr="0 dB", recharge="0.1 s"),
-        without="its 20 code channels: set `code`",
+        without="the 20 code channels of the modem: set `code` instead",
     ),
     ModemPreset(
         "gaps-m7",
@@ -218,7 +218,7 @@ _ALL = (
         + _values(ASSUMED, detection="snr", snr="3 dB")
         + _values(ASSUMED, head__timing_noise="0.1 us"),
         ("0.1 0.1 0 m", "0.1 -0.1 0 m", "-0.1 -0.1 0 m", "-0.1 0.1 0.1 m"),
-        without="the growth of the error at low signal-to-noise ratios and towards the horizontal",
+        without="the error growth at low signal-to-noise ratios and towards the horizontal",
     ),
     ModemPreset(
         "sonardyne-modem6",
@@ -233,7 +233,7 @@ _ALL = (
         "Tritech Micron modem",
         _band(20.0, 28.0, ASSUMED)
         + _values("Tritech's manual: 40 bit/s", modem__bit_rate="40")
-        + _values("Tritech's manual: a range error of 0.2 m", timing_noise="267 us")
+        + _values("Tritech's manual: the range error is 0.2 m", timing_noise="267 us")
         + _values(ASSUMED, source_level="169 dB", modem__preamble="0.3 s", modem__payload="32")
         + _values(ASSUMED, detection="snr", snr="3 dB", recharge="0.1 s"),
     ),
@@ -241,7 +241,7 @@ _ALL = (
 
 
 def _with_modulation(p: ModemPreset) -> ModemPreset:
-    """Give a modem the modulation of its make, which other makes do not understand."""
+    """Give a modem the modulation of its manufacturer, which modems from other manufacturers do not understand."""
     if not p.text("modem.bit_rate"):
         return p
     make = p.name if p.name.startswith("wl-") else p.name.partition("-")[0]
@@ -281,7 +281,7 @@ def fill_element(element: Any, preset: ModemPreset) -> None:
 
 
 def expanded(name: str) -> str:
-    """Return a preset as the XML of a ``<transducer>`` without the key `preset`."""
+    """Return a preset as the XML of a ``<transducer>`` without the `preset` key."""
     element = etree.Element("transducer")
     fill_element(element, find_preset(name))
     etree.indent(element)

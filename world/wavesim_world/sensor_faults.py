@@ -111,7 +111,7 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
 
 
 def _compartment(instrument: Instrument, name: str) -> float:
-    """Return the bit mask of a compartment of a leak detector."""
+    """Return the bit mask for a compartment that a leak detector monitors."""
     names = instrument.parameters.names
     if name not in names:
         raise ValueError(f"unknown compartment '{name}'; use one of {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""Autopilot for any surface vessel in the library: from heading and speed to actuator commands.
+"""Autopilot for any surface vessel in the library; it turns a heading and a speed into actuator commands.
 
     autopilot = ShipAutopilot(model)
     commands = autopilot.commands(heading, speed, ShipMotion(...), dt)

@@ -1,4 +1,4 @@
-"""Typed Python module for the bodies of a configuration, for editors and type checkers (``wavesim stubs``)."""
+"""Typed Python module for the bodies in a configuration, for editors and type checkers (``wavesim stubs``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates of trials: a configuration and its programs, which ``wavesim new`` writes into a folder.
+"""Templates for trials: a configuration and its programs, which ``wavesim new`` writes into a folder.
 
 The files are those of the project's examples; ``template_files/`` has links to them, and a wheel has the files themselves.
 """
@@ -17,7 +17,7 @@ CONFIG = "config.xml"
 
 @dataclass(frozen=True)
 class Template:
-    """Template of a trial: what it shows, its programs, and the ``wavesim`` extra that it needs."""
+    """Template for a trial: what it shows, its programs, and the ``wavesim`` extra that it needs."""
 
     title: str
     programs: tuple[str, ...]
@@ -36,11 +36,11 @@ TEMPLATES = {
 def write_template(name: str, folder: Path) -> list[Path]:
     """Write the configuration and the programs of a template into a folder, and return the files.
 
-    Raises ConfigError if one of them exists, so that none of the user's files is lost, and WaveSimError if the folder
-    cannot be written.
+    Raises ConfigError if one of the files already exists, so that none of the user's files is lost, and WaveSimError if
+    the folder cannot be written.
     """
     text = (FILES / f"{name}.xml").read_text(encoding="utf-8")
-    text = re.sub(r'run="[^"]*/(\w+\.py)"', r'run="\1"', text).replace(' files=".."', "")
+    text = re.sub(r'run="[^"]*/(\w+\.py)"', r'run="\1"', text)
     contents = {CONFIG: text.replace("`make trial`", "`wavesim trial`")}
     for program in TEMPLATES[name].programs:
         contents[f"{program}.py"] = (FILES / f"{program}.py").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ PERIOD_S = 0.01
     "--layout",
     default="wavesim",
     show_default=True,
-    help="Layout of topic names: wavesim, vrx, uuv or your own FILE.toml.",
+    help="Layout of the topic names: wavesim, vrx, uuv or your own FILE.toml.",
 )
 @click.option("--also", multiple=True, metavar="VEHICLE", help="Additional vehicle in the same process. Repeatable.")
 @click.option(

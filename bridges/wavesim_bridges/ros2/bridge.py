@@ -122,7 +122,7 @@ class SharedNode:
 
 
 class Ros2Instruments:
-    """Messages of a vehicle's instruments; each value is published once."""
+    """Messages from a vehicle's instruments; each value is published once."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Ros2Instruments:
         self._seen: dict[str, int] = {}
 
     def publish(self, state: State) -> None:
-        """Publish the new values of the instruments."""
+        """Publish the new values from the instruments."""
         for s, name, writer, output in self._outputs:
             if not writer.has_readers:
                 continue

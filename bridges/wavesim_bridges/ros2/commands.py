@@ -1,4 +1,4 @@
-"""Actuator commands of controllers, and how long they are valid."""
+"""Actuator commands from controllers, and the time for which they are valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUSPICIOUS_SHARE, LONG_S = (
 
 
 class CommandTopics:
-    """Last command of each topic. ``silence`` is the time in s, by wall clock and by simulation clock, after which a
+    """Last command on each topic. ``silence`` is the time in s, by wall clock and by simulation clock, after which a
     silent controller is considered lost; 0 means never.
     """
 

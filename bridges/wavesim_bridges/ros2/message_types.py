@@ -71,7 +71,7 @@ _HEAD = 4  #: size in bytes of the CDR encapsulation header
 
 
 class MessageTypes:
-    """Messages of a ROS 2 distribution."""
+    """Message types in a ROS 2 distribution."""
 
     def __init__(self, distro: str) -> None:
         self.store = get_typestore(Stores[DISTROS[distro]])

@@ -94,7 +94,7 @@ class TopicWriter:
             self.entity.write(self._sample)
             self.sent += 1
         except DDSException:
-            self._node.drop(f"{self.topic}: readers are too slow")
+            self._node.drop(f"{self.topic}: the readers of this topic are too slow")
 
 
 class DdsNode:
@@ -117,7 +117,7 @@ class DdsNode:
             self.participant = DomainParticipant(domain, qos=Qos(Policy.Userdata(b"enclave=/;")))
         except DDSException as error:
             raise BrokerError(
-                f"cannot take part in DDS domain {domain}: {error}; is it full ({MOST_PARTICIPANTS} participants)?"
+                f"cannot join DDS domain {domain}: {error}; is it full ({MOST_PARTICIPANTS} participants)?"
             ) from None
         graph = "rmw_dds_common/msg/ParticipantEntitiesInfo"
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
@@ -134,14 +134,14 @@ class DdsNode:
         def taken(data: bytes) -> None:
             message = self.types.read(data, type_)
             if not self.message_counts[topic]:
-                self.say(f"the first message on {topic}")
+                self.say(f"received the first message on {topic}")
             self.message_counts[topic] += 1
             take(message)
 
         self._read(f"rt{topic}", topic, type_, self._qos(_TAKEN, type_), taken)
 
     def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
-        """Answer the calls of a service in the format of rmw_cyclonedds."""
+        """Answer the calls to a service in the format that rmw_cyclonedds uses."""
         request_type, response_type = f"{type_}_Request", f"{type_}_Response"
         reply = TopicWriter(
             self, f"{name}Reply", response_type, self._qos(_OFFERED, response_type), latched=True, inside="rr"
@@ -240,7 +240,7 @@ class DdsNode:
 
 
 class _EntityListener(Listener):
-    """Listener for events of a writer or a reader, called in DDS's threads. ``count`` is the number of writers of a
+    """Listener for events of a writer or a reader, called in DDS's threads. ``count`` is the number of writers on a
     reader's topic.
     """
 

@@ -162,7 +162,7 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def attitude_covariance(s: MountedInstrument) -> Floats:
-    """Return the covariance of an AHRS about the world's axes. The heading is less accurate than the tilt."""
+    """Return the attitude covariance of an AHRS about the world's axes. The heading is less accurate than the tilt."""
     return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
 
 
@@ -185,7 +185,7 @@ def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrument, v: Value) -> Message:
-    """Return the Imu message with the attitude of its link, from an AHRS of the body."""
+    """Return the Imu message with the attitude of its link, from an AHRS on the body."""
     q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
     message.orientation, message.orientation_covariance = (
         imu.factory.quaternion(attitude_enu(q)),
@@ -476,13 +476,13 @@ def _numbers(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 @dataclass(frozen=True)
 class SensorOutput:
-    """ROS message type for the values of a sensor."""
+    """ROS message type for the values from a sensor."""
 
     type: str
     to_message: Stamped
 
 
-NUMBERS = SensorOutput(ARRAY, _numbers)  #: output with all fields of an instrument, which every sensor type has
+NUMBERS = SensorOutput(ARRAY, _numbers)  #: output with all fields of an instrument; every sensor type has this output
 #: sensor type -> name of the output in a layout -> output
 OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "imu": {"raw": SensorOutput(IMU, _imu), "data": SensorOutput(IMU, _imu)},

@@ -1,5 +1,5 @@
-"""Reference collision avoidance, which evaluates plans of course and speed with costs from the collision regulations
-(COLREG 8, 13 to 17).
+"""Reference collision avoidance, which evaluates plans for course and speed, using costs derived from the collision
+regulations (COLREG 8, 13 to 17).
 
     avoider = Avoider(length=2.0, speed=3.0)
     order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
@@ -9,7 +9,7 @@ not know their intentions.
 
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
 leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel
-is back on its leg. The vessel acts when the plan of continuing is not free within ``horizon``. It selects the plan of
+is back on its leg. The vessel acts when the plan to continue is not free within ``horizon``. It selects the plan of
 minimum cost; only large changes are candidates, because other vessels do not notice small ones. It holds its course
 until it can sail parallel to the leg, and sails parallel until it can return. The start of either stage requires a
 margin, but its continuation does not. As the stand-on vessel, it holds course and speed until the other vessel has
@@ -137,8 +137,8 @@ class Avoider:
         """Return the (course, speed) of a manoeuvre, or None if the vessel should keep the (course, speed) ``wanted``
         by the mission.
 
-        ``way`` consists of the start of the leg, the next waypoint and the waypoint after it; without it, the desired
-        course defines the leg.
+        ``way`` consists of the start of the leg, the next waypoint and the waypoint after it; without ``way``, the
+        desired course defines the leg.
         """
         if wanted[1] <= 0.0:
             return None  # a vessel that must stop does not avoid

@@ -142,7 +142,7 @@ class LineOfSight:
 
     @property
     def ahead(self) -> tuple[tuple[float, float], ...]:
-        """Start of the current leg, its waypoint and the waypoint after it (north, east) in m."""
+        """Start and end of the current leg, and the following waypoint, each as (north, east) in m."""
         after = self.waypoints[(self._next + 1) % len(self.waypoints)]
         ends = [self.target, after] if len(self.waypoints) > 1 else [self.target]
         return self._from, *((w.north, w.east) for w in ends)
@@ -245,9 +245,9 @@ class _Arc:
 
 
 class CrabAngle:
-    """Conversion of a desired course into a heading, with a measured and smoothed crab angle.
+    """Conversion of a desired course into a heading, using a measured and smoothed crab angle.
 
-    The time constant ``tau`` (s) of the smoothing keeps the sideslip of a turn out of the control loop.
+    The time constant ``tau`` (s) of the smoothing keeps the sideslip during a turn out of the control loop.
     """
 
     def __init__(self, tau: float = 10.0) -> None:

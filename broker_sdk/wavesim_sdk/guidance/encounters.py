@@ -1,4 +1,4 @@
-"""Encounters of bodies: their closest approach, either predicted or found in tracks, and their roles under the
+"""Encounters between bodies: their closest approach, either predicted or found in tracks, and their roles under the
 collision regulations.
 """
 
@@ -38,7 +38,7 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
 
 
 def domain(length: float) -> tuple[float, float]:
-    """Return the radii in m of the minimum and the preferred ship domain for an own ship with a length of ``length`` m.
+    """Return the radii in m of the minimum and the preferred ship domain for own ship with a length of ``length`` m.
 
     Own ship must not enter the minimum domain around another vessel and should not enter the preferred one. Scores and
     pictures of encounters use both circles; the reference avoider uses the preferred one.

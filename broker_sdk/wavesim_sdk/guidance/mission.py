@@ -71,7 +71,7 @@ class MissionFollower:
 
     @property
     def target(self) -> Waypoint:
-        """Where the vehicle should go, with the wanted depth in m and speed in m/s. A speed of 0 means stop."""
+        """Where the vehicle should go, with the desired depth in m and speed in m/s. A speed of 0 means stop."""
         if self._hold is None:
             assert self._steer is not None
             return self._steer.target
@@ -152,13 +152,13 @@ class MissionFollower:
         if command.action == "resume" and self._hold is None:
             return "its mission is not paused"
         if command.action == "pause" and self._hold is not None:
-            return f"it follows no mission now ({self.mode})"
+            return f"it is not following a mission ({self.mode})"
         if command.point is not None:
             north, east, down, _ = command.point
             if hypot(north - self._place[0], east - self._place[1]) > MAX_DISTANCE_M:
                 return f"the point is more than {MAX_DISTANCE_M / 1000.0:g} km away"
             if down > self.settings.max_depth:
-                return f"{down:g} m is below its maximum depth of {self.settings.max_depth:g} m"
+                return f"{down:g} m is deeper than its maximum depth of {self.settings.max_depth:g} m"
         return ""
 
     def _execute(self, command: CommandReceived) -> str:

@@ -24,7 +24,7 @@ USED_JOIN_LIFETIME_S = (
 
 
 class TokenBucket:
-    """Rate limit in datagrams per second; a burst may be as large as the number of datagrams for one second."""
+    """Rate limit in datagrams per second; a burst may contain as many datagrams as the rate permits in one second."""
 
     __slots__ = ("rate", "received", "tokens", "updated_at")
 

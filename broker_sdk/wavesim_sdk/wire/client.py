@@ -344,7 +344,7 @@ class ClientSession:
         return self._release_step()
 
     def _release_step(self) -> list[SessionEvent]:
-        """Return a step, only once, when all its parts and every event before it have arrived."""
+        """Return a step once, as soon as all its parts and every event before it have arrived."""
         step = self._step
         if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.is_complete(step):
             return []

@@ -39,8 +39,8 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: check of a payload that the front forwarded to the engine; the fault search in benchmarks/world disables only the
-#: check in the front
+#: check of a payload that the front end has forwarded to the engine; the fault search in benchmarks/world disables only
+#: the check in the front end
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
@@ -96,18 +96,18 @@ def encode_datagram(
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
     data = header + (plain if seal is None else seal.seal(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
-        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; the maximum of a datagram is {MAX_DATAGRAM}")
+        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; the maximum size of a datagram is {MAX_DATAGRAM}")
     return data
 
 
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """Return the datagram of a message. The message is not checked, because this program made it."""
+    """Return the datagram for a message. The message is not checked, because this program made it."""
     kind, values = _ENCODE[type(message)]
     return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
 def protocol_version(data: bytes) -> int | None:
-    """Return the version of a datagram that begins like a datagram of this protocol, or None otherwise."""
+    """Return the version of a datagram that begins like a datagram in this protocol, or None otherwise."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 

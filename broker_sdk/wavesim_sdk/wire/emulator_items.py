@@ -14,7 +14,7 @@ MAX_TABLES = 32  #: maximum number of tables that one emulator can receive
 MAX_TABLE_DATA = 1120  #: maximum number of bytes of a table or frame in one item
 TABLE_NUMBER = Int(0, MAX_TABLES - 1)
 _TABLE = "number of the table, as in its TABLE event"
-_OFFSET = "position of the first of these bytes in the rows of the table"
+_OFFSET = "offset of the first of these bytes in the rows of the table"
 _BYTES, _DATA = Int(0, 2**40), Bin(1, MAX_TABLE_DATA)
 
 # ------------------------------------------------------------------------------------------------ events
@@ -28,7 +28,7 @@ class TableDescription:
     name: str = record_field(NAME, "name of the table, as in docs/SHARED_MEMORY.md")
     rows: int = record_field(UINT32, "number of rows in the table")
     row_bytes: int = record_field(UINT32, "size of a row in bytes")
-    columns: str = record_field(NAME, "hash of the columns; equal hashes mean equal columns")
+    columns: str = record_field(NAME, "hash of the columns; two tables with equal hashes have equal columns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Due:
     due: int = record_field(TICKS, "tick at which values are due")
     tick: int = record_field(TICKS, "tick of the tables; later than `due` if the emulator is slow in real time")
     time_ns: int = record_field(TIME, "simulation time of the tables", "ns")
-    version: int = record_field(UINT32, "increases when bodies or instruments enter, leave or change")
+    version: int = record_field(UINT32, "increases whenever a body or an instrument is added, removed or changed")
 
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -61,10 +61,10 @@ class Attach:
 
     tables: Sequence[str] = record_field(
         List(NAME, MAX_TABLES),
-        "names of tables, in addition to `world`, `identity`, `state`, `instruments` and its own",
+        "names of the tables to send, in addition to `world`, `identity`, `state`, `instruments` and the emulator's own",
     )
     all_bodies: int = record_field(
-        FLAG, "1 = rows of all bodies; 0 = only of bodies with an instrument of this sensor type"
+        FLAG, "1 = send the rows of all bodies; 0 = only those of bodies with an instrument of this sensor type"
     )
 
 
@@ -74,7 +74,7 @@ class Serve:
 
     lockstep: int = record_field(
         FLAG,
-        "1 = a DUE at each tick at which values are due, and the engine waits for the answer; 0 = one DUE immediately",
+        "1 = send a DUE at each tick at which values are due, and let the engine wait for the answer; 0 = send one DUE immediately",
     )
 
 
@@ -101,6 +101,6 @@ class FramePart:
     """
 
     row: int = record_field(Int(0, 2**31 - 1), "row of the instrument in the table of the sensor type")
-    offset: int = record_field(_BYTES, "position of the first of these bytes in the frame")
+    offset: int = record_field(_BYTES, "offset of the first of these bytes in the frame")
     size: int = record_field(_BYTES, "size of the whole frame: its record and its payload (docs/sonars.md)")
     data: bytes = record_field(_DATA, "bytes of the frame")

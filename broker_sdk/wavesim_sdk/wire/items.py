@@ -31,11 +31,12 @@ MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE request
 MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
 MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
+MAX_ITEM_CORNERS = 48  #: maximum number of corners of a fence in a request
 #: six numbers for each of twelve thrusters, the largest number of thrusters that fits into a datagram
 ALLOCATION_NUMBERS = 6 * 12
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
-_MISSION = "number of the mission, selected by its sender; the same in all parts"
+_MISSION = "number of the mission, chosen by its sender; the same in all parts"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
@@ -61,6 +62,7 @@ class EventKind(IntEnum):
     TABLE = 14
     ROWS = 15
     DUE = 16
+    DEVICE_FAULT = 17
 
 
 class Request(IntEnum):
@@ -85,6 +87,7 @@ class Request(IntEnum):
     VALUES = 19
     WRITTEN = 20
     FRAME_PART = 21
+    FENCE = 22
 
 
 class CommandResult(IntEnum):
@@ -134,7 +137,7 @@ class SignalSent:
     """The body's own signal left the transducer. The time is a reading of the node's clock."""
 
     request: int = record_field(
-        UINT32, "number of the request; 0 = the node sent the signal automatically or for another session"
+        UINT32, "number of the request; 0 = the node sent the signal automatically or on behalf of another session"
     )
     id: int = record_field(SIGNAL, "number of the signal")
     emission_ns: int = record_field(TIME, "time of emission according to the node's clock", "ns")
@@ -164,7 +167,7 @@ class BodyChanged:
     """A body was added, was already present, or was removed."""
 
     id: int = record_field(ROW, "row")
-    present: int = record_field(FLAG, "1 = the body entered or was already present, 0 = it left")
+    present: int = record_field(FLAG, "1 = the body entered the simulation or was already in it; 0 = it left")
     type: int = record_field(UINT8, "type of the body: 0 surface, 1 underwater, 2 buoy")
     name: str = record_field(NAME, "name")
     model: str = record_field(NAME, "model")
@@ -201,7 +204,7 @@ class Notice:
     """A message from the server for people."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    text: str = record_field(MESSAGE_TEXT, "human-readable text of the notice, for example that the watchdog acted")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text of the notice, for example that the watchdog has acted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +266,19 @@ class MissionPart:
 class CommandReceived:
     """A vehicle command for the pilot, which answers it with COMMAND_ANSWER."""
 
-    number: int = record_field(UINT32, "number of the command, for its answer")
+    number: int = record_field(UINT32, "number of the command, which the answer must repeat")
     action: str = record_field(NAME, _ACTION)
     point: Sequence[float] | None = record_field(COMMAND_POINT, _POINT, "m, m/s")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFault:
+    """A fault of the line between the device that this session serves and its hosts. It replaces the fault before."""
+
+    kind: str = record_field(NAME, "kind of the fault, as in docs/CONFIG.md; `none` = no fault")
+    amount: float = record_field(
+        Number(0.0, MAX_VALUE), "probability per byte (lost, garbled, doubled), or delay in s (late); otherwise 0"
+    )
 
 
 EVENTS = TaggedUnion(
@@ -287,6 +300,7 @@ EVENTS = TaggedUnion(
         EventKind.TABLE: TableDescription,
         EventKind.ROWS: Rows,
         EventKind.DUE: Due,
+        EventKind.DEVICE_FAULT: DeviceFault,
     },
 )
 AnyEvent = (
@@ -306,6 +320,7 @@ AnyEvent = (
     | TableDescription
     | Rows
     | Due
+    | DeviceFault
 )
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -350,7 +365,9 @@ class Range:
     to: int = record_field(ADDRESS, "address of the modem that must reply")
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
-    payload: bytes = record_field(Bin(0, MAX_PAYLOAD), "payload, which the reply acknowledges", "", True, default=b"")
+    payload: bytes = record_field(
+        Bin(0, MAX_PAYLOAD), "payload, whose reception the reply confirms", "", True, default=b""
+    )
     duration: float | None = record_field(*_DURATION, default=None)
 
 
@@ -378,7 +395,7 @@ class Subscribe:
     )
     acoustics: int = record_field(FLAG, "1 = send RECEPTION events", default=1)
     effort: int = record_field(FLAG, "1 = include forces and accelerations in the states", default=0)
-    others: int = record_field(FLAG, "1 = send BODY events when other bodies enter or leave", default=0)
+    others: int = record_field(FLAG, "1 = send BODY events when other bodies enter or leave the simulation", default=0)
     state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = unchanged", "ns", default=0)
 
 
@@ -396,10 +413,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Set or clear a fault of an actuator or a sensor (requires the `fault` right)."""
+    """Set or clear a fault of an actuator, a sensor or a device (requires the `fault` right)."""
 
     body: str = record_field(*_BODY)
-    part: str = record_field(NAME, "name of an actuator or a sensor")
+    part: str = record_field(NAME, "name of an actuator or a sensor, or `device:` and the name of a device")
     kind: str = record_field(NAME, "type of fault, as in docs/CONFIG.md; `none` clears the fault")
     amount: float = record_field(Number(-MAX_VALUE, MAX_VALUE), "amount of the fault, if its type has one", default=0.0)
     field: str = record_field(NAME, "field of a sensor; empty = all", default="")
@@ -525,6 +542,20 @@ class VehicleCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class Fence:
+    """Add a fence, or replace the fence with this name (requires the `fence` right). Without corners, remove it."""
+
+    name: str = record_field(NAME, "name of the fence")
+    keep: str = record_field(NAME, "side on which bodies must stay: inside or outside", default="inside")
+    corners: Sequence[float] = record_field(
+        Numbers(2 * MAX_ITEM_CORNERS, low=-1e6, high=1e6),
+        "north and east of each corner in W, in order around the area; empty = remove the fence",
+        "m",
+        default=(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class CommandAnswer:
     """A pilot's answer to a vehicle command."""
 
@@ -557,6 +588,7 @@ REQUESTS = TaggedUnion(
         Request.VALUES: Values,
         Request.WRITTEN: Written,
         Request.FRAME_PART: FramePart,
+        Request.FENCE: Fence,
     },
 )
 AnyRequest = (
@@ -581,4 +613,5 @@ AnyRequest = (
     | Values
     | Written
     | FramePart
+    | Fence
 )

@@ -34,7 +34,7 @@ class LocalServer(Protocol):
     address: tuple[str, int]  #: address by which programs know the server
 
     def join(self, session: LocalSession) -> None:
-        """Start to serve a session in this process."""
+        """Start serving a session in this process."""
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
         """Accept a request with its number. The request is an item of REQUESTS."""

@@ -1,4 +1,4 @@
-"""Declarations of every datagram of the wire protocol; see docs/PROTOCOL.md. The events and requests are in
+"""Declarations of every datagram in the wire protocol; see docs/PROTOCOL.md. The events and requests are in
 :mod:`.items`.
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.device_faults import MAX_NAME
 from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.schema import Bin, Int, List, Nullable, Number, Numbers, Struct, TaggedItem, Text, record_field
 
@@ -115,6 +116,7 @@ class Right(IntFlag):
     WEATHER = 16
     CONTROL = 32
     MISSION = 64
+    FENCE = 128
 
 
 # ------------------------------------------------------------------------------------------------ before a session
@@ -122,7 +124,7 @@ class Right(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    nonce: int = record_field(UINT64, "any number; the server returns it")
+    nonce: int = record_field(UINT64, "any number, which the server returns")
     padding: bytes = record_field(Bin(0, MAX_DATAGRAM), "padding that extends the datagram to at least 64 bytes")
 
 
@@ -139,9 +141,9 @@ class Join:
     cookie: bytes = record_field(
         Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
     )
-    nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
+    nonce: int = record_field(UINT64, "any number, which the server returns", default=0)
     name: str = record_field(
-        NAME, "name of the body; of an observer, any descriptive name; of an emulator, its sensor type", default=""
+        NAME, "name of the body; for an observer, any descriptive name; for an emulator, its sensor type", default=""
     )
     role: int = record_field(
         UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer, 4 emulator", default=Role.PILOT
@@ -165,13 +167,20 @@ class Join:
     state_period_ns: int = record_field(
         PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0
     )
-    previous: int = record_field(UINT64, "token of the session to resume; 0 = none", default=0)
+    previous: int = record_field(UINT64, "token of the session to resume; 0 = start a new session", default=0)
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)), "names of the sensors to report; nil = all", default=None
     )
     acoustics: int = record_field(FLAG, "1 = send RECEPTION events", default=1)
     effort: int = record_field(FLAG, "1 = include forces and accelerations in the states", default=0)
     others: int = record_field(FLAG, "1 = send BODY events when other bodies enter or leave", default=0)
+    device: str = record_field(
+        Text(MAX_NAME),
+        "name of the device that the session serves, and whose faults it receives as DEVICE_FAULT events; if another "
+        "device of the body has it, the server appends `-2`, `-3` and so on; empty = none",
+        optional=True,
+        default="",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +205,7 @@ class Welcome:
         Int(0, MAX_ACTUATORS), "number of ACTUATOR events that follow, and length of `actuation`"
     )
     sensors: int = record_field(UINT32, "number of SENSOR events that follow")
-    rights: int = record_field(UINT32, "bits of the additional rights of this session")
+    rights: int = record_field(UINT32, "additional rights of this session, as bits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +281,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Some of the values of one sensor."""
+    """Some of the values from one sensor."""
 
     number: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     time_ns: int = record_field(TIME, "simulation time of the values", "ns")
@@ -331,7 +340,9 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Keepalive:
-    number: int = record_field(UINT32, "number to return; 0 = only an acknowledgement")
+    number: int = record_field(
+        UINT32, "number that the receiver must return; 0 = this message is only an acknowledgement"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +433,6 @@ EFFORT = (
     ("drag", "N, N m", "damping of the hull"),
     ("actuators", "N, N m", "thrusters and fins"),
     ("environment", "N, N m", "wind and waves"),
-    ("external", "N, N m", "external force and moment of PUSH"),
+    ("external", "N, N m", "external force and moment set by PUSH"),
     ("contact", "N, N m", "moorings and contact"),
 )

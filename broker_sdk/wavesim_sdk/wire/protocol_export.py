@@ -27,7 +27,7 @@ _REFUSALS = {
     messages.Refusal.KEY: "the key belongs to another name",
     messages.Refusal.EXPIRED: "`previous` is not the token of a live session of this body and role; join again with 0",
     messages.Refusal.ROLE: "this name may not join this body or this server in that role",
-    messages.Refusal.INTERNAL: "internal server error, counted in the server's status",
+    messages.Refusal.INTERNAL: "internal server error, which the server's status counts",
 }
 _RIGHTS = {
     messages.Right.FAULT: "FAULT",
@@ -37,6 +37,7 @@ _RIGHTS = {
     messages.Right.WEATHER: "WEATHER",
     messages.Right.CONTROL: "CONTROL",
     messages.Right.MISSION: "MISSION",
+    messages.Right.FENCE: "FENCE",
 }
 _OUTCOMES = {
     Outcome.HEARD: "received",
@@ -45,15 +46,15 @@ _OUTCOMES = {
     Outcome.OUT_OF_BAND: "outside the receiver's band",
     Outcome.TRANSMITTING: "the receiver was transmitting",
     Outcome.RECHARGING: "the receiver was recharging",
-    Outcome.RECEIVER_LEFT: "the receiver had left the simulation",
-    Outcome.NOT_SENT: "not emitted: the sender was still recharging",
+    Outcome.RECEIVER_LEFT: "the receiver had already left the simulation",
+    Outcome.NOT_SENT: "not sent: the sender was still recharging",
     Outcome.COLLISION: "another signal overlapped it and was too strong",
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
     Outcome.SHADOW: "no ray of the sound-speed profile reaches the receiver",
-    Outcome.ECHO: "a later path of a signal that was already detected",
+    Outcome.ECHO: "the arrival came on a later path of a signal that had already been detected",
     Outcome.DROPPED: "lost at random by the instrument",
-    Outcome.CORRUPT: "bit errors in the packet",
-    Outcome.FOREIGN: "a packet whose modulation differs from that of the receiver",
+    Outcome.CORRUPT: "the packet has bit errors",
+    Outcome.FOREIGN: "the modulation of the packet differs from that of the receiver",
 }
 
 

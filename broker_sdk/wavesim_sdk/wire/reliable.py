@@ -24,7 +24,9 @@ ITEMS_BYTES = (
 MAX_PENDING = 4096
 WINDOW = 32  #: maximum number of datagrams in flight; after a loss, the window restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
-EMULATOR_WINDOW = 128  #: the same for sessions of emulators, whose states and frames are large
+EMULATOR_WINDOW = (
+    128  #: maximum number of datagrams in flight in a session of an emulator, whose states and frames are large
+)
 
 
 class RttEstimator:
@@ -89,7 +91,7 @@ class Outbox:
             raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING} items")
         size = len(msgpack.packb(item))
         if size > ITEMS_BYTES:
-            raise ValueError(f"the item has {size} bytes; the maximum in a datagram is {ITEMS_BYTES}")
+            raise ValueError(f"the item has {size} bytes; the maximum that fits in a datagram is {ITEMS_BYTES}")
         self.last += 1
         self._pending.append((self.last, item, size))
         return self.last

@@ -193,7 +193,7 @@ class Schema(Generic[T]):
         return dict(zip((i.name for i in self.fields), self.encode(record), strict=True))
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the fields of a record in the form of the machine-readable schema."""
+        """Return the fields in a record in the form of the machine-readable schema."""
         return [
             {
                 "name": i.name,
@@ -206,7 +206,7 @@ class Schema(Generic[T]):
         ]
 
     def markdown_rows(self) -> list[str]:
-        """Return the fields of a record as rows of a Markdown table: name, type, unit and meaning."""
+        """Return the fields in a record as rows of a Markdown table: name, type, unit and meaning."""
         return [f"| `{i.name}` | {i.value_type.markdown()} | {i.unit} | {i.doc} |" for i in self.fields]
 
 
@@ -288,7 +288,7 @@ class TaggedUnion:
     def decode(self, values: Any) -> Any:
         """Return the record, or None if its number is unknown. Raises Malformed if the values do not match the number."""
         if type(values) not in LIST_TYPES or not values or type(values[0]) is not int:
-            raise Malformed("expected a list that begins with a number")
+            raise Malformed("expected a list whose first element is a number")
         decode = self._decode.get(values[0])
         return None if decode is None else decode(values[1:])
 

@@ -554,13 +554,13 @@ class ServerSessions:
             self.bye(session, "internal server error while serving this session", "internal")
 
     def flush(self, now: float) -> None:
-        """Send all new events of all sessions."""
+        """Send all new events for all sessions."""
         for session in list(self._unflushed.values()):
             self.flush_events(session, now)
         self._unflushed.clear()
 
     def flush_events(self, session: Session, now: float) -> None:
-        """Send those events of a session that are new or due to be repeated."""
+        """Send those events for a session that are new or due to be repeated."""
         for first, items in session.outbox.take_due(now):
             self.send(session, Events(first, items))
 

@@ -229,7 +229,8 @@ class Body:
         )
 
     def _assemble(self, parts: Iterable[Sequence[Reading]]) -> dict[str, Value]:
-        """Return the values of sensors, ordered by the number of the sensor. The values of a sensor may come in pieces."""
+        """Return the values from sensors, ordered by the number of the sensor. The values from a sensor may come in
+        pieces."""
         numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in parts:
             for r in readings:

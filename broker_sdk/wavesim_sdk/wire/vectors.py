@@ -1,4 +1,4 @@
-"""Test vectors of the wire protocol: datagrams of each type, sealed datagrams, and alternative encodings."""
+"""Test vectors for the wire protocol: datagrams of each type, sealed datagrams, and alternative encodings."""
 
 from __future__ import annotations
 
@@ -74,6 +74,8 @@ _REQUESTS = _items(
     i.Frames(("side",), 100_000_000),
     i.Mission("lauv", 7, 24, 25, (100.0, -50.0, 10.0, 1.5)),
     i.Missions(1, "takes 25 waypoints"),
+    i.Fence("bay", "outside", (0.0, 0.0, 100.0, 0.0, 0.0, 50.5)),
+    i.Fence("bay"),
 )
 _COMMANDS = _items(
     i.EVENTS, i.CommandReceived(5, "goto", (100.0, -50.0, 10.0, 1.5)), i.CommandReceived(6, "loiter", None)
@@ -99,6 +101,8 @@ _EMULATOR_REQUESTS = _items(
     e.FramePart(3, 1120, 1128, bytes(range(8))),
     e.Written(251, 1),
 )
+
+_DEVICE_EVENTS = _items(i.EVENTS, i.DeviceFault("late", 0.5))
 
 #: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
@@ -150,23 +154,28 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 10, 1, m.Piece(1, 3, 2, 8192, bytes(range(8)))),
     (TOKEN, 12, 1, m.Events(16, _EMULATOR_EVENTS)),
     (TOKEN, 12, 2, m.Requests(19, _EMULATOR_REQUESTS)),
+    (TOKEN, 13, 1, m.Events(19, _DEVICE_EVENTS)),
+    (0, 2, 0, m.Join(_COOKIE, 7, "lauv", m.Role.INSTRUMENT, device="nmea")),
 ]
 
 
 #: alternative encodings of messages; a receiver must accept all of them
 ALTERNATIVES = {
-    "KEEPALIVE, its array as array16 and its number as uint64": (m.Keepalive(12), "dc0001cf000000000000000c"),
-    "KEEPALIVE, its array as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
-    "KEEPALIVE, its number as int8": (m.Keepalive(12), "91d00c"),
-    "BYE, its text as str8": (m.Bye("so long"), "91d907736f206c6f6e67"),
-    "BYE, its text as str16": (m.Bye("so long"), "91da0007736f206c6f6e67"),
-    "BYE, its text as str32": (m.Bye("so long"), "91db00000007736f206c6f6e67"),
-    "CHALLENGE, its cookie as bin16": (m.Challenge(7, _COOKIE), "9207c50010" + _COOKIE.hex()),
-    "STATE, numbers as float32 and integers": (
+    "KEEPALIVE with its array encoded as array16 and its number as uint64": (
+        m.Keepalive(12),
+        "dc0001cf000000000000000c",
+    ),
+    "KEEPALIVE with its array encoded as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
+    "KEEPALIVE with its number encoded as int8": (m.Keepalive(12), "91d00c"),
+    "BYE with its text encoded as str8": (m.Bye("so long"), "91d907736f206c6f6e67"),
+    "BYE with its text encoded as str16": (m.Bye("so long"), "91da0007736f206c6f6e67"),
+    "BYE with its text encoded as str32": (m.Bye("so long"), "91db00000007736f206c6f6e67"),
+    "CHALLENGE with its cookie encoded as bin16": (m.Challenge(7, _COOKIE), "9207c50010" + _COOKIE.hex()),
+    "STATE with its numbers encoded as float32 and as integers": (
         m.StateMessage(250, 1_000_000_000, 1, 0, None, (9.5, 0.0, 2.0), None, (Reading(0, 1_000_000_000, 0, (11.5,)),)),
         "98d100fad23b9aca000100c093ca4118000000ca40000000c091dc0004d300" + "0" * 14 + "d23b9aca000091ca41380000",
     ),
-    "BYE, with an element from a future version": (m.Bye("so long"), "92a7736f206c6f6e6782a16101a162c0"),
+    "BYE with an element from a future version": (m.Bye("so long"), "92a7736f206c6f6e6782a16101a162c0"),
 }
 
 
@@ -216,10 +225,10 @@ def sealed_markdown() -> str:
     key_id = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()[:8]
     facts = {
         "key": KEY.hex(),
-        "key id, bytes as in the header": key_id.hex(),
+        "key ID, as bytes in header order": key_id.hex(),
         "cookie": _COOKIE.hex(),
         "nonce of the JOIN": 7,
-        "token, bytes as in the header": TOKEN.to_bytes(8, "little").hex(),
+        "token, as bytes in header order": TOKEN.to_bytes(8, "little").hex(),
         "sealing nonce of JOIN and REFUSE": fixed.hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)

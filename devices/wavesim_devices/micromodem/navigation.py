@@ -15,7 +15,7 @@ REMUS_CODES = (
     2,
     3,
     4,
-)  #: codes of the replies of the digital transponders A to D; the configuration must contain the same codes
+)  #: codes of the replies from the digital transponders A to D; the configuration must contain the same codes
 REMUS_QUERY = 100  #: code of a query to digital transponders, before the channel is added
 MAX_TIMEOUT_MS = 60_000
 
@@ -34,7 +34,8 @@ class NavigationQuery:
     times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
 
     def add(self, r: Reception, turn_around: float) -> None:
-        """Accept a pulse as the reply of a transponder if it is the first one that matches. ``turn_around`` is in s."""
+        """Accept a pulse as the reply from a transponder if it is the first one that matches. ``turn_around`` is in
+        s."""
         if self.sent_ns is None:
             return
         travel = 0.5 * ((r.reception_ns - self.sent_ns) * 1e-9 - turn_around)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 MINI_S = 0.9  #: duration of an FSK mini-packet
 BROADCAST = 127
-DATA, FLEXIBLE, CYCLE, MINI, ACK = range(5)  #: kinds of content of a signal
+DATA, FLEXIBLE, CYCLE, MINI, ACK = range(5)  #: kinds of content that a signal can have
 _HEADER = struct.Struct(">2s9B")
 _MAGIC = b"WH"
 _MAX_PART = 240

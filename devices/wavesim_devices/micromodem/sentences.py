@@ -1,4 +1,4 @@
-"""Sentences of the Micro-Modem's serial port. Sentences from the host begin with CC. Sentences from the modem begin
+"""Sentences on the Micro-Modem's serial port. Sentences from the host begin with CC. Sentences from the modem begin
 with CA, or with SN for navigation.
 """
 
@@ -44,7 +44,7 @@ def sentence(*fields: object) -> bytes:
 
 
 def parse(line: str) -> tuple[str, list[str]] | None:
-    """Return the name and the fields of a sentence from the host, or None if the line is not a sentence. The checksum
+    """Return the name and the fields in a sentence from the host, or None if the line is not a sentence. The checksum
     is optional.
 
     Raises InvalidSentence if the checksum is wrong.

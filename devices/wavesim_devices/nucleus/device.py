@@ -53,7 +53,7 @@ class Nucleus:
         self._position = np.zeros(3)
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host at the `command`, `stream` or `serial` port."""
+        """Create the connection to a host at the `command`, `stream` or `serial` port."""
         host = StreamConnection(self, send) if port == "stream" else CommandConnection(self, send, port == "command")
         self.hosts.append(host)
         return host
@@ -177,7 +177,7 @@ class Nucleus:
 
 
 class StreamConnection:
-    """Connection with a host at the packet port. It ignores bytes from the host."""
+    """Connection to a host at the packet port. It ignores bytes from the host."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes) -> None:
         self.nucleus, self.send = nucleus, send
@@ -195,7 +195,7 @@ class StreamConnection:
 
 
 class CommandConnection(StreamConnection):
-    """Connection with a host at the command port, which requires a password over TCP, or at the serial port."""
+    """Connection to a host at the command port, which requires a password over TCP, or at the serial port."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes, asks_password: bool) -> None:
         super().__init__(nucleus, send)

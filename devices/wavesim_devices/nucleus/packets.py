@@ -79,7 +79,8 @@ def vectors(unix_us: int, status: int, numbers: Sequence[float]) -> bytes:
 
 @dataclass(frozen=True)
 class Attitude:
-    """Attitude: roll, pitch and heading in deg, quaternion (scalar first), rotation matrix, and further numbers."""
+    """Attitude: roll, pitch and heading in deg, quaternion (scalar first), rotation matrix, and other values in the
+    AHRS packet."""
 
     angles: tuple[float, float, float]
     quaternion: Sequence[float]

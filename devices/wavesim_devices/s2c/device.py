@@ -1,4 +1,4 @@
-"""Virtual S2C modem: commands of its hosts become frames in the simulated water, and receptions become notices."""
+"""Virtual S2C modem: commands from its hosts become frames in the simulated water, and receptions become notices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TYPES = {FrameKind.IMS: "ims", FrameKind.BURST: "burst", FrameKind.ACKNOWLEDGEM
 
 @dataclass(frozen=True)
 class S2cModel:
-    """Properties of the modem that must equal the configuration."""
+    """Properties of the modem that must agree with the configuration."""
 
     address: int
     payload: int
@@ -316,7 +316,7 @@ class S2cDevice:
 
 
 class S2cHost:
-    """Connection with a host."""
+    """Connection to a host."""
 
     def __init__(self, device: S2cDevice, send: Bytes) -> None:
         self.device, self.send = device, send

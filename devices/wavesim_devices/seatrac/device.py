@@ -57,7 +57,7 @@ class BeaconExchange:
     kind: MessageType
     destination: int
     signal: int = 0  #: number of the request's signal; 0 = the signal has not left yet
-    reply: Reception | None = None  #: reply of the other beacon's transducer
+    reply: Reception | None = None  #: reply from the other beacon's transducer
     deadline: float = math.inf  #: simulation time in s at which the request times out
 
     @property

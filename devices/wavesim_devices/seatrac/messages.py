@@ -140,7 +140,7 @@ class BeaconSensors:
     yaw: float = 0.0
 
     def attitude(self) -> bytes:
-        """Return yaw, pitch and roll as fields of a message."""
+        """Return yaw, pitch and roll as fields in a message."""
         return struct.pack("<3h", *(tenth_degrees(a) for a in (self.yaw, self.pitch, self.roll)))
 
 

@@ -85,8 +85,8 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """Return the datagrams of a frame. ``origin`` is the origin of the world frame. ``period`` is the time in s between
-    pings.
+    """Return the datagrams for a frame. ``origin`` is the origin of the world frame. ``period`` is the time in s
+    between pings.
     """
     r = _check(frame)
     where = origin.degrees(r["p_WS_W"])

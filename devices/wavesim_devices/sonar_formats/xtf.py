@@ -34,7 +34,7 @@ def _check(frame: ImagingFrame) -> Any:
 
 
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
-    """Return the file header (1024 bytes) for the frames of this sonar."""
+    """Return the file header (1024 bytes) for the frames from this sonar."""
     r = _check(frame)
     out = bytearray(1024)
     out[0:2] = b"\x7b\x01"

@@ -123,7 +123,7 @@ def _at_once(call: Callable[[], None]) -> None:
 
 
 class GatewayConnection:
-    """Connection with a gateway, which is the client side of fjåge."""
+    """Connection to a gateway, which is the client side of fjåge."""
 
     def __init__(self, container: AgentContainer, send: Bytes, later: Later = _at_once) -> None:
         self.container, self._send, self._later = container, send, later

@@ -37,7 +37,7 @@ class UnetDatagram:
 
     @classmethod
     def parse(cls, message: AgentMessage, limit: int) -> UnetDatagram:
-        """Return the datagram of a request. Raises ValueError with the reason if it cannot be sent."""
+        """Return the datagram for a request. Raises ValueError with the reason if it cannot be sent."""
         get = message.fields.get
         to, protocol, reliable, ttl = get("to"), get("protocol", 0), get("reliability"), get("ttl")
         data = from_json_bytes([] if get("data") is None else get("data"))
@@ -113,7 +113,7 @@ class PhysicalAgent(ParameterAgent):
         try:
             datagram = UnetDatagram.parse(message, self.mtu)
             if type(kind) is not int or kind not in self.powers:
-                raise ValueError(f"invalid type {kind!r} of a frame: use 1 (control) or 2 (data)")
+                raise ValueError(f"invalid type {kind!r} for a frame: use 1 (control) or 2 (data)")
             if datagram.reliable:
                 raise ValueError("the physical layer has no reliable frames")
             if at is not None and (type(at) is not int or not 0 <= at < 2**52):
@@ -317,7 +317,7 @@ class RangingAgent(ParameterAgent):
             self.container.reply(message, UNET + "localization.RangeNtf", **fields)
 
     def step(self, time: float) -> None:
-        """Give up the queries that have received no reply in time."""
+        """Abandon the queries that have received no reply in time."""
         for to, (_, deadline) in list(self._pending.items()):
             if deadline is not None and time >= deadline:
                 self._fail(to, "no reply")

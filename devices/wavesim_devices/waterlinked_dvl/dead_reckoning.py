@@ -64,7 +64,7 @@ class DeadReckoning:
         self._last = measured.time_ns, velocity
 
     def at(self, time_ns: int) -> LocalPosition | None:
-        """Return the position at a time, or None before the first attitude."""
+        """Return the position at the given time, or None before the first attitude."""
         if self._start_ns is None:
             return None
         position = self._position

@@ -1,4 +1,4 @@
-"""Connections of the Water Linked DVL with its hosts: JSON, the serial protocol, PD4 and PD6."""
+"""Connections between the Water Linked DVL and its hosts: JSON, the serial protocol, PD4 and PD6."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PD6_LINES = (b":TS", b":BI", b":BS", b":BD")
 
 
 class HostConnection:
-    """Connection with one host."""
+    """Connection to one host."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         self.dvl, self.send = dvl, send
@@ -128,7 +128,7 @@ class JsonConnection(HostConnection):
         except (TypeError, ValueError):
             moment = _EPOCH.replace(tzinfo=None)
         if moment.tzinfo is None:
-            raise ValueError("the time must be a text in RFC 3339 with its offset, such as 2026-01-01T12:00:00Z")
+            raise ValueError("the time must be text in RFC 3339 format with a UTC offset, such as 2026-01-01T12:00:00Z")
         self.dvl.set_clock((moment - _EPOCH) // datetime.resolution)
 
     @staticmethod
@@ -147,7 +147,7 @@ class JsonConnection(HostConnection):
 
 
 def json_settings(dvl: DvlInstrument) -> dict[str, Any]:
-    """Return the settings in the form of the JSON protocol, with whole numbers as integers."""
+    """Return the settings in the form that the JSON protocol uses, with whole numbers as integers."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in asdict(dvl.settings).items()}
 
 

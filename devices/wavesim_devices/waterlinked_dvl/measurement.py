@@ -1,4 +1,4 @@
-"""Measurement of the Water Linked DVL: velocity, beams and altitude from one value of the ``dvl`` sensor."""
+"""Measurement of the Water Linked DVL: velocity, beams and altitude from one value from the ``dvl`` sensor."""
 
 from __future__ import annotations
 

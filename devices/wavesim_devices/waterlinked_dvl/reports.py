@@ -83,14 +83,14 @@ def crc8(data: bytes) -> int:
 
 
 def serial_line(text: str) -> bytes:
-    """Return a line of the serial protocol with its checksum."""
+    """Return a line in the serial protocol with its checksum."""
     data = text.encode("ascii", errors="replace")
     return b"%s*%02x\r\n" % (data, crc8(data))
 
 
 def serial_velocity(m: Measurement, time_of_validity: int, time_of_transmission: int, old: bool) -> bytes:
-    """Return the sentences of a measurement: wrz or wrs, and wru for each transducer. With ``old``, also return wrx and
-    wrt.
+    """Return the sentences for a measurement: wrz or wrs, and wru for each transducer. With ``old``, also return wrx
+    and wrt.
     """
     velocity = ",".join(f"{v:.3f}" for v in (m.velocity if m.valid else (0.0, 0.0, 0.0)))
     valid, altitude = "y" if m.valid else "n", f"{_or(m.altitude, -1.0):.2f}"
@@ -111,7 +111,7 @@ def serial_velocity(m: Measurement, time_of_validity: int, time_of_transmission:
 
 
 def serial_position(p: LocalPosition, unix_s: float) -> bytes:
-    """Return the sentence of a dead reckoning report."""
+    """Return the sentence for a dead reckoning report."""
     x, y, z = p.position
     roll, pitch, yaw = p.angles
     return serial_line(f"wrp,{unix_s:.3f},{x:.2f},{y:.2f},{z:.2f},{p.deviation:.3f},{roll:.1f},{pitch:.1f},{yaw:.1f},0")

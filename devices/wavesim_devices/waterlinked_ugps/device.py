@@ -103,7 +103,7 @@ class UnderwaterGps:
     # -- hosts -----------------------------------------------------------------------------------
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host."""
+        """Create the connection to a host."""
         return HttpConnection(self.handle, send)
 
     def handle(self, method: str, path: str, content: Any) -> HttpAnswer:
@@ -171,7 +171,7 @@ class UnderwaterGps:
 
     def _acoustic(self, point: Point | None, std: float) -> HttpAnswer:
         if point is None or self._raw is None:
-            return HttpAnswer(500, {"success": False, "error": "no position of the locator"})
+            return HttpAnswer(500, {"success": False, "error": "the position of the locator is unknown"})
         place, n, valid = self._topside_frame(point), len(self.receivers), self._is_valid
         center = self.antenna.x, self.antenna.y, self.antenna.depth
         far = receiver_distances(place, self.receivers, center, math.radians(self.antenna.antenna_rotation))
@@ -189,9 +189,11 @@ class UnderwaterGps:
     def _global(self) -> HttpAnswer:
         point, master = self._filter.point, self._current_master()
         if not self._is_valid or point is None:
-            return HttpAnswer(500, {"success": False, "error": "no position of the locator"})
+            return HttpAnswer(500, {"success": False, "error": "the position of the locator is unknown"})
         if not master["fix_quality"] or master["orientation"] == NO_DATA:
-            return HttpAnswer(500, {"success": False, "error": "no position or orientation of the topside"})
+            return HttpAnswer(
+                500, {"success": False, "error": "the position or the orientation of the topside is unknown"}
+            )
         x, y, _ = self._topside_frame(point)
         heading = math.radians(master["orientation"])
         north, east = math.cos(heading) * x - math.sin(heading) * y, math.sin(heading) * x + math.cos(heading) * y

@@ -44,7 +44,9 @@ class SonarDesign:
     labels: bool = False
     stabilised: bool = True
     equidistant: bool = False
-    assumed_speed: float = 0.0  #: sound speed that a multibeam echosounder assumes at its array, m/s; 0 = the true one
+    assumed_speed: float = (
+        0.0  #: sound speed that a multibeam echosounder assumes at its array, m/s; 0 = the true sound speed
+    )
     minimum: float = 0.0
 
     @functools.cached_property

@@ -65,8 +65,8 @@ class SonarInstrument:
 
 
 class SonarEmulator(FrameEmulator):
-    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was sent earlier by twice
-    the range over the sound speed, from the pose extrapolated to that time with constant velocities.
+    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was sent earlier, by twice
+    the range divided by the sound speed. The pose at that time is extrapolated with constant velocities.
     """
 
     sensor = "sonar"

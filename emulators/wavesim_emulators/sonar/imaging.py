@@ -1,5 +1,5 @@
-"""Computation of a ping: from the pose of a sonar and the scene to a frame. The module uses no clock, process or shared
-memory.
+"""Computation of a ping, which turns the pose of a sonar and the scene into a frame. The module uses no clock, process
+or shared memory.
 """
 
 from __future__ import annotations

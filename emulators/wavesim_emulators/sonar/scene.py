@@ -97,7 +97,7 @@ def yaw_rotation(heading: float) -> Floats:
 
 
 class SonarScene:
-    """Scene of a world: the fixed bed, obstacles and their materials, and the bodies of a tick."""
+    """Scene of a world: the fixed bed, the obstacles, their materials, and the bodies at one tick."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = loaded.config.world

@@ -1,5 +1,5 @@
-"""Targets that are too small for rays: points with a closed-form target strength. One ray checks whether each is
-visible.
+"""Targets that are too small for rays: points with a closed-form target strength. For each target, one ray checks
+whether it is visible.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PointTargets:
         w_F: Floats,
         level: float,
     ) -> None:
-        """Add target echoes to beams that receive by a pattern and transmit to the whole sector."""
+        """Add target echoes to beams that receive with a pattern and transmit to the whole sector."""
         d = self.design
         for _, r, n_F, echo in self.visible_targets(pose, R, level):
             if abs(math.asin(n_F[1])) > 0.5 * d.preset.sector:
@@ -88,7 +88,7 @@ class PointTargets:
             add_to_bins(power, r / d.bin, echo * gain)
 
     def add_beam_echoes(self, power: Floats, pose: Any, R: Floats, level: float) -> None:
-        """Add target echoes to one beam (1, bins) that transmits and receives by the same pattern."""
+        """Add target echoes to one beam (1, bins) that transmits and receives with the same pattern."""
         d = self.design
         w_F = R.T @ pose.w
         for _, r, n_F, echo in self.visible_targets(pose, R, level):

@@ -102,7 +102,7 @@ class AcousticChannel:
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
-                raise ValueError("invalid beam pattern of the transducer")
+                raise ValueError("the transducer's beam pattern is invalid")
         if t.modem is not None:
             modems.modem_type_of(t.modem)
         if t.head is not None:
@@ -374,7 +374,7 @@ class AcousticChannel:
         return found
 
     def live_signals(self, table: Record, time: float) -> int:
-        """Fill rows of the `signals` table with the live signals; return the number of these signals."""
+        """Fill rows in the `signals` table with the live signals; return the number of these signals."""
         n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n

@@ -21,7 +21,7 @@ from wavesim_server.elementary import acos, cos, exp, log, sin
 
 FAN = Table(
     "fan",
-    "One of many launch angles from a source, and its ray.",
+    "A launch angle at a source, and the ray launched at this angle.",
     "medium",
     (
         value("angle", "rad", "Launch angle from the horizontal."),
@@ -30,7 +30,7 @@ FAN = Table(
         value("lower_x", "m", "Range from the source to the lower reversal."),
         value("upper", "m", "Depth of the upper reversal."),
         value("lower", "m", "Depth of the lower reversal."),
-        integer("bounces", "", "Sum of 1 if the ray bounces off the surface and 2 if it bounces off the bottom."),
+        integer("bounces", "", "Bit mask: 1 = the ray bounces off the surface, 2 = it bounces off the bottom."),
         value("upper_slope", "m2/s", "Derivative of upper_x with respect to the invariant."),
         value("lower_slope", "m2/s", "Derivative of lower_x with respect to the invariant."),
         value(
@@ -42,12 +42,12 @@ FAN = Table(
         value(
             "reversals_up",
             "",
-            "Number of reversals, as a fraction, until a ray that leaves upwards passes the current receiver.",
+            "Fractional number of reversals before a ray launched upwards passes the current receiver.",
         ),
         value(
             "reversals_down",
             "",
-            "Number of reversals, as a fraction, until a ray that leaves downwards passes the current receiver.",
+            "Fractional number of reversals before a ray launched downwards passes the current receiver.",
         ),
     ),
 )
@@ -60,7 +60,7 @@ EIGENRAY = Table(
         integer("down", "", "1 = launched downwards."),
         integer("reversals", "", "Turning points and bounces."),
         value("time", "s", "Travel time."),
-        value("sx", "", "Direction at the source of a ray that bounces off a bed that is not level, W."),
+        value("sx", "", "Direction at the source, in W, if the ray bounces off a bed that is not level."),
         value("sy", "", ""),
         integer("bed", "", "1 = the ray bounces off a bed that is not level."),
         value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
@@ -203,7 +203,7 @@ def fan_size(knots: int) -> int:
 
 @device_function
 def _fill_fan_ray(profile: SoundSpeedProfile, source: WaterPoint, leaving: Record) -> None:
-    """Compute the fields of a fan record from its angle."""
+    """Compute the fields in a fan record from its angle."""
     p = leaving.invariant = cos(leaving.angle) / source.speed
     ux, us, high, up_how = excursion(profile, p, source, False, profile.z[0] - 1.0, True)
     lx, ls, low, low_how = excursion(profile, p, source, True, profile.z[-1] + 1.0, True)

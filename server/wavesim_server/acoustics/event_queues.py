@@ -45,7 +45,7 @@ def _comes_before(m: Medium, i: int, k: int) -> bool:
 
 @device_function
 def _sort_into_bin(m: Medium, k: int) -> None:
-    """Insert an event of the current tick into the list of its bin."""
+    """Insert an event in the current tick into the list of its bin."""
     now = m.tick[0]
     share = (m.events[k].time - now.start) * (BINS / m.water[0].step)
     b = max(int(min(share, BINS - 1.0)) if share > 0.0 else 0, now.bin)
@@ -98,7 +98,7 @@ def push_event(m: Medium, time: float, kind: int, key: int, subject: int, node: 
 
 @device_function
 def begin_tick(m: Medium, number: int, start: float, end: float) -> None:
-    """Sort the events of a tick into bins, unless the tick has already begun."""
+    """Sort the events in a tick into bins, unless the tick has already begun."""
     now = m.tick[0]
     if now.is_open != 0:
         return

@@ -415,7 +415,7 @@ def plan_waking(t: MediumTable, node: int, time: float) -> bool:
 
 @kernel
 def fill_live_signals(t: MediumTable, time: float, table: Records) -> int:
-    """Fill rows of the `signals` table with the signals in transit; return the number of these signals."""
+    """Fill rows in the `signals` table with the signals in transit; return the number of these signals."""
     k, m = 0, a.unpack_medium(t)
     for s in range(m.signals.shape[0]):
         signal = m.signals[s]

@@ -30,7 +30,7 @@ MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
 CHUNK_SIZE = 16  #: number of candidates in a chunk
-BINS = 256  #: number of intervals into which the events of a tick are sorted
+BINS = 256  #: number of intervals into which the events in a tick are sorted
 FOUND = 512  #: maximum number of eigenrays to one node that are computed; the strongest of them are followed
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
@@ -70,7 +70,7 @@ _KEY = Field("key", "u8", "", "Key of the random number stream.")
 
 NODE = _record(
     "node",
-    "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
+    "A transducer: its electronics, its clock, and its state. The members that each reception needs come first, so that they occupy few cache lines.",
     integer("active", "", "1 = the transducer is in the water."),
     integer("asleep", "", "1 = the transducer does not receive, because no caller has requested its receptions."),
     integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
@@ -159,7 +159,7 @@ PHONE = _record(
     value(
         "slowness_x",
         "1/m",
-        "Change of the front's slowness per unit of delay at this hydrophone (row of the pseudo-inverse).",
+        "Change in the wavefront's slowness per unit of delay at this hydrophone (a row of the pseudo-inverse).",
     ),
     value("slowness_y", "1/m", ""),
     value("slowness_z", "1/m", ""),
@@ -173,7 +173,7 @@ HEAD = _record(
     value("sound_speed", "m/s", "Sound speed that the head assumes."),
     value("timing_noise", "s", "Standard deviation of the arrival time at each hydrophone."),
     value("timing_resolution", "s", "Resolution of the arrival times; 0 = exact."),
-    value("axis_x", "", "Normal on the outward side of a plane head, B."),
+    value("axis_x", "", "Outward normal of a planar head, in B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
 )
@@ -203,7 +203,7 @@ EMISSION = _record(
     integer("request", "", "Number of the client's request; PINGER_REQUEST = automatic ping."),
     integer("payload_bytes", "", "Length of the payload."),
     integer("handle", "", "Key of the stored payload."),
-    integer("entry", "", "Entry count of the sender's row when the emission was planned."),
+    integer("entry", "", "Number of transducers that had used the sender's row when the emission was planned."),
     integer("next", "", "Row of the next free record."),
 )
 
@@ -236,12 +236,14 @@ SIGNAL = _record(
 
 CANDIDATE = _record(
     "candidate",
-    "A path of a signal on its way to a node. There is one record for each path. Each record is read once, usually from"
+    "One path of a signal that is on its way to a node. There is one record for each path. Each record is read once, usually from"
     " memory outside the caches. The records are therefore small: four of them fit into a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next free record."),
-    _small_integer("path", 2, "Index of the path: 2 bounces + (1 if the first is off the bottom)."),
+    _small_integer(
+        "path", 2, "Index of the path: twice the number of bounces, plus 1 if the first bounce is off the bottom."
+    ),
     _small_integer(
         "first", 1, "1 = first candidate of the signal at the node; only the loss of this candidate is recorded."
     ),
@@ -342,7 +344,7 @@ WATER = _record(
     "Acoustic properties and bounds of the water.",
     integer("mode", "", "Propagation mode: ISO, GRADIENT or RAYS."),
     value("speed", "m/s", "Sound speed at the surface."),
-    value("gradient", "1/s", "Gradient of the sound speed over depth."),
+    value("gradient", "1/s", "Gradient of the sound speed with depth."),
     value("fastest", "m/s", "Maximum sound speed."),
     value("spreading", "dB", "Spreading loss per decade of distance; 0 = computed from ray tubes."),
     value("floor", "dB", "Lowest signal-to-noise ratio at which any receiver detects a signal; at most 0."),
@@ -421,7 +423,7 @@ class Medium(NamedTuple):
     #: additional data about the receptions in progress
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")
     events: Records = _growing_array(EVENT, "events", "event")
-    event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event of each future tick
+    event_wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first event in each future tick
     bins: Ints = _fixed_array(np.int64, BINS, fill=-1)  #: first and last event in each interval of the current tick
     bin_ends: Ints = _fixed_array(np.int64, BINS, fill=-1)
     tick: Records = _fixed_array(TICK, 1)

@@ -150,7 +150,7 @@ def beam_pattern(beam: BeamPattern) -> Floats:
 
 
 def bessel_j1(x: Floats) -> Floats:
-    """Return the Bessel function J1, computed as the mean of cos(a - x sin a) over a circle, which converges like a
+    """Return the Bessel function J1, computed as the mean of cos(a - x sin a) over a circle; this mean converges like a
     geometric series.
     """
     n = 40 + 2 * math.ceil(float(x.max()))

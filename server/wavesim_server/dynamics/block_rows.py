@@ -10,7 +10,7 @@ from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_server.dynamics.sizes import FINS, LANES, MEMORY_STATES, SLOTS, THRUSTERS
 
 TABLE = RowTable(
-    "block", "State, actuators, water and forces of four bodies of one model. Compiled code reads `B.NAME`."
+    "block", "State, actuators, water and forces of four bodies with the same model. Compiled code reads `B.NAME`."
 )
 _rows = TABLE.declare
 _ACTUATOR = "N, 1/s, rad or kg"
@@ -40,7 +40,7 @@ ACTUATOR_EFFECT = _rows(
     "ACTUATOR_EFFECT",
     "",
     "",
-    "Fraction of its force that each thruster, and then each fin, still produces under a fault.",
+    "Fraction of its force that each thruster, followed by each fin, still produces despite a fault.",
     THRUSTERS + FINS,
 )
 V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)
@@ -53,7 +53,7 @@ MOORING = _rows("MOORING", "m", "W", "Anchor of the elastic mooring.", 3)
 MOORING_LENGTH = _rows("MOORING_LENGTH", "m", "", "Unstretched length of the mooring.")
 MOORING_STIFFNESS = _rows("MOORING_STIFFNESS", "N/m", "", "Stiffness of the mooring.")
 MOORING_DAMPING = _rows("MOORING_DAMPING", "N s/m", "", "Damping of the mooring.")
-LINE_WRENCH = _rows("LINE_WRENCH", _WRENCH, "B", "Force and moment of the lines, constant during a tick.", 6)
+LINE_WRENCH = _rows("LINE_WRENCH", _WRENCH, "B", "Force and moment from the lines, constant during a tick.", 6)
 HAS_LINES = _rows("HAS_LINES", "", "", "1 = the body may have lines; 0 = it has none.")
 CLEARANCE = _rows(
     "CLEARANCE", "m", "", "Distance that the body can move before its contact with the bed must be checked again."

@@ -29,7 +29,7 @@ from wavesim_server.dynamics.sizes import LANES
 
 
 class BodyArrays(NamedTuple):
-    """All bodies of a simulation; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """All bodies in a simulation; see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Floats  # (n, B.SIZE)
     slots: Ints  # slot of each row: block times LANES plus lane
@@ -38,14 +38,14 @@ class BodyArrays(NamedTuple):
 
 
 class ModelArrays(NamedTuple):
-    """Integers and tables of all models, in addition to their parameters."""
+    """Integers and tables for all models, in addition to their parameters."""
 
     ints: Ints  # (models, M.COLUMNS)
     tables: Floats  # (tables, 2, TABLE_POINTS)
 
 
 class TickScratch(NamedTuple):
-    """Scratch arrays of the tick: occupied rows, transducers on the bodies, last finite states."""
+    """Scratch arrays for the tick: occupied rows, transducers on the bodies, last finite states."""
 
     order: Ints
     transducer_levers: Floats

@@ -3,7 +3,7 @@ end of a tick.
 
 A contact limits the approach speed so that the gap does not close within one step. A body therefore cannot pass through
 a thin wall, however fast it is. Touching bodies do not bounce, and slide with Coulomb friction. Impulses use the
-effective mass of a body at the point of contact, including added mass. A few sweeps through the contacts of the tick
+effective mass of a body at the point of contact, including added mass. A few sweeps through the contacts in the tick
 determine the impulses. Any small overlap that remains is removed by moving the bodies apart.
 
 Pairs that can meet are listed with a skin around each body. The list is rebuilt when one of the bodies has moved by the width of
@@ -41,14 +41,14 @@ from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed
 
-ITERATIONS = 24  #: number of sweeps through the contacts of a tick
+ITERATIONS = 24  #: number of sweeps through the contacts in a tick
 
 
 @device_function
 def resolve_contacts(
     f: BodyArrays, scratch: TickScratch, t: ContactMemory, fastest: float, h: float, sea_bed: SeaBed, tick: int
 ) -> int:
-    """Solve all contacts of this tick and return the number of contacts that touch.
+    """Solve all contacts in this tick and return the number of contacts that touch.
 
     ``scratch`` contains the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
     """

@@ -1,4 +1,4 @@
-"""Memory of contacts: pairs of bodies that can meet, contacts of the tick, and recent contacts of bodies."""
+"""Memory of contacts: pairs of bodies that can meet, contacts in the tick, and recent contacts of bodies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OVERLAP_TOLERANCE = 1e-4  #: overlap of touching bodies in m that is not correct
 
 
 class ContactMemory(NamedTuple):
-    """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts of the tick, and scratch space."""
+    """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts in the tick, and scratch space."""
 
     obstacles: Floats
     pairs: Ints  # (n, 2): row, row; or row, -1 - obstacle

@@ -2,7 +2,7 @@
 step does not use them.
 
 The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated for the current state
-and actuators. With M = M_RB + M_A, they satisfy this equation in the degrees of freedom that move:
+and actuators. With M = M_RB + M_A, they satisfy this equation in the free degrees of freedom:
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 
@@ -192,7 +192,7 @@ def fill_efforts(
     h: float,
     out: Floats,
 ) -> None:
-    """Fill in rows of the `effort` table, given as a flat view (capacity, EFFORT).
+    """Fill in rows in the `effort` table, given as a flat view (capacity, EFFORT).
 
     ``last`` contains the state of each body before its last contacts. The function is fastest if the rows are in the
     order of their slots.

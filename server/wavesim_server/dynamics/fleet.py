@@ -1,4 +1,4 @@
-"""The fleet, which contains the bodies in blocks of one compiled model, with their commands and faults.
+"""The fleet, which contains the bodies, grouped by compiled model into blocks, with their commands and faults.
 
 A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
 LANES plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
@@ -93,7 +93,7 @@ SLACK = 1e-9  #: excess over a limit that still counts as rounding error, as a f
 
 
 class ActuatorState:
-    """Commands of one body, with their dead bands and motor laws, and the faults of the body's actuators."""
+    """Commands for one body, with their dead bands and motor laws, and the faults of the body's actuators."""
 
     def __init__(self, vehicle_type: VehicleType) -> None:
         self.vehicle_type, self.actuators, kind = vehicle_type, vehicle_type.actuators, vehicle_type.compiled
@@ -121,7 +121,7 @@ class ActuatorState:
 
 
 class FleetDynamics:
-    """All bodies of a run."""
+    """All bodies in a run."""
 
     model_ints: Ints
     params: Floats
@@ -177,7 +177,7 @@ class FleetDynamics:
 
     @property
     def models(self) -> ModelArrays:
-        """Integers and tables of all models, for kernels."""
+        """Integers and tables for all models, for kernels."""
         return ModelArrays(self.model_ints, self.tables)
 
     def body(self, row: int) -> Floats:

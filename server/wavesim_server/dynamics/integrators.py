@@ -1,5 +1,5 @@
 """Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, the fifth-order method of
-Dormand & Prince, and the methods of other packages.
+Dormand & Prince, and methods from other packages.
 
 Lagged actuators are evaluated exactly at the times of the integrator's stages, so the integrator keeps its order of
 convergence. Current, wind and waves are constant over a step. At the end of a step, state and actuator values whose

@@ -159,7 +159,7 @@ def _coriolis_and_weight(
 
 @always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
-    """Return v_c' in B for the degrees of freedom that move. It is the acceleration of the water plus [v_c x w],
+    """Return v_c' in B for the free degrees of freedom. It is the acceleration of the water plus [v_c x w],
     because B rotates.
     """
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)

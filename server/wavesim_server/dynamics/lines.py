@@ -90,7 +90,7 @@ class Wrench(NamedTuple):
 
 
 class LineArrays(NamedTuple):
-    """All lines of a run."""
+    """All lines in a run."""
 
     nodes: Floats  # (n, NODE)
     lines: Floats  # (m, LINE)

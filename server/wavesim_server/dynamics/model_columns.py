@@ -6,7 +6,9 @@ from wavesim_server.dynamics import sizes
 from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_server.dynamics.sizes import BALLASTS, FINS, HULL_TABLES, MAX_DERIVATIVES, THRUSTERS
 
-TABLE = RowTable("model_ints", "Integers of a model, the same for all its bodies. Compiled code reads `M.NAME`.")
+TABLE = RowTable(
+    "model_ints", "Integer parameters of a model, which all its bodies share. Compiled code reads `M.NAME`."
+)
 _columns = TABLE.declare
 
 FLAGS = _columns("FLAGS", "", "", "Sum of the set flags, for example `M.HAS_FIN`.")

@@ -84,7 +84,7 @@ def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]
 
 
 def free_dofs(model: Model) -> list[int]:
-    """Return those degrees of freedom that move."""
+    """Return the free degrees of freedom."""
     return [MOTIONS.index(name) for name in model.active.split()]
 
 

@@ -22,7 +22,7 @@ from wavesim_server.dynamics.sizes import (
 
 TABLE = RowTable(
     "params",
-    "Coefficients of a model, the same for all its bodies. Matrices are stored row by row. Compiled code reads `P.NAME`.",
+    "Coefficients of a model, which all its bodies share. Matrices are stored row by row. Compiled code reads `P.NAME`.",
 )
 _rows = TABLE.declare
 _ACTUATOR = "N, 1/s, rad or kg"
@@ -38,7 +38,7 @@ MASS_INVERSE = _rows(
 )
 LINEAR_DRAG = _rows("LINEAR_DRAG", _LINEAR, "B", "Linear drag D_L.", 36)
 QUADRATIC_DRAG = _rows("QUADRATIC_DRAG", _QUADRATIC, "B", "Quadratic drag D_Q.", 36)
-BODY_LIFT = _rows("BODY_LIFT", _QUADRATIC, "B", "Matrix L of body lift, per surge speed.", 36)
+BODY_LIFT = _rows("BODY_LIFT", _QUADRATIC, "B", "Body lift matrix L, per unit of surge speed.", 36)
 WEIGHT = _rows("WEIGHT", "N", "", "Weight.")
 WEIGHT_MOMENT = _rows("WEIGHT_MOMENT", "N m", "B", "Weight times the position of the centre of mass.", 3)
 FULL_BUOYANCY = _rows("FULL_BUOYANCY", "N", "", "Buoyancy of the fully submerged body.")
@@ -80,7 +80,7 @@ THRUSTER_LAW = _rows(
     "THRUSTER_LAW", "", "", "Laws of the thrusters; see [thruster law](#thruster-law).", THRUSTERS * LAW_SIZE
 )
 PROPELLER_TORQUE_AXIS = _rows(
-    "PROPELLER_TORQUE_AXIS", "", "B", "Moment per propeller torque, for each thruster.", THRUSTERS * 3
+    "PROPELLER_TORQUE_AXIS", "", "B", "Moment per unit of propeller torque, for each thruster.", THRUSTERS * 3
 )
 ACTUATOR_RATE = _rows("ACTUATOR_RATE", _ACTUATOR, "", "Maximum change per step of the actuator in each slot.", SLOTS)
 ACTUATOR_IMMEDIATE = _rows(
@@ -139,7 +139,7 @@ CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flo
 CROSS_HALF = _rows("CROSS_HALF", "m", "", "Half length of the hull.")
 CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Distance of the hull's centre forward of the origin.")
 CROSS_STILL = _rows(
-    "CROSS_STILL", "m/s", "", "Sway speed below which the cross-flow drag has no sway force and no yaw moment."
+    "CROSS_STILL", "m/s", "", "Sway speed below which the cross-flow drag produces no sway force and no yaw moment."
 )
 FRICTION = _rows(
     "FRICTION", "N s2/m2", "", "ITTC friction force, divided by the friction coefficient and the square of the speed."
@@ -147,7 +147,7 @@ FRICTION = _rows(
 FRICTION_RESIDUAL = _rows(
     "FRICTION_RESIDUAL", "", "", "Residual resistance coefficient, added to the coefficient of the ITTC line."
 )
-FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per speed: L/nu.")
+FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per unit of speed: L/nu.")
 FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Diagonal of the linear drag that fades with speed.", 6)
 FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the factor exp(-k U) by which linear drag fades with speed.")
 WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the lift of the hull.")

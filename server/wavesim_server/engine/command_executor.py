@@ -1,4 +1,4 @@
-"""Execute commands from the front on the simulation.
+"""Execute commands from the front end on the simulation.
 
 If a command fails, its sender receives a refusal, and nothing else is affected.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from wavesim_sdk import commands
 from wavesim_sdk.actuators import actuator_index, fault_amount
+from wavesim_sdk.device_faults import device_of, line_fault_amount
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import RunState
@@ -50,7 +51,7 @@ FEW = 20  #: maximum number of names listed in a refusal
 
 
 class CommandExecutor:
-    """Executes commands from the front."""
+    """Executes commands from the front end."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class CommandExecutor:
         self.instruments.leave(row)
         self.run.lockstep.pop(row, None)
         self.watchdog.remove(row)
-        self.fences.remove(row)
+        self.fences.remove_body(row)
         self.tables.publish_identity()
         self.run.publish()
 
@@ -225,12 +226,16 @@ class CommandExecutor:
 
     def _run_command(self, command: commands.Command) -> str:
         """Execute a command and return the result as text. Raises ValueError if the command is invalid."""
-        since = f"from {self.sim.time_ns * 1e-9:.3f} s on"
+        since = f"starting at {self.sim.time_ns * 1e-9:.3f} s"
         if isinstance(command, items.Control):
             return self._control(command)
         if isinstance(command, items.Weather):
             self._weather(command)
             return f"weather {since}"
+        if isinstance(command, items.Fence):
+            text = self.fences.change(command)
+            self.tables.publish_fences(self.fences.current)
+            return f"{text} {since}"
         row = self._row_of(command.body)
         verb = commands.verb_of(command)
         try:
@@ -286,7 +291,7 @@ class CommandExecutor:
         if wet:
             self._set_part_fault(row, change.part, change.kind, change.amount, "")
         fault = items.Fault(change.body, change.part, change.kind, amount, field)
-        text = f"{_describe_fault(fault)} from {self.sim.time_ns * 1e-9:.3f} s on"
+        text = f"{_describe_fault(fault)} starting at {self.sim.time_ns * 1e-9:.3f} s"
         self.events.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
@@ -299,7 +304,7 @@ class CommandExecutor:
             run.set_speed(float(c.value or 0.0))
             return f"speed {run.pacer.speed:g}" if run.pacer.speed else "as fast as possible"
         if run.state is RunState.ENDED:
-            raise ValueError("the run has ended; restart the server for another run")
+            raise ValueError("the run has ended; restart the server to start another run")
         if c.verb in ("start", "resume"):
             run.set_state(RunState.RUNNING)
         elif c.verb == "stop":
@@ -320,10 +325,12 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Set or repair a fault of an actuator or sensor and return its amount.
+        """Set or repair a fault of an actuator or sensor and return its amount. The front sends those of devices to them.
 
         Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
         """
+        if device_of(part):
+            return 0.0 if kind == "none" else line_fault_amount(kind, amount)
         actuators = self.sim.fleet.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
         is_actuator = part in [a.name for a in actuators] or part.isdigit()
@@ -338,7 +345,8 @@ class CommandExecutor:
             self.sim.fail(row, position, kind, amount)
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
-        raise ValueError(f"no part named '{part}'{suggest_name(part, known) or '; this body has no parts'}")
+        what = suggest_name(part, known) or "; this body has no parts"
+        raise ValueError(f"no part named '{part}'{what}; the part of a device is 'device:NAME'")
 
     def _weather(self, c: items.Weather) -> None:
         values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}

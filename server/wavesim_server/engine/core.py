@@ -44,7 +44,7 @@ class Engine:
     """One run. Call :meth:`begin` once, then call :meth:`poll` whenever it is due or a command arrives, until
     :attr:`is_over`.
 
-    ``commands`` is None if the front is in this process and calls :attr:`command_executor` directly.
+    ``commands`` is None if the front end is in this process and calls :attr:`command_executor` directly.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Engine:
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
-        self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
+        self.fences = Fences([f.request() for f in config.fleet.fence], simulation.capacity, simulation.step_ns)
         self.fault_schedule = FaultSchedule(simulation.loaded, simulation.step_ns)
         self.instruments = emulators.instruments
         self.publication = EngineTables(simulation, areas, self.instruments)
@@ -112,6 +112,7 @@ class Engine:
         for row, occupant in self.sim.occupants.items():
             self.instruments.enter(row, self.sim.loaded.suite_by_name(occupant.name, occupant.model.name))
         self.publication.begin(self.end_tick)
+        self.publication.publish_fences(self.fences.current)
         self.run.publish()
 
     def poll(self, now: float) -> float:

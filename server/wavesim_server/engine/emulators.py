@@ -20,7 +20,7 @@ from wavesim_server.watchdog import NEVER
 #: if the engine has not polled for longer than this, the engine itself stalled, and the wait is not charged to the
 #: emulators
 STALL_THRESHOLD_S = 0.25
-LIVENESS_CHECK_S = 0.02  #: interval between two checks whether awaited emulators are still running
+LIVENESS_CHECK_S = 0.02  #: interval between two checks of whether awaited emulators are still running
 
 
 class EmulatorSignal(Protocol):
@@ -56,7 +56,7 @@ class SemaphoreSignal:
 
 
 class Emulators(Protocol):
-    """The emulators of a run, as the engine serves them."""
+    """The emulators in a run, as the engine serves them."""
 
     instruments: InstrumentRegistry
     late: int  #: number of answers that exceeded the time limit
@@ -82,7 +82,7 @@ class Emulators(Protocol):
 
 
 class SynchronousEmulators:
-    """The emulators of a run, one for each sensor type; each emulator serves all instruments of its type."""
+    """The emulators in a run, one for each sensor type; each emulator serves all instruments of its type."""
 
     def __init__(
         self,

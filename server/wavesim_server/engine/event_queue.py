@@ -1,4 +1,4 @@
-"""Events from the engine to the front, sent in order and without blocking."""
+"""Events from the engine to the front end, sent in order and without blocking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wavesim_server.messages import EngineEvent, LogRecordsEvent, RecordQueue, e
 
 
 class EngineEvents(Protocol):
-    """Queue of events to the front."""
+    """Queue of events to the front end."""
 
     @property
     def has_backlog(self) -> bool:
@@ -22,17 +22,17 @@ class EngineEvents(Protocol):
         """Number of events that were dropped."""
 
     def emit(self, event: EngineEvent) -> None:
-        """Send an event to the front."""
+        """Send an event to the front end."""
 
     def push_backlog(self) -> bool:
         """Write as many waiting events as there is room for; return whether none is left."""
 
     def wake_front(self) -> None:
-        """Signal the front if there is something for it to read."""
+        """Signal the front end if there is something for it to read."""
 
 
 class LocalEvents:
-    """Events to a front in the same process, as objects."""
+    """Events to a front end in the same process, as objects."""
 
     has_backlog, dropped = False, 0
 
@@ -46,11 +46,11 @@ class LocalEvents:
         return True
 
     def wake_front(self) -> None:
-        """Do nothing, because the front reads the events when it next runs."""
+        """Do nothing, because the front end reads the events when it next runs."""
 
 
 class EventQueue:
-    """Events to a front in another process. ``wake`` signals the reader that events are waiting."""
+    """Events to a front end in another process. ``wake`` signals the reader that events are waiting."""
 
     def __init__(self, ring: RecordQueue, pacer: TickPacer, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._pacer, self._wake = ring, pacer, wake
@@ -73,7 +73,7 @@ class EventQueue:
         return self._ring.dropped
 
     def emit(self, event: EngineEvent) -> None:
-        """Send an event to the front.
+        """Send an event to the front end.
 
         In real time, log records that do not fit are dropped and counted; all other events wait for room.
         """
@@ -95,7 +95,7 @@ class EventQueue:
         return not self._backlog
 
     def wake_front(self) -> None:
-        """Signal the front if there is something for it to read."""
+        """Signal the front end if there is something for it to read."""
         if self._wake_due:
             self._wake_due = False
             self._wake()

@@ -1,4 +1,4 @@
-"""The engine's process, with a clock, waiting, shared memory and rings around the core."""
+"""The engine's process, which adds a clock, waits, shared memory and rings to the core."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from wavesim_server.simulation import Simulation
 if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
-IDLE_S = 0.1  #: maximum time between two checks whether the supervisor is running
-FLUSH_S = 5.0  #: maximum time for delivering the last events when the front is behind
+IDLE_S = 0.1  #: maximum time between two checks of whether the supervisor is running
+FLUSH_S = 5.0  #: maximum time for delivering the last events when the front end is behind
 TRACEBACK_FRAMES = 3  #: number of stack frames, innermost last, in the message about a failed tick
 
 

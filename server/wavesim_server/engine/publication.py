@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from wavesim_sdk.fences import fence_rows
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType, RunState
+from wavesim_sdk.wire.items import Fence
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.simulation import Simulation
@@ -23,7 +25,7 @@ class LossCounts:
 
 
 class EngineTables:
-    """Writes the tables of the engine."""
+    """Writes the engine's tables."""
 
     def __init__(
         self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: InstrumentRegistry
@@ -67,6 +69,10 @@ class EngineTables:
         if self.instruments.is_changed:
             self.instruments.is_changed = False
             self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
+
+    def publish_fences(self, fences: Sequence[Fence]) -> None:
+        """Publish the current fences, at the start and after each change."""
+        self.areas["simulation"]["fences"].publish(fence_rows(fences), self.sim.tick)
 
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Publish the motion, sound, weather and clock for this tick."""

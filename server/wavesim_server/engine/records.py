@@ -1,4 +1,4 @@
-"""Records of bounded size for the log, which the front writes."""
+"""Records of bounded size for the log, which the front end writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a run, with its timer and lockstep participants, and the events that report it to the front."""
+"""The state of a run, with its timer and lockstep participants, and the events that report it to the front end."""
 
 from __future__ import annotations
 

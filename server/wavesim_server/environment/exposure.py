@@ -154,8 +154,8 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
     shape = len(frequencies), len(headings)
     if response.shape[1:] != shape or drift.shape[1:] != shape:
         raise ConfigError(
-            f"the RAO file has {len(frequencies)} frequencies and {len(headings)} headings, but operators of {response.shape[1:]}"
-            f" and drift forces of {drift.shape[1:]}",
+            f"the RAO file has {len(frequencies)} frequencies and {len(headings)} headings, but operators of shape {response.shape[1:]}"
+            f" and drift forces of shape {drift.shape[1:]}",
             str(path),
         )
     good = np.isfinite(response).all() and np.isfinite(drift).all() and np.isfinite(frequencies).all()

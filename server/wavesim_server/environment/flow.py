@@ -1,4 +1,5 @@
-"""Flow of the water in the tick, compiled. ``wavesim_world.ocean`` contains a more readable version of the same code."""
+"""Flow of the water during a tick; compiled. ``wavesim_world.ocean`` contains a more readable version of the same
+code."""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def read_operator_table(path: Path) -> tuple[Floats, Floats, Complexes, Floats]:
     if missing := [n for n in (*COLUMNS, *(DRIFT if drifts else ())) if n not in names]:
         raise ValueError(f"missing column {', '.join(missing)}")
     if unknown := [n for n in names if n not in (*COLUMNS, *DRIFT)] or [n for n in set(names) if names.count(n) > 1]:
-        raise ValueError(f"unexpected column {unknown[0]!r}: use {', '.join((*COLUMNS, *DRIFT))}, once each")
+        raise ValueError(
+            f"unexpected column {1 + names.index(unknown[0])}: use {', '.join((*COLUMNS, *DRIFT))}, once each"
+        )
     values = np.empty((len(rows) - 1, len(names)))
     for k, row in enumerate(rows[1:]):
         try:
@@ -56,7 +58,7 @@ def read_operator_table(path: Path) -> tuple[Floats, Floats, Complexes, Floats]:
         values
     ):
         raise ValueError(
-            f"the table has {len(values)} lines, but needs one for each of {len(headings)} headings and {len(frequencies)} frequencies"
+            f"the table has {len(values)} lines, but needs one for each combination of {len(headings)} headings and {len(frequencies)} frequencies"
         )
     response = np.empty((6, len(frequencies), len(headings)), complex)
     for k, axis in enumerate(AXES):

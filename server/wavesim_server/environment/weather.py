@@ -206,7 +206,7 @@ def orbital_motion(
     The acceleration is that of the water itself, v' + (v . grad) v. Without the second term, a free body would not
     follow the orbit of the water.
 
-    All values are means over the body's length and width. For a wave with the number k, the averaging factor is
+    All values are means over the body's length and width. For a wave with the wave number k, the averaging factor is
     exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. Because the slope is a first
     moment, its factor is this factor to the power 3/5. Above the still-water level, the motion equals the motion at
     that level. ``parts`` (5, n) stores intermediate values so that the compiler can vectorise the loops.
@@ -356,7 +356,7 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
 def fill_surroundings(
     w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
 ) -> None:
-    """Fill in rows of the `surroundings` table for a given time: the velocity of water and air in W, the water level,
+    """Fill in rows in the `surroundings` table for a given time: the velocity of water and air in W, the water level,
     and the wave elevation.
     """
     s = w.state

@@ -57,6 +57,6 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return uuv.read(path, data, settings, angles)
     raise ConfigError(
-        "unknown type of file: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc or a WAMIT .1",
+        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc or a WAMIT .1",
         str(path),
     )

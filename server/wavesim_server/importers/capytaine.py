@@ -1,4 +1,4 @@
-"""Reader of Capytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
+"""Reader for Capytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
 
 Capytaine's time factor is ``exp(-i w t)``; therefore, its forces are conjugated here.
 """
@@ -36,7 +36,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     whole = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=(1, 2)) & np.isfinite(x).all(axis=(0, 2))
     whole &= np.isfinite(w) & (w > 0.0)
     if not whole.any():
-        raise ValueError("no frequency at which all values are finite")
+        raise ValueError("there is no frequency at which all values are finite")
     notes: tuple[str, ...] = ()
     if lost := int((~whole & np.isfinite(w) & (w > 0.0)).sum()):
         notes = (f"{lost} of {len(w)} frequencies are omitted because they contain values that are not finite",)
@@ -115,7 +115,7 @@ def _ordered_variable(data: Any, name: str, *first: str) -> Array:
     """Return a variable with its dimensions in the given order. Any other dimension must have length 1."""
     dimensions, values = data[name]
     if lost := [d for d in dimensions if d not in first and values.shape[dimensions.index(d)] != 1]:
-        raise ValueError(f"'{name}' has several values of {lost[0]}; one value is needed")
+        raise ValueError(f"'{name}' has several values for {lost[0]}; one value is needed")
     values = values.reshape([s for d, s in zip(dimensions, values.shape, strict=True) if d in first])
     kept = [d for d in dimensions if d in first]
     if missing := [d for d in first if d not in kept]:

@@ -1,4 +1,4 @@
-"""Reader of one section in DUNE's vsim-models.ini (LSTS; DUNE Simulator manual, sec. 4)."""
+"""Reader for one section in DUNE's vsim-models.ini (LSTS; DUNE Simulator manual, sec. 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader of vessels from kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as `vessel.cpp` computes them."""
+"""Reader for vessels from kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as `vessel.cpp` computes them."""
 
 from __future__ import annotations
 

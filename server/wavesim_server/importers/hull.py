@@ -124,7 +124,7 @@ def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
 
 
 def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
-    """Add <radiation>, and a note about the error of its fit."""
+    """Add <radiation>, and a note about the fit error."""
     if len(memory.frequencies):
         element = draft.add("radiation")
         for k, w in enumerate(memory.frequencies):

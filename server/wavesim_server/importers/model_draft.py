@@ -20,7 +20,7 @@ from wavesim_sdk.errors import ConfigError
 #: keys of the ``--set`` option and their meanings
 SETTINGS = {
     "mass": "mass in kg",
-    "added-mass": "diagonal of the added mass, six numbers",
+    "added-mass": "diagonal of the added mass matrix, six numbers",
     "inertia": "moments of inertia about x, y, z in kg m2, three numbers",
     "rigid-body": "`upper` or `lower`: the valid half of the asymmetric M_RB",
     "size": "length, width, height in m, three numbers",
@@ -34,7 +34,7 @@ SETTINGS = {
     "gravity": "gravity in m/s2 used to make the numbers dimensionless",
     "water-density": "water density in kg/m3 used to make the numbers dimensionless",
     "wave-column": "content of the first column of WAMIT's files, `period` or `frequency` (default period)",
-    "active": "degrees of freedom that move: `u v r` for a boat in the plane, `u v w p q r` for all of them",
+    "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",
 }
 EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
@@ -180,7 +180,7 @@ class ModelDraft:
         if self.unused and not partial:
             lost = "\n  ".join(self.unused)
             raise ConfigError(
-                f"a model cannot represent these entries of the file; use --partial to omit them\n  {lost}", str(path)
+                f"a model cannot represent these entries in the file; use --partial to omit them\n  {lost}", str(path)
             )
         notes = [*self.notes, *(f"omitted: {item}" for item in self.unused)]
         root = etree.Element("models")

@@ -1,4 +1,4 @@
-"""Reader of NEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
+"""Reader for NEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
 KH.dat, Inertia.dat.
 
 NEMOH's time factor is ``exp(-i w t)``, so its phases lag, and their sign is reversed here. The files do not state the
@@ -103,7 +103,7 @@ def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
             try:
                 zones[-1].append([float(x) for x in line.split()])
             except ValueError:
-                raise ValueError(f"{path.name} line {k}: expects numbers") from None
+                raise ValueError(f"{path.name} line {k}: expected numbers") from None
     try:
         tables = [np.array(z) for z in zones]
         w = tables[0][:, 0]

@@ -84,8 +84,8 @@ def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> 
     """Create operators from results in the axes of a panel code. ``headings`` (rad) may be in any order. The response
     (6, frequencies, headings) has leading phases.
 
-    Headings from 0 to 180 deg are sufficient for a hull that is symmetric about its centre plane. For other hulls, they
-    raise a ValueError.
+    Headings from 0 to 180 deg are sufficient for a hull that is symmetric about its centre plane. For other hulls, such
+    headings raise a ValueError.
     """
     w, x = np.asarray(frequencies, float), np.asarray(response, complex)
     if not np.isfinite(x).all() or not (w > 0.0).all():

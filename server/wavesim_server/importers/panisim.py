@@ -1,4 +1,4 @@
-"""Reader of Panisim/Makara vessel folders: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
+"""Reader for Panisim/Makara vessel folders: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
         return TrackedTable({})
     found = yaml.safe_load(path.read_text()) or {}
     if not isinstance(found, dict):
-        raise ConfigError("expects a table of keys", str(path))
+        raise ConfigError("expected a table of keys", str(path))
     return TrackedTable(found, name)
 
 
@@ -268,7 +268,7 @@ def _note_start(draft: ModelDraft, table: TrackedTable) -> None:
         for what, n in (("location", 3), ("orientation", 3), ("velocity", 6))
     )
     draft.notes.append(
-        f'start of the vehicle: <vehicle model="{draft.name}" position="{format_numbers(*place)} m" attitude="{format_numbers(*turn)} rad" '
+        f'initial state of the vehicle: <vehicle model="{draft.name}" position="{format_numbers(*place)} m" attitude="{format_numbers(*turn)} rad" '
         f'velocity="{format_numbers(*motion[:3])} m/s" angular_velocity="{format_numbers(*motion[3:])} rad/s" .../>'
     )
     draft.record_unused(table)  # includes `use_quaternion`: a rotation by a quaternion is not read

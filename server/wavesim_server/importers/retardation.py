@@ -41,7 +41,7 @@ class RadiationMemory:
     of the fit.
 
     For each pair of motions, the errors are the rms and maximum errors of damping, and the maximum error of added mass.
-    They are relative to the maximum of each table.
+    They are relative to the maximum in each table.
     """
 
     frequencies: Array
@@ -308,7 +308,7 @@ def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> Ra
 
 def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
     """Return (rms error of damping, maximum error of damping, maximum error of added mass), each relative to the
-    maximum of its table.
+    maximum in its table.
     """
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()

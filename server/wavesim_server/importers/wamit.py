@@ -1,4 +1,4 @@
-"""Reader of WAMIT's numeric output: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
+"""Reader for WAMIT's numeric output: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
 
 The files contain dimensionless numbers (WAMIT User Manual, ch. 4): A/(rho L^k), B/(rho w L^k), X/(rho g a L^m), C/(rho g
 L^k). Phases lead the elevation at the body's origin. The first column is the period, unless the user states otherwise;
@@ -74,7 +74,7 @@ def _numbers(path: Path, least: int) -> list[list[float]]:
         except ValueError:
             if k == 1:
                 continue
-            raise ValueError(f"{path.name} line {k}: expects numbers") from None
+            raise ValueError(f"{path.name} line {k}: expected numbers") from None
         if row and len(row) < least:
             raise ValueError(f"{path.name} line {k} has {len(row)} numbers; at least {least} are needed")
         if row:
@@ -134,7 +134,7 @@ def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)
     if said is None:
-        raise ValueError(f"{path.name} lacks gravity and length scale")
+        raise ValueError(f"{path.name} lacks the gravity and the length scale")
     rows = re.findall(r"^\s*([1-6])\s+([1-6])\s+([-+.\dEe]+)(?:\s.*)?$", text, re.MULTILINE)
     for i, j, value in rows[:36]:
         mass[int(i) - 1, int(j) - 1] = float(value)

@@ -1,4 +1,4 @@
-"""The emulators of a trial in one process, which compute the values for a tick when the engine has published it."""
+"""The emulators in a trial in one process, which compute the values for a tick when the engine has published it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["LocalEmulators"]
 
 
 class LocalEmulators:
-    """The emulators of a run, which read the engine's tables without copying them.
+    """The emulators in a run, which read the engine's tables without copying them.
 
     When :meth:`ask` returns, all emulators have answered.
     """
@@ -92,7 +92,7 @@ class LocalEmulators:
         )
 
     def _view(self) -> FleetSnapshot:
-        """Return the bodies at the published tick, in the arrays of the engine."""
+        """Return the bodies at the published tick, in the engine's arrays."""
         sim, version = self._simulation, self.instruments.version
         if version != self._version:
             self._version, self._rows = version, np.array(sim.rows, np.int64)

@@ -1,4 +1,4 @@
-"""A trial in this process for notebooks and tests, which can run to a given time, look at live objects, and continue."""
+"""A trial in this process, for notebooks and tests. It can run to a given time, show its live objects, and continue."""
 
 from __future__ import annotations
 

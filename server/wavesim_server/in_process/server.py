@@ -1,4 +1,4 @@
-"""Engine, front and emulators of a trial in one process, which exchange objects with each other."""
+"""Engine, front end and emulators in a trial in one process, which exchange objects with each other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from wavesim_world.config import LoadedConfig
 __all__ = ["InProcessServer"]
 
 IDLE_S = 0.05  #: maximum wall time in s of one pause
-PUBLISH_S = 0.02  #: wall time in s between two updates of the front's tables in shared memory
+PUBLISH_S = 0.02  #: wall time in s between two updates of the front end's tables in shared memory
 
 
 class NetworkPort:
@@ -104,7 +104,7 @@ class InProcessServer:
 
     @property
     def now(self) -> float:
-        """The time in s that the front uses."""
+        """The time in s that the front end uses."""
         if self.engine.pacer.speed > 0.0 or self.network is not None:
             return time.monotonic()
         return 1.0 + self.simulation.time_ns * 1e-9 + self.idle_s
@@ -198,5 +198,5 @@ class InProcessServer:
         self.front.receive_local(session, message)
 
     def end(self, session: Session) -> None:
-        """End a session whose program has ended without leaving."""
+        """End a session whose program has exited without leaving."""
         self.front.end_local(session)

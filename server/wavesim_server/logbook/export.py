@@ -47,7 +47,7 @@ def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
     mine = [n for body, n in there if body == vehicle]
     if not mine:
         have = list(dict.fromkeys(body for body, _ in there))
-        raise LogError(f"{log} has no CTD of '{vehicle}'; vehicles with a CTD: {', '.join(have) or 'none'}")
+        raise LogError(f"{log} has no CTD data from '{vehicle}'; vehicles with a CTD: {', '.join(have) or 'none'}")
     if not name and len(mine) > 1:
         raise LogError(f"'{vehicle}' has several CTDs; select one of {', '.join(mine)}")
     if name and name not in mine:
@@ -65,7 +65,7 @@ def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
 
 
 def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "", name: str = "") -> int:
-    """Write the frames of one sonar in a survey format (a module with ``head`` and ``ping``); return the number of
+    """Write the frames from one sonar in a survey format (a module with ``head`` and ``ping``); return the number of
     frames.
 
     ``kind`` is the kind of sonar; ``vehicle`` and ``name`` select one sonar if the log has several.

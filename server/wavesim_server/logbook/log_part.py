@@ -19,9 +19,9 @@ from wavesim_server.logbook.mcap_file import McapFile, MessageBlock
 
 #: maximum number of topics per file, because topic numbers have 16 bits, and each topic needs half a kilobyte of memory
 MAX_TOPICS = 8192
-MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size in bytes; compressing a larger chunk would delay the front
+MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size in bytes; compressing a larger chunk would delay the front end
 CHUNK_NS = 500_000_000  #: maximum simulation time in a chunk
-#: the same if the simulation runs as fast as possible, in which case this is less wall time than the above
+#: maximum simulation time in a chunk if the simulation runs as fast as possible; the chunk then covers less wall time
 FAST_CHUNK_NS = 2_000_000_000
 
 
@@ -70,7 +70,7 @@ class LogPart:
         return MessageBlock(channels, sizes, CDR_HEADER)
 
     def add_block(self, block: MessageBlock, times_ns: Any, records: bytes) -> None:
-        """Add the messages of a block, with a common time or with individual times."""
+        """Add the messages in a block, with a common time or with individual times."""
         if not len(block.channels):
             return
         if self._since is None:

@@ -34,7 +34,7 @@ from mcap.records import (
 )
 
 MAGIC = b"\x89MCAP0\r\n"
-LEVEL = 1  #: compression level; it compresses records as far as the default level, in 2/3 of the time
+LEVEL = 1  #: compression level; it compresses records as much as the default level does, in 2/3 of the time
 MAX_CHANNELS = 2**16  #: maximum number of channels, because channel numbers have 16 bits
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries
@@ -152,7 +152,7 @@ class McapFile:
         self._extend_span(time_ns, time_ns)
 
     def messages(self, block: MessageBlock, times_ns: Any, data: bytes) -> None:
-        """Add the messages of a block; see :meth:`MessageBlock.fill`."""
+        """Add the messages in a block; see :meth:`MessageBlock.fill`."""
         numbers = self._numbers[block.channels] + block.ranks
         self._numbers[block.channels] = numbers  # of a channel that occurs several times, the last one stays
         block.fill(numbers, times_ns, data)

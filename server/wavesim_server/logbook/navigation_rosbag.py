@@ -6,7 +6,7 @@ left, up as mounted, frame `NAME/INSTRUMENT`):
 
 - Imu: IMUs (without attitude), and attitude references (in `NAME/base_link`, without acceleration)
 - FluidPressure (Pa, absolute): pressure sensors and CTDs
-- NavSatFix: receivers
+- NavSatFix: satellite receivers
 - TwistWithCovarianceStamped: Doppler logs (velocity over the bottom; omitted without bottom lock)
 
 Stamps are the measurement times; bag times are the times at which the values became available. Covariances are marked

@@ -17,9 +17,9 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
-    "contacts_dropped": "contacts of bodies were omitted because there were too many at the same time",
+    "contacts_dropped": "contacts between bodies were omitted because there were too many at the same time",
     "paths_dropped": "propagation paths were omitted: their node already had enough stronger paths (<acoustics paths>), or they had too many turning points",
-    "events_dropped": "records are missing from the log because the front did not keep up",
+    "events_dropped": "records are missing from the log because the front end did not keep up",
     "sensors_late": "times an emulator exceeded its time limit",
 }
 
@@ -27,9 +27,9 @@ TROUBLE_TEXTS = {
 #: explanation of each column in the text table; the last two groups appear only if a vehicle has such values
 COLUMNS = {
     "distance": "length of the true track",
-    "sent, heard, lost": "signals that the body sent, signals that reached it and were received, and signals that were not",
-    "ranges": "two-way ranges; /min: ranges per minute; error rms, max: error of the ranges against the true distances",
-    "nav rms, nav max": "horizontal error of the position that the program estimates; dead reck.: that of its dead reckoning at the end",
+    "sent, heard, lost": "signals that the body sent, signals that reached it and were received, and signals that reached it but were lost",
+    "ranges": "two-way ranges; /min: ranges per minute; error rms, max: range error relative to the true distance",
+    "nav rms, nav max": "horizontal error of the position that the program estimates; dead reck.: horizontal error of its dead reckoning at the end",
 }
 LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value at which an instrument appears in the text table
 MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed

@@ -162,7 +162,7 @@ def image_message(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
 
 
 def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
-    """Return (message type, message) of a frame."""
+    """Return (message type, message) for a frame."""
     if frame.kind == "camera":
         return PICTURE, image_message(frame, frame.image, "rgb8")
     r, out = frame.record, _begin_message(frame)
@@ -248,7 +248,7 @@ class ScanAccumulator:
 
 
 def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (topic, type, message) for each message of a frame; ``turns`` keeps the unfinished turns."""
+    """Yield (topic, type, message) for each message made from a frame; ``turns`` keeps the unfinished turns."""
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
     if frame.kind == "bathymetry":

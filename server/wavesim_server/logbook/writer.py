@@ -242,10 +242,10 @@ class LogWriter:
         self.records(time_ns, (name,), (len(who),), places.tobytes(), data)
 
     def records(self, time_ns: int, tables: Sequence[str], counts: Sequence[int], rows: bytes, data: bytes) -> None:
-        """Write records of one tick, of which ``counts`` belong to each table.
+        """Write the records of one tick; ``counts`` states how many of them belong to each table.
 
         For each record, ``rows`` contains the body row and the instrument number in the suite (int64); this number is 0
-        in tables of bodies. Sensor values are without hidden columns.
+        in tables of bodies. Sensor values do not include the hidden columns.
         """
         self._write_guarded(time_ns, lambda: self._add_records((tuple(tables), tuple(counts), rows), time_ns, data))
         self._flush()

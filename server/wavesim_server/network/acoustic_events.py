@@ -32,7 +32,7 @@ class RequestAllowance:
         self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and the time of the last update
 
     def consume(self, token: int, name: str, now_ns: int) -> None:
-        """Count one request of a session. Raises ValueError if the session's limit is exceeded."""
+        """Count one request from a session. Raises ValueError if the session's limit is exceeded."""
         left, since = self._left.get(token, (BURST_S * self.rate, now_ns))
         left = min(left + self.rate * (now_ns - since) * 1e-9, BURST_S * self.rate)
         self._left[token] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)

@@ -9,6 +9,7 @@ from typing import Any
 from wavesim_sdk import commands
 from wavesim_sdk.actuators import fault_amount
 from wavesim_sdk.commands import Command
+from wavesim_sdk.device_faults import device_of, line_fault_amount
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire import items
 from wavesim_server.messages import ExecutedEvent
@@ -40,11 +41,18 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
 
 
 def check_recipient(command: Command, crews: Crews) -> Command:
-    """Return the command. Raises ValueError if the command is for a program but no program accepts it."""
+    """Return the command. Raises ValueError if the command is for a program or a device, but none accepts it."""
     if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
         raise ValueError(f"mission: no program that accepts missions is driving '{command.body}'")
     if isinstance(command, items.VehicleCommand) and crews.pilot_of(command.body) is None:
         raise ValueError(f"command: no program drives '{command.body}'")
+    if isinstance(command, items.Fault) and (device := device_of(command.part)):
+        known = crews.devices_of(command.body)
+        if device not in known:
+            what = suggest_name(device, known) or "; no device of this body has joined"
+            raise ValueError(f"fault: '{command.body}' has no device '{device}'{what}")
+        if command.field:
+            raise ValueError(f"fault: '{command.part}' is a device; remove the field, which only sensors have")
     return command
 
 
@@ -74,6 +82,8 @@ def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[
     except ValueError:
         pass
     body, part, kind = (str(arguments.get(k)) for k in ("body", "part", "kind"))
+    if device_of(part):
+        return line_fault_amount(kind, amount)
     known = parts_of(body)
     instrument = next((i for i in known.sensors if i.name == part), None)
     actuator = next((a for a in known.actuators if a.name == part), None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.wire.items import DeviceFault
 from wavesim_sdk.wire.messages import Right, Role
 from wavesim_sdk.wire.session import Session
 from wavesim_world.config.sensors import InstrumentConfig
@@ -52,6 +53,7 @@ class CrewMember:
     wants_effort: bool = False
     wants_others: bool = False
     takes_missions: bool = False  #: whether this pilot accepts missions
+    device: str = ""  #: name of the device that the session serves
     ordinal: int = 0
     epoch: int = 0
     is_aboard: bool = False  #: whether the session's body is in the simulation and has a state
@@ -99,6 +101,7 @@ class Crews:
         #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self._rows: dict[int, dict[int, CrewMember]] = {}
+        self.device_faults: dict[tuple[str, str], DeviceFault] = {}  #: newest faults by body and device
         self.first_epoch = 0  #: epoch of an ordinal that has not been used yet
         self._epochs: dict[tuple[int, int], int] = {}
 
@@ -110,6 +113,7 @@ class Crews:
             member.ordinal = 0
         else:
             member.ordinal = next(k for k in range(1, len(crew) + 2) if k not in crew)
+        self._name_device(member)
         key = (row, member.ordinal)
         member.epoch = self._epochs[key] = (self._epochs.get(key, self.first_epoch - 1) + 1) & _EPOCH
         crew[member.ordinal] = member
@@ -117,8 +121,8 @@ class Crews:
         self.rearrange()
 
     def start_new_epochs(self, rng: random.Random) -> None:
-        """Start the epochs at random numbers, so that a late answer to a session of an earlier front does not match a
-        new session.
+        """Start the epochs at random numbers, so that a late answer to a session of an earlier front end does not match
+        a new session.
         """
         self.first_epoch = rng.randrange(1, _EPOCH)
 
@@ -165,6 +169,21 @@ class Crews:
     def pilot_of(self, body: str) -> CrewMember | None:
         """Return the pilot of the body with this name, or None if there is none."""
         return next((m for m in self.pilots() if m.grant.body == body), None)
+
+    def device(self, body: str, name: str) -> CrewMember | None:
+        """Return the session that serves the device with this name on a body, or None if there is none."""
+        return next((m for m in self.by_token.values() if m.device == name and m.grant.body == body), None)
+
+    def devices_of(self, body: str) -> list[str]:
+        """Return the names of the devices of a body."""
+        return [m.device for m in self.by_token.values() if m.device and m.grant.body == body]
+
+    def _name_device(self, member: CrewMember) -> None:
+        """Name the device that a session serves: the name, or its first free variant name-2, name-3 and so on."""
+        if name := member.session.join.device:
+            taken = {m.device for m in self.members_of(member.row)}
+            variants = (f"{name}-{k}" for k in range(2, len(taken) + 3))
+            member.device = next(n for n in (name, *variants) if n not in taken)
 
     def pilots(self) -> Iterator[CrewMember]:
         """Yield all pilots."""

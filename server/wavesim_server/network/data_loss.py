@@ -31,11 +31,11 @@ class DataLossReport:
     def _omitted_text(self) -> str:
         return (
             f"{self._omitted_count} records are missing from the log: "
-            "their bodies left while the network process (front) was not running"
+            "their bodies left the simulation while the front end was not running"
         )
 
     def count_omitted(self, records: int) -> None:
-        """Count the records that are not logged because their bodies were removed before this front took over."""
+        """Count the records that are not logged because their bodies were removed before this front end took over."""
         self._omitted_count += records
 
     def write_summary(self) -> None:

@@ -1,4 +1,4 @@
-"""Sends commands from the front to the engine, in order and without ever blocking."""
+"""Sends commands from the front end to the engine, in order and without ever blocking."""
 
 from __future__ import annotations
 

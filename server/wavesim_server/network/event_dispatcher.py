@@ -11,6 +11,7 @@ import numpy as np
 
 from wavesim_sdk import commands
 from wavesim_sdk.arrays import Mask
+from wavesim_sdk.device_faults import device_of
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.messages import TEXT_BYTES
@@ -83,8 +84,8 @@ class EngineEventDispatcher:
     def _table(self, log: LogWriter, e: messages.LogRecordsEvent) -> None:
         """Log the records of those bodies that are listed in the log.
 
-        After a front has taken over, some records may belong to bodies that were removed in the meantime; such records
-        are only counted.
+        After a front end has taken over, some records may belong to bodies that were removed in the meantime; such
+        records are only counted.
         """
         lives = np.frombuffer(e.generations, np.int64)
         there = (self.logged_generations[np.frombuffer(e.rows, np.int64)[::2]] == lives) | (lives == messages.NO_BODY)
@@ -110,6 +111,8 @@ class EngineEventDispatcher:
         ):
             part = items.MissionPart(command.number, command.first, command.count, command.points)
             self.sessions.push(pilot.session, part)
+        if event.ok and isinstance(command, items.Fault) and (device := device_of(command.part)):
+            self._device_fault(command.body, device, items.DeviceFault(command.kind, command.amount))
         if self.log is None or not event.ok:
             return
         arguments = commands.to_dict(command)
@@ -124,6 +127,11 @@ class EngineEventDispatcher:
                 amount=command.amount,
                 field=command.field or None,
             )
+
+    def _device_fault(self, body: str, device: str, fault: items.DeviceFault) -> None:
+        self.crews.device_faults[body, device] = fault  # for a device that joins later or again
+        if (member := self.crews.device(body, device)) is not None:
+            self.sessions.push(member.session, fault)
 
     def _signals(self, event: messages.SignalsEvent) -> None:
         sent, receptions = np.frombuffer(event.sent, SENT.dtype), np.frombuffer(event.receptions, RECEPTION.dtype)

@@ -29,7 +29,7 @@ BURST_S = 0.01
 
 @dataclass
 class _SonarCursor:
-    """The position of a session in the frames from one instrument."""
+    """A session's position in the sequence of frames from one instrument."""
 
     last_frame: int  #: sequence number of the newest frame in the ring that has been checked
     last_described: int = 0  #: number of frames sent
@@ -118,7 +118,7 @@ class FrameStreamer:
         return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else POLL_PERIOD_S
 
     def _start_newest_frame(self, feed: FrameSubscription, now: float) -> None:
-        """Start to send the newest frame of the sonar that has waited longest, if that sonar has a new frame."""
+        """Start sending the newest frame of the sonar that has waited longest, if that sonar has a new frame."""
         assert self._rings is not None
         for number, sonar in sorted(feed.cursors.items(), key=lambda item: item[1].next):
             found = self._ring(feed.member, number)

@@ -1,7 +1,7 @@
-"""The core of the front: everything between network, engine and commander, without a socket, a clock or a process.
+"""The core of the front end: everything between network, engine and commander, without a socket, a clock or a process.
 
 The inputs are datagrams, engine events and commands, each with ``now``. The outputs are datagrams, commands to the
-engine and replies to the commander. If a session causes an error in the front, the error ends only that session.
+engine and replies to the commander. If a session causes an error in the front end, the error ends only that session.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
-GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front may have added to a row
+GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front end may have added to a row
 #: intervals between two polls of the sessions, for few sessions and for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
 LONG_S = 0.1  #: time in s beyond which a wait leads to a check of the waiting budgets
-#: if the front was inactive for longer than this, the front itself stalled, and the time is not charged to its clients
+#: if the front end was inactive for longer than this, the front end itself stalled, and the time is not charged to its
+#: clients
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left",
@@ -84,7 +85,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 
 
 class Front:
-    """The front of one server.
+    """The front end of one server.
 
     ``print_line`` prints a line for people.
     """
@@ -217,20 +218,21 @@ class Front:
             self.sessions.drops,
             self.request_handler.acoustic_quota.refused,
             self.data_loss,
+            areas["simulation"]["fences"],
         )
-        self.orphans: set[int] = set()  #: rows whose pilots belonged to an earlier front
+        self.orphans: set[int] = set()  #: rows whose pilots belonged to an earlier front end
         self._orphans_until = math.inf
         self._poll_sessions_at = 0.0
         self._effort_rows: tuple[int, ...] = ()
         self._instrument_steps: tuple[tuple[int, int], ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
-        self.stood_still_s = 0.0  #: total wall time during which the front had work to do but did not run
+        self.stood_still_s = 0.0  #: total wall time during which the front end had work to do but did not run
 
     def set_time(self, now: float) -> None:
-        """Set the current time on the front's clock.
+        """Set the current time on the front end's clock.
 
-        Exclude the time during which the front itself stalled from all limits. The front was stopped, or had no
+        Exclude the time during which the front end itself stalled from all limits. The front end was stopped, or had no
         processor.
         """
         stalled_s, self.now = now - self.now, now
@@ -241,7 +243,7 @@ class Front:
         self.steps.forgive(stalled_s)
         self._orphans_until += stalled_s
         if stalled_s >= 1.0:
-            self.print_line(f"the front stalled for {stalled_s:.1f} s")
+            self.print_line(f"the front end stalled for {stalled_s:.1f} s")
 
     # -- input -----------------------------------------------------------------------------------
 
@@ -317,9 +319,9 @@ class Front:
     def poll(self, now: float) -> float:
         """Do all work that is due; return the latest time at which to call this method again.
 
-        If the next call is much later, the front assumes that it has stalled. Read the socket before this call. Without
-        a network, the returned time concerns only the clients, and the tables are published in time only if this method
-        is called more frequently.
+        If the next call is much later, the front end assumes that it has stalled. Read the socket before this call.
+        Without a network, the returned time concerns only the clients, and the tables are published in time only if
+        this method is called more frequently.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:
@@ -411,7 +413,7 @@ class Front:
     # -- the engine --------------------------------------------------------------------------------
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed. The bodies of its clients stay in the simulation for the keep-alive
+        """Take over from a front end that crashed. The bodies of its clients stay in the simulation for the keep-alive
         timeout, like the body of a silent client.
         """
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
@@ -434,8 +436,8 @@ class Front:
         self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the removal of a body whose front has crashed. If a body is added because that front requested it,
-        remove the body.
+        """Handle the removal of a body whose front end has crashed. If a body is added because that front end requested
+        it, remove the body.
         """
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
@@ -456,7 +458,9 @@ class Front:
             return self.emulators.admit(join, previous)
         result = self.admission_policy.admit(join, self._roster_without(previous))
         if previous is not None and result.id != previous.admission.id:
-            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is now a different body; join again without resuming")
+            raise NotAdmitted(
+                Refusal.EXPIRED, f"'{join.name}' is now the name of a different body; join again without resuming"
+            )
         return result
 
     def _roster_without(self, previous: Session | None) -> Roster:
@@ -532,6 +536,8 @@ class Front:
         member.select_sensors(join.sensors)
         member.described_sensors.update(member.sensor_numbers)
         self.crews.join(member)
+        if fault := self.crews.device_faults.get((grant.body, member.device)):
+            self.sessions.push(session, fault)
         if member.wants_others:
             self.observers.roll_call(session, self.broadcast.identity())
         same = session.resumed is Resumption.RESUMED

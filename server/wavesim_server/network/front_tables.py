@@ -1,4 +1,5 @@
-"""Tables that the front writes to shared memory: clients, crews, recent signals and receptions, notices, and estimates."""
+"""Tables that the front end writes to shared memory: clients, crews, recent signals and receptions, notices, and
+estimates."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class NewestRecords:
 
 
 class FrontTables:
-    """All tables that the front writes."""
+    """All tables that the front end writes."""
 
     def __init__(self, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> None:
         self.clients, self.crew = simulation[CLIENTS.name], simulation[CREW.name]

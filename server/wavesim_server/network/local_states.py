@@ -29,12 +29,12 @@ class TableRow:
         self._unpack, self._offset = struct.Struct(f"={columns}").unpack_from, row * table.dtype.itemsize
 
     def read(self) -> tuple[Any, ...]:
-        """Return the numbers of the last finished write."""
+        """Return the values from the last completed write."""
         return self._unpack(self._buffers[self._header[DONE] & 1], self._offset)
 
 
 class SensorRow(NamedTuple):
-    """The value of one sensor, as a row with the time, validity, numbers, and generation of the instrument."""
+    """The value from one sensor, as a row with the time, validity, numbers, and generation of the instrument."""
 
     layout: Layout
     row: TableRow

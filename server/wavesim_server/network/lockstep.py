@@ -28,7 +28,7 @@ class Barrier:
     since: float = 0.0  #: time at which the engine reached the current tick
 
     def begin(self, tick: int, clients: Iterable[int], now: float) -> None:
-        """Start to wait for these clients at a tick."""
+        """Start waiting for these clients at a tick."""
         self.tick, self.replies = tick, {}
         self.waiting = set(clients) - self.dismissed
         self.since, self.deadline = now, now + self.time_limit
@@ -65,7 +65,7 @@ class Barrier:
         return asked
 
     def forgive(self, seconds: float) -> None:
-        """Extend the time limit by a stall of the front, for which the clients are not responsible."""
+        """Extend the time limit by a stall of the front end, for which the clients are not responsible."""
         self.deadline += seconds
         self.since += seconds
 

@@ -1,4 +1,4 @@
-"""The front's process, with UDP, keep-alive, commander queue and logger in one asyncio loop around the core."""
+"""The front end's process, with UDP, keep-alive, commander queue and logger in one asyncio loop around the core."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Console:
 
 
 class FrontProcess:
-    """The core of the front with its socket, its queue and its clock."""
+    """The core of the front end with its socket, its queue and its clock."""
 
     def __init__(self, front: Front, queue: CommanderQueue, events_fd: int, supervisor: int) -> None:
         self.front, self.queue, self.events_fd = front, queue, events_fd
@@ -73,7 +73,7 @@ class FrontProcess:
         self._has_more_events = False  # events are left for the next iteration of the loop
         # set while events wait until a step has been answered
         self._timer: asyncio.TimerHandle | None = None
-        #: process ID of the supervisor; the front exits when the supervisor no longer exists
+        #: process ID of the supervisor; the front end exits when the supervisor no longer exists
         self._supervisor = supervisor
         self._address: tuple[str, int] = ("", 0)
 
@@ -211,7 +211,7 @@ def load_keyring(loaded: LoadedConfig) -> Keyring | None:
 def attach_front(
     loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool
 ) -> Front:
-    """Create a front that uses the shared memory and the rings of a server."""
+    """Create a front end that uses the shared memory and the rings of a server."""
     areas = attach_areas(name)
     commands, events = ring_names(name)
     front = Front(
@@ -231,7 +231,7 @@ def attach_front(
 
 
 def main(part: ProcessArguments) -> None:
-    """Run the front of a server until the supervisor stops it."""
+    """Run the front end of a server until the supervisor stops it."""
     loaded, options = part.loaded, part.options
     try:
         log = LogWriter(Path(options.log), loaded, options.seed, options.name) if options.log else None

@@ -34,7 +34,7 @@ MAX_PENDING_SOUNDS = 4096  #: maximum number of acoustic requests from one locks
 
 @dataclass(frozen=True)
 class RequestAccess:
-    """The parts of the front that answer requests."""
+    """The parts of the front end that answer requests."""
 
     sessions: ServerSessions
     crews: Crews
@@ -90,7 +90,7 @@ class RequestHandler:
             self._access.sessions.refuse(session, number, str(error))
 
     def discard(self, session: Session) -> None:
-        """Discard the pending requests of a session that has ended."""
+        """Discard the pending requests from a session that has ended."""
         self.pending_sounds.pop(session.token, None)
         self.acoustic_quota.remove(session.token)
         self.notice_quota.remove(session.token)
@@ -103,7 +103,7 @@ class RequestHandler:
             self.pending_sounds[new.token] = sounds
 
     def take_sounds(self, token: int) -> Sequence[tuple[int, bytes]]:
-        """Return and remove the acoustic requests of a lockstep session for the current step."""
+        """Return and remove the acoustic requests from a lockstep session for the current step."""
         return self.pending_sounds.pop(token, ())
 
     def _answer(self, session: Session, number: int, ok: bool, text: str) -> None:

@@ -1,4 +1,5 @@
-"""Reports of the front about a run: lines on the console, notices in viewers, losses, and estimates from programs."""
+"""Reports of the front end about a run: lines on the console, notices in viewers, losses, and estimates from
+programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""STATE, STEP and SENSORS for many sessions at the same time: the payloads of docs/PROTOCOL.md as rows of a matrix.
+"""STATE, STEP and SENSORS for many sessions at the same time: the payloads that docs/PROTOCOL.md defines, as rows of a
+matrix.
 
 In a message of known shape, each number has a fixed position. NumPy can therefore fill in the numbers for all sessions
 together, a hundred times faster than lists can be packed. Shapes differ in the parts that a session receives and in the
@@ -62,7 +63,7 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """A range of the numbers of one sensor, which is the k-th sensor of a datagram shape."""
+    """A range of the numbers of one sensor, which is the k-th sensor in a datagram shape."""
 
     sensor: int
     first: int
@@ -76,7 +77,7 @@ DatagramPayloads = list[tuple[Type, Any]]
 
 @functools.cache
 def value_count_of(type_: str) -> int:
-    """Return how many numbers a value of a sensor type contains, as clients receive it."""
+    """Return how many numbers a value for a sensor type contains, as clients receive it."""
     return value_count(sensor_table_of(type_).visible)
 
 
@@ -115,7 +116,8 @@ class TableSnapshots:
         return self.vehicles[name].snapshot()[1]
 
     def values(self, type_: str) -> Any:
-        """Return the values of a sensor type (rows, columns); all values are invalid if the table cannot be copied."""
+        """Return the values for a sensor type (rows, columns); all values are invalid if the table cannot be
+        copied."""
         if type_ not in self._flat:
             table = self.vehicles[type_]
             try:
@@ -172,7 +174,7 @@ def _uint16(value: int) -> bytes:
 
 
 class DatagramLayout:
-    """One datagram of a message shape, with its constant bytes and the positions of all variable bytes."""
+    """One datagram for a message shape, with its constant bytes and the positions of all variable bytes."""
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wavesim_sdk.fences import corner_points, fences_in_rows
+from wavesim_sdk.shared_memory import TableView
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import Role
 from wavesim_server.network.crews import Crews
@@ -34,6 +36,7 @@ class StatusReport:
     drops: Mapping[str, int]  #: number of dropped datagrams by reason
     acoustic_refused: Counter[str]  #: number of refused acoustic requests by client name
     data_loss: DataLossReport
+    fences: TableView
 
     def make(self, now: float, gauges: Mapping[str, Any], stood_still_s: float) -> dict[str, Any]:
         """Return the answer to the commander's `status` command; ``gauges`` are the values from the surrounding
@@ -75,6 +78,10 @@ class StatusReport:
             "drops": dict(self.drops),
             "acoustic_refused": dict(self.acoustic_refused.most_common(24)),
             **gauges,
+            "fences": [
+                {"name": f.name, "keep": f.keep, "corners": corner_points(f).tolist()}
+                for f in fences_in_rows(self.fences.snapshot()[1])
+            ],
             "damage": self.data_loss.texts,
             "stood_still_s": round(stood_still_s, 3),
             "log": log.failure or "ok" if log is not None else "off",

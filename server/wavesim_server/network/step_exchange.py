@@ -40,7 +40,8 @@ class StepBroadcaster(Protocol):
 
 
 class StepExchange:
-    """Lockstep in the front. ``take_sounds`` returns the acoustic requests that a session has made for this step."""
+    """Lockstep in the front end. ``take_sounds`` returns the acoustic requests that a session has made for this
+    step."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class StepExchange:
         self._send(pilots, now)
 
     def take(self, done: StepDone, now: float) -> None:
-        """Process the answer of a participant."""
+        """Process the answer from a participant."""
         session, tick = done.session, done.message.tick
         spent = tick == self.barrier.tick and self._charge(session, now)
         self.barrier.add_reply(session.token, tick, done)
@@ -101,7 +102,7 @@ class StepExchange:
         self._reports.notice(f"emulator {event.sensor}", event.text)
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of the front from all time limits."""
+        """Exclude a stall of the front end from all time limits."""
         self.barrier.forgive(seconds)
         self.waits.forgive(seconds)
 

@@ -15,7 +15,8 @@ from wavesim_server.network.commands import AnswerCallback
 from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.simulation_clock import SimulationClock
 
-#: time in s, on the front's clock, within which a program must answer; shorter than the default timeouts of all senders
+#: time in s, on the front end's clock, within which a program must answer; shorter than the default timeouts of all
+#: senders
 ANSWER_TIMEOUT_S = 4.0
 RESULT_TEXTS = {
     CommandResult.ACCEPTED: "accepted",
@@ -81,7 +82,7 @@ class VehicleCommands:
             or command.row != member.row
             or member is not self._crews.pilot(member.row)
         ):
-            raise ValueError(f"no vehicle command {answer.number} waits for an answer of this session")
+            raise ValueError(f"no vehicle command {answer.number} is waiting for an answer from this session")
         del self._open[answer.number]
         result = CommandResult(answer.result)
         text = RESULT_TEXTS[result] + (f": {answer.text}" if answer.text else "")

@@ -1,9 +1,10 @@
-"""Commands of ``wavesim campaign``: run one configuration many times and judge the results."""
+"""Commands in the ``wavesim campaign`` group: run one configuration many times and judge the results."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,21 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_options import files_option
 
 if TYPE_CHECKING:
     from wavesim_studies.campaign.plan import CampaignPlan
     from wavesim_studies.campaign.statistics import MetricDifference
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+def file_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the campaign file, and the option that allows its configuration to use files in other folders."""
+    return _file(files_option(command))
+
+
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -82,7 +92,7 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
             found[r["row"]] = r
     table = [found[n] for n in sorted(found)]
     if not quiet and (said := _stale(plan, table)):
-        click.echo(f"wavesim: {said}", err=True)
+        echo(f"wavesim: {said}", err=True)
     return table
 
 
@@ -137,18 +147,18 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     try:
         states = go(plan, workers=workers, retried_statuses=retry, quiet=quiet)
     except KeyboardInterrupt:
-        click.echo(
+        echo(
             f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; the same command executes the remaining runs\ntable     {plan.folder / 'table.csv'}"
         )
         raise
     table = _export_finished(plan)
     _write(plan.folder / "report.html", page(plan, table))
-    click.echo(_counted(states, len(plan.rows)))
+    echo(_counted(states, len(plan.rows)))
     _reasons(table)
     done = [row for row in table if row["status"] == "ok"]
     if empty := [m.name for m in plan.metrics if done and all(row.get(m.name) is None for row in done)]:
-        click.echo(f"wavesim: no run returned a value for {', '.join(empty)}", err=True)
-    click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
+        echo(f"wavesim: no run returned a value for {', '.join(empty)}", err=True)
+    echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
     if table and not done:
         raise NoRunSucceeded("no run succeeded; see the reasons above and in the table")
 
@@ -178,16 +188,16 @@ def status(file: Path, out: Path, as_json: bool) -> None:
     if as_json:
         current = sum(row["key"] == plan.rows[row["row"]].key for row in table)
         progress = {"runs": len(plan.rows), "done": len(table), "stale": len(table) - current, "states": states}
-        click.echo(json.dumps(progress))
+        echo(json.dumps(progress))
         return
-    click.echo(_counted(states, len(plan.rows)))
+    echo(_counted(states, len(plan.rows)))
     _reasons(table)
 
 
 def _reasons(table: list[dict[str, Any]]) -> None:
     """Print the most frequent reasons why runs failed."""
     for (state, reason), n in Counter((r["status"], r["reason"]) for r in table if r["reason"]).most_common(10):
-        click.echo(f"{n:6} {state}: {reason}")
+        echo(f"{n:6} {state}: {reason}")
 
 
 @campaign.command()
@@ -216,11 +226,11 @@ def report(
     table = _table(plan)
     for path in tables:
         write(table, path, {m.name: m.unit for m in plan.metrics})
-        click.echo(f"table     {path}", err=as_json)
+        echo(f"table     {path}", err=as_json)
     to = to or plan.folder / "report.html"
     found = _differences(plan, against) if against else []
     _write(to, page(plan, table, found, str(against or "")))
-    click.echo(json.dumps(table) if as_json else f"report    {to}")
+    echo(json.dumps(table) if as_json else f"report    {to}")
 
 
 def _differences(plan: CampaignPlan, before: Path) -> list[MetricDifference]:
@@ -245,14 +255,14 @@ def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
 def _show(found: list[MetricDifference], as_json: bool) -> None:
     if as_json:
         rows = ({**vars(d), "verdict": d.verdict} for d in found)
-        click.echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in rows]))  # JSON has no NaN
+        echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in rows]))  # JSON has no NaN
         return
-    click.echo(
+    echo(
         f"{'metric':20} {'pairs':>6} {'before':>10} {'after':>10} {'change':>10} {'95 % interval':>23} {'better':>7} {'p':>7}  verdict"
     )
     for d in found:
         span = f"{d.low:.4g} .. {d.high:.4g}"
-        click.echo(
+        echo(
             f"{d.name:20} {d.pairs:6} {d.before:10.4g} {d.after:10.4g} {d.change:10.4g} {span:>23} {_share(d.share_better):>7} {d.p:7.4f}  {d.verdict}"
         )
 
@@ -308,18 +318,18 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
     table = _table(plan, quiet=True) if (plan.folder / "journal.sqlite").is_file() else []
     known = next((r for r in table if r["row"] == row), None)
     if as_json:
-        click.echo(json.dumps({"row": row, "factors": asked.factors, **done}))
+        echo(json.dumps({"row": row, "factors": asked.factors, **done}))
     else:
-        click.echo(
+        echo(
             f"run {row}: {', '.join(f'{k} = {v}' for k, v in asked.factors.items()) or 'no factors'}; seed {asked.seed}"
         )
         for name, value in done["metrics"].items():
-            click.echo(f"{name:24} {'-' if value is None else f'{value:.6g}'}")
-        click.echo(
+            echo(f"{name:24} {'-' if value is None else f'{value:.6g}'}")
+        echo(
             f"{done['status']}{': ' + done['reason'] if done['reason'] else ''}; content hash {done['hash'][:16] or '-'}"
         )
         if plan.base_configuration is not None:
-            click.echo(f"file      {folder_of(plan, asked) / 'config.xml'}")
+            echo(f"file      {folder_of(plan, asked) / 'config.xml'}")
     if known is None or not known["hash"]:
         return
     other = "" if known["key"] == asked.key else _changed(plan, known["key"])
@@ -329,4 +339,4 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
         )
         raise RunNotReproduced(f"run {row} of the campaign had the content hash {known['hash'][:16]}{place}")
     if other:
-        click.echo(f"wavesim: same result, but from different files: {other}", err=True)
+        echo(f"wavesim: same result, but from different files: {other}", err=True)

@@ -93,4 +93,4 @@ def made(workers: WorkersConfig, count: int) -> Any:
     except TypeError as error:  # an option that the cluster class does not accept
         raise ConfigError(f'<workers kind="{workers.kind}">: {error}') from None
     except ImportError as error:
-        raise WaveSimError(f'<workers kind="{workers.kind}"> requires the package {error.name}') from None
+        raise WaveSimError(f'<workers kind="{workers.kind}"> requires the {error.name} package') from None

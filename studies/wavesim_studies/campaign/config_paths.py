@@ -1,4 +1,4 @@
-"""Access to the keys of an XML configuration by path."""
+"""Access to the keys in an XML configuration by path."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ class BaseConfiguration:
     def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:
         """Return the text of a configuration file for another ``folder``, with some of its keys changed (path -> text).
 
-        Relative paths of other files are rewritten so that they are correct in that folder.
+        Relative paths of other files are rewritten so that they are correct in that folder. The reader of the file must
+        allow the folder of the base configuration (``allow_files``).
         """
         root = self.tree()
         for path, value in keys_.items():
@@ -104,7 +105,6 @@ class BaseConfiguration:
         here, there = self.path.parent.resolve(), folder.resolve()
         _inline(root, self.path)
         _move(root, here, there)
-        root.set("files", os.path.relpath(here / root.get("files", "."), there))
         return etree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 

@@ -51,7 +51,7 @@ __all__ = [
     "waypoints",
 ]
 
-Track = tuple[Any, Record]  #: tracks of the bodies: times in s, and rows of the `state` table
+Track = tuple[Any, Record]  #: tracks of the bodies: times in s, and rows in the `state` table
 
 
 @dataclass
@@ -419,7 +419,7 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 
 
 def _make_room(folder: Path) -> None:
-    """Let imports find the modules of this folder, both now and while a program of the folder runs.
+    """Let imports find the modules of this folder, both now and while a program in the folder is running.
 
     Modules of the same name that a program in another folder imported are removed.
     """

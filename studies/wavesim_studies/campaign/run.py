@@ -22,7 +22,7 @@ from wavesim_sdk import log as logs
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign.metrics import RunResult
 from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
-from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config import LoadedConfig, allow_files, load
 
 #: status of a run; only a run whose process was killed is repeated
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
@@ -42,9 +42,15 @@ def folder_of(plan: CampaignPlan, row: PlannedRun) -> Path:
 def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None) -> Outcome:
     """Execute one run and measure it. Any exception becomes the run's failure."""
     start = time.perf_counter()
+    base = plan.base_configuration  # its relative paths refer to its folder
+    with allow_files(*([] if base is None else [base.path.parent])):
+        return _execute(plan, row, folder or folder_of(plan, row)) | {"wall": time.perf_counter() - start}
+
+
+def _execute(plan: CampaignPlan, row: PlannedRun, folder: Path) -> Outcome:
     outcome: Outcome = {"status": OK, "reason": "", "metrics": {}, "simulated": 0.0, "hash": "", "files": plan.digest}
     try:
-        result, content = _run(plan, row, folder or folder_of(plan, row))
+        result, content = _run(plan, row, folder)
         outcome["hash"] = content
         if isinstance(result, RunResult):
             outcome["simulated"] = result.seconds
@@ -64,7 +70,7 @@ def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None)
         outcome |= {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
     if plan.success is not None:
         outcome["success"] = outcome["status"] == OK and plan.success(outcome["metrics"])
-    return outcome | {"wall": time.perf_counter() - start, "host": platform.node(), "cpu": _cpu()}
+    return outcome | {"host": platform.node(), "cpu": _cpu()}
 
 
 def failed_outcome(status: str, reason: str, wall: float) -> Outcome:

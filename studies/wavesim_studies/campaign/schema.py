@@ -137,7 +137,7 @@ class RunConfig:
         high=10,
         integer=True,
     )
-    logs: str = choice("Logs of trials to keep.", ("all", "failed", "none"), "failed")
+    logs: str = choice("Trial logs to keep.", ("all", "failed", "none"), "failed")
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Worker:
         code = process.poll()
         self.close()
         wall = time.perf_counter() - start
-        said = f"stopped after {timeout:g} s" if late else f"the worker process ended with exit code {code}"
+        said = f"stopped after {timeout:g} s" if late else f"the worker process exited with code {code}"
         return failed_outcome(TIMED_OUT if late else KILLED, said, wall)
 
     def _start(self) -> subprocess.Popen[bytes]:

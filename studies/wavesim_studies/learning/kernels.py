@@ -37,7 +37,7 @@ COPY = 13
 BASE = 20  #: number of values in an observation, not counting the last command
 BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
-PARTS = 3  #: number of parts of a reward: position, upright and still, effort
+PARTS = 3  #: number of terms in a reward: position, upright and still, effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
 #: rows of temporary values in a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
@@ -216,7 +216,7 @@ def _store_observation(w: Floats, row: int, value: Lanes) -> None:
 def observe(
     b: Floats, c: Floats, keys: Keys, first: int, past: Floats, rules: TaskRules, w: Floats, thrusters: int
 ) -> None:
-    """Compute the observations of a block, with noise. The inputs of the reward are true values without noise."""
+    """Compute the observations for a block, with noise. The inputs of the reward are true values without noise."""
     gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
     if n > 0.0:
@@ -285,7 +285,7 @@ def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules
 
 @device_function
 def _reward_and_termination(c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
-    """Compute rewards and termination of a block."""
+    """Compute the rewards and the termination for a block."""
     going = load(c, ENDED) < 0.5
     distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
     effort = load(past, 0) * load(past, 0)

@@ -153,7 +153,7 @@ class _TeamMember:
     def steer(
         self, course: float, speed: float, state: Any, dt: float, random: np.random.Generator
     ) -> dict[str, float]:
-        """Return commands computed from the values of the instruments."""
+        """Return commands computed from the values from the instruments."""
         _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
         surge, sway = (float(v) for v in state["v_FB_B"][:2])
         _, q, r = (float(v) for v in state["w_WB_B"])

@@ -1,4 +1,5 @@
-"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it against the true states."""
+"""Commands in the ``wavesim nav`` group: run a filter over the sensor values of a log and score it against the true
+states."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import click
 
 from wavesim_sdk.cli import json_option, whole
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.terminal_text import echo
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -23,7 +25,7 @@ def nav() -> None:
 @nav.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all with an IMU or AHRS. Repeatable."
+    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all vehicles with an IMU or AHRS. Repeatable."
 )
 @click.option(
     "--without",
@@ -59,14 +61,14 @@ def score(
     for name in names:
         voyage = logs.estimation_case(log, name, without)
         if not as_json:  # a run can take long, and the first one compiles the filter
-            click.echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
+            echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth)
         found[name] = {**asdict(voyage.score(track)), "sensors": logs.counts(voyage, track)}
         voyages.append((voyage, track))
     if picture is not None:
         logs.draw(voyages, picture)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
     else:
         _show(found)
     whole(log)
@@ -74,16 +76,14 @@ def score(
 
 def _show(found: dict[str, Any]) -> None:
     """Print the scores of vehicles as a table."""
-    click.echo(
-        f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of dist.':>9}{'heading':>10}{'NEES (2)':>10}"
-    )
+    echo(f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of dist.':>9}{'heading':>10}{'NEES (2)':>10}")
     for name, s in found.items():
-        click.echo(
+        echo(
             f"{name:12}{s['distance']:8.0f} m{s['rms']:7.2f} m{s['p95']:7.2f} m{s['final']:7.2f} m{s['percent']:7.2f} %"
             f"{s['heading_rms'] * 57.29578:6.2f} deg{s['nees']:10.2f}"
         )
         for sensor, c in s["sensors"].items():
-            click.echo(
+            echo(
                 f"  {sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
             )
 
@@ -115,7 +115,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 
     compiling.ensure_compiled()
     for k, (name, part) in enumerate(make_dataset(folder, count, seconds, seed), start=1):
-        click.echo(f"{k:5} of {count}  {name}  {part}")
+        echo(f"{k:5} of {count}  {name}  {part}")
 
 
 @nav.command()
@@ -135,18 +135,18 @@ def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool)
     """
     from wavesim_studies.navigation import learned_dead_reckoning
 
-    found = learned_dead_reckoning.learn(folder, epochs, seed, say=lambda text: click.echo(text, err=True))
+    found = learned_dead_reckoning.learn(folder, epochs, seed, say=lambda text: echo(text, err=True))
     if out is not None:
         found["reckoner"].save(out)
     if as_json:
         report = {k: found[k] for k in ("missions", "summary", "seconds")}
-        click.echo(json.dumps(report | {"rows": [asdict(r) for r in found["rows"]]}, indent=2))
+        echo(json.dumps(report | {"rows": [asdict(r) for r in found["rows"]]}, indent=2))
         return
     parts = found["missions"]
-    click.echo(
+    echo(
         f"trained on {parts['train']} missions in {found['seconds']:.0f} s; medians over {parts['test']} unseen missions:"
     )
-    click.echo(f"{'':10}{'final':>10}{'of dist.':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
+    echo(f"{'':10}{'final':>10}{'of dist.':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
     for name, s in sorted(found["summary"].items(), key=lambda item: item[1]["rms"]):
         speed = f"{s['velocity']:8.3f} m/s" if s["velocity"] == s["velocity"] else ""
-        click.echo(f"{name:10}{s['final']:8.1f} m{s['percent']:8.1f} %{s['rms']:8.1f} m{s['of_filter']:16.3f}{speed}")
+        echo(f"{name:10}{s['final']:8.1f} m{s['percent']:8.1f} %{s['rms']:8.1f} m{s['of_filter']:16.3f}{speed}")

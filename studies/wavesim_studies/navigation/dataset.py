@@ -27,7 +27,7 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
         if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):
-            raise ValueError("a mission without part or bodies")
+            raise ValueError("a mission has no part or no bodies")
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise LogError(
@@ -76,7 +76,7 @@ def _series(kind: Table, columns: Columns) -> Series:
 
 
 def log(folder: Path, mission: str, name: str, model: str) -> Log:
-    """Return a mission as the log of one vehicle, with the values of its instruments and its true states."""
+    """Return a mission as the log of one vehicle, with the values from its instruments and its true states."""
     loaded = configuration(folder, mission)
     found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
     found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))

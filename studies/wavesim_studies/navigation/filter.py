@@ -279,7 +279,7 @@ def estimate(
     marks, n = np.asarray(marks, float), design.size
     trips = (events[:, measurement_models.KIND] == measurement_models.KEEP).any()
     if trips and not len(state.clones):
-        raise ValueError("round trips require a start state with clones: set `clones` of start()")
+        raise ValueError("round trips require a start state with clones: set `clones` in start()")
     size = len(state.P) if smooth and trips else n
     if not trips:
         state.P, state.clones = np.ascontiguousarray(state.P[:n, :n]), state.clones[:0]
@@ -334,7 +334,7 @@ class Filter:
         return self.state.time
 
     def sample(self, time: float, force: Any, rates: Any) -> None:
-        """Add a sample of the IMU: the means since the previous sample, in B. ``time`` is the end of the
+        """Add a sample from the IMU: the means since the previous sample, in B. ``time`` is the end of the
         interval.
         """
         self._imu.append(np.array([time, *force, *rates]))

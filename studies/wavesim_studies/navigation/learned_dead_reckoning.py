@@ -4,7 +4,7 @@ commands.
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
-previous estimate of the velocity and the values of the instruments. The track is the integral of the velocity in the
+previous estimate of the velocity and the values from the instruments. The track is the integral of the velocity in the
 attitude of the AHRS. In training, random errors are added to the true previous velocity. As a result, the network
 learns to return to the velocity that thrust, rudder and turning imply, so that errors do not accumulate. On board, only
 a Doppler log can measure a current.
@@ -76,7 +76,7 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """Return a mission of a dataset. Raise LogError if it lacks values of an IMU, an AHRS or a pressure sensor."""
+    """Return a mission from a dataset. Raise LogError if it lacks values from an IMU, an AHRS or a pressure sensor."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
     suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}
@@ -154,7 +154,7 @@ def train(
     shuffled: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> DeadReckoningNetwork:
-    """Train a network on the missions of the `train` part. Return the network from the epoch with the smallest error on
+    """Train a network on the missions in the `train` part. Return the network from the epoch with the smallest error on
     the `validation` part.
 
     ``shuffled`` assigns the true states to random times, so that the network can learn only their mean.
@@ -186,7 +186,7 @@ def train(
             adam.apply(network.gradients((error / len(at)).astype(np.float32)))
         made = DeadReckoningNetwork([p.copy() for p in network.parameters], centre, scale, spread)
         loss = float(np.median([np.linalg.norm((track(m, made.velocity(m)) - m.place)[-1, :2]) for m in judges]))
-        say(f"epoch {epoch + 1} of {epochs}: median final error of the validation missions {loss:.1f} m")
+        say(f"epoch {epoch + 1} of {epochs}: median final error on the validation missions {loss:.1f} m")
         if loss < least:
             least, best = loss, made.parameters
     return DeadReckoningNetwork(best, centre, scale, spread)
@@ -206,7 +206,7 @@ class MissionErrors:
 def evaluate(
     folder: Path, missions: list[TrainingMission], reckoners: dict[str, DeadReckoningNetwork], part: str = "test"
 ) -> list[MissionErrors]:
-    """Evaluate each mission of a part by every method.
+    """Evaluate every method on each mission in one part of the dataset.
 
     The methods are the given networks, `filter` (without a Doppler log), `doppler` (filter with a Doppler log) and
     `constant` (constant speed).

@@ -1,4 +1,5 @@
-"""Input of the filter from the log of a vehicle: the values of its instruments, and separately the true states.
+"""Input for the filter, read from the log of a vehicle: the values from its instruments, and separately the true
+states.
 
 Instruments have the accuracy that the configuration in the log declares. Without an IMU, the filter uses the
 rates of the AHRS and random accelerations.
@@ -78,13 +79,13 @@ class EstimationCase:
 
 
 def vehicles(log: Log) -> list[str]:
-    """List the vehicles whose log contains true states, and values of an IMU or an AHRS."""
+    """List the vehicles whose log contains true states, and values from an IMU or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
 
 def _new(series: Series) -> Any:
-    """Return the valid values of a sensor, without repetitions."""
+    """Return the valid values from a sensor, without repetitions."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
     return r[keep]
@@ -96,7 +97,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     """
     if name not in vehicles(log):
         raise LogError(
-            f"{log.path} has no vehicle '{name}' with true states and values of an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
+            f"{log.path} has no vehicle '{name}' with true states and values from an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
         )
     if unknown := set(without) - set(TYPES):
         raise LogError(f"unknown type '{sorted(unknown)[0]}' to exclude; use: {', '.join(TYPES)}")
@@ -117,7 +118,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
-        raise LogError(f"{log.path}: no true states of '{name}' in the period that its IMU or AHRS values cover")
+        raise LogError(f"{log.path}: no true states for '{name}' in the period that its IMU or AHRS values cover")
     lever: Floats = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
@@ -180,7 +181,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
 
 
 def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Floats, Floats]:
-    """Return the filter design, the samples of an IMU in B, and the position of the IMU."""
+    """Return the filter design, the samples from an IMU in B, and the position of the IMU."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:

@@ -59,7 +59,7 @@ class MissionProgramme:
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
 
     def commands(self, time: float, state: np.void, dt: float) -> dict[str, float]:
-        """Return the commands of all actuators at a time (s) and a row of the `state` table."""
+        """Return the commands for all actuators, given the time (s) and a row of the `state` table."""
         if time >= self._until:
             r = self._random
             self._until = time + r.uniform(20.0, 90.0)

@@ -1,4 +1,4 @@
-"""Commands of ``wavesim traffic``: simulate and score encounters."""
+"""Commands in the ``wavesim traffic`` group: simulate and score encounters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_options import files_option
 
 
 @click.group()
@@ -83,11 +85,14 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
     _known(model)
     speed, time = MODEL_SPEEDS_AND_TIMES.get(model, (3.0, 300.0))
     for case in cases or encounters.IMAZU:
-        click.echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
+        echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
+    if not captain.resolve().is_relative_to(folder.resolve()):
+        echo(f"run a trial with: wavesim trial --files {captain.parent} {folder}/NAME.xml", err=True)
 
 
 @traffic.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@files_option
 @click.option("--vehicle", default="odin", show_default=True, help="Name of a vessel in the configuration.")
 @click.option(
     "--radius",
@@ -121,7 +126,7 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
         "cross_track_max_m": round(float(found.off[late].max()), 3),
         "speed_mean_m_s": round(float(np.mean(found.speeds[late])), 3),
     }
-    click.echo(json.dumps(result) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in result.items()))
+    echo(json.dumps(result) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in result.items()))
 
 
 def _known(model: str) -> None:
@@ -160,7 +165,7 @@ def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> 
             }
             for p in score.pairs
         ]
-        click.echo(
+        echo(
             json.dumps(
                 {
                     "name": encounter.name,
@@ -174,4 +179,4 @@ def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> 
             )
         )
     else:
-        click.echo(f"{encounter.name}: {score}")
+        echo(f"{encounter.name}: {score}")

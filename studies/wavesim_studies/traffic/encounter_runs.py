@@ -125,7 +125,7 @@ def run_encounter(
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:
     """Return the motion at ``time`` in s of another vessel, which keeps its course and speed.
 
-    The other vessels are not bodies of the simulation, because in many cases all of them meet at the origin, where
+    The other vessels are not bodies in the simulation, because in many cases all of them meet at the origin, where
     bodies would collide and leave their courses.
     """
     north, east = t.velocity

@@ -1,4 +1,4 @@
-"""Encounters as files of live trials with a server, emulators, and an on-board program that detects the other vessels
+"""Encounters as files for live trials with a server, emulators, and an on-board program that detects the other vessels
 only by AIS and radar.
 """
 
@@ -18,12 +18,11 @@ BEYOND = 1.9  #: duration of a trial as a multiple of the time until the ships m
 BAND = 0.35  #: fraction of the time until the ships meet that remains when a rogue leaves its course
 
 
-def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:
+def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) -> str:
     """Return the configuration: own ship with ``captain`` and the reference avoider, and the other vessels.
 
-    ``captain`` is a program with a path relative to the file, and ``files`` is the path to the folder of files. With
-    ``rogue``, the first of the other vessels leaves its course before the ships meet, and steers for the future
-    position of own ship.
+    ``captain`` is a program with a path relative to the file. With ``rogue``, the first of the other vessels leaves its
+    course before the ships meet, and steers for the future position of own ship.
     """
     own = library()[model]
     if own.box is None:
@@ -44,7 +43,7 @@ def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool
     name, source = quoteattr(encounter.name), encounter.source.replace("--", "-")
     return f"""<?xml version="1.0" encoding="utf-8"?>
 <!-- {source}. -->
-<wavesim files={quoteattr(files)} name={name} seed="1">
+<wavesim name={name} seed="1">
   <time step="{"50 ms" if kind == "ship" else "10 ms"}" duration="{BEYOND * meeting:g} s" pace="fast"/>
   <world latitude="59.42 deg" longitude="10.48 deg"><bed depth="200 m"/></world>
   <fleet>
@@ -63,9 +62,7 @@ def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: 
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        both = os.path.commonpath([folder.resolve(), captain.resolve()])
-        files, program = (os.path.relpath(p, folder.resolve()) for p in (both, captain.resolve()))
-        path.write_text(text(encounter, model, program, files, rogue))
+        path.write_text(text(encounter, model, os.path.relpath(captain.resolve(), folder.resolve()), rogue))
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     return path

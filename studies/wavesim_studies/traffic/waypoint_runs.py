@@ -96,7 +96,7 @@ class WaypointRun:
 
 
 def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
-    """Simulate a vessel along its waypoints as a library run. The vessel is alone, in the weather of the configuration.
+    """Simulate a vessel along its waypoints as a library run. The vessel is alone, in the configured weather.
 
     Raise ConfigError if the vessel or its waypoints are missing.
     """

@@ -8,7 +8,7 @@ import type { ViewerSocket } from "./websocket";
 
 /** Name the condition of a body. */
 export const CONDITION_TEXTS: Record<number, string> = {
-  [HELD]: "frozen: its state diverged (NaN or infinity)",
+  [HELD]: "frozen: the body's state diverged (NaN or infinity)",
   [INVALID]: "invalid state",
 };
 

@@ -145,7 +145,7 @@ export class BookmarkList {
     const wrong =
       found?.version === BOOKMARKS_VERSION
         ? checkBookmarks(found.bookmarks)
-        : `it is not a file of bookmarks, version ${BOOKMARKS_VERSION}`;
+        : `it is not a version ${BOOKMARKS_VERSION} bookmark file`;
     if (wrong) {
       toast(`cannot add the bookmarks from ${file.name}: ${wrong}; nothing was changed`, true);
       return;

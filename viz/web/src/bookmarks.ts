@@ -13,12 +13,12 @@ const MOST = 1000;
 
 /** Return what is wrong with a list of bookmarks; "": nothing. */
 export function checkBookmarks(value: unknown): string {
-  if (!Array.isArray(value)) return "it has no list of bookmarks";
-  if (value.length > MOST) return `it has more than ${MOST} bookmarks`;
+  if (!Array.isArray(value)) return "the list of bookmarks is missing";
+  if (value.length > MOST) return `there are more than ${MOST} bookmarks`;
   const wrong = (value as Partial<Bookmark>[]).findIndex(
     (b) => !Number.isFinite(b?.time) || typeof b.note !== "string" || b.note.length > LONGEST_NOTE,
   );
-  return wrong < 0 ? "" : `its bookmark ${wrong + 1} has no time or no note`;
+  return wrong < 0 ? "" : `bookmark ${wrong + 1} has no time or no note`;
 }
 
 export class Bookmarks {

@@ -111,7 +111,7 @@ export class BottomPanel {
     if (!this.drawer.panes.includes("charts")) this.drawer.arrange(["charts", ...this.drawer.panes]);
     this.charts.zoom({ since: time - LOOK_BACK_S, until: time + LOOK_BACK_S });
     const how = this.charts.empty ? "add a chart to see" : "the charts show";
-    toast(`a running simulation cannot go back; ${how} ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
+    toast(`a running simulation cannot go back; ${how} the ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
   }
 
   update(): void {

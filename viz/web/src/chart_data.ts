@@ -50,7 +50,7 @@ export class ChartDataReader {
     const parsed = parseFormula(text),
       names = fieldsOf(parsed),
       margin = reach(parsed);
-    if (!names.length) throw new FormulaError("the formula has no field, such as depth");
+    if (!names.length) throw new FormulaError("the formula contains no field (such as depth)");
     const { since, until } = span,
       wider = {
         ...(since === undefined ? {} : { since: since - margin }),

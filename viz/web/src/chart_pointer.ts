@@ -59,7 +59,7 @@ export class ChartPointer {
       return;
     }
     const text = formatPosition(this.store.scene?.origin, place, this.format),
-      failed = `this browser does not let the page copy: ${text}`;
+      failed = `this browser does not allow copying; copy the text by hand: ${text}`;
     const done =
       navigator.clipboard?.writeText(text).then(
         () => `copied ${text}`,

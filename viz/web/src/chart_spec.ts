@@ -31,21 +31,21 @@ const TYPES: Record<Exclude<keyof Line, "formula" | "x">, string> = {
 
 function checkLine(line: Record<string, unknown>): string {
   const wrong = Object.entries(TYPES).find(([key, type]) => typeof line[key] !== type);
-  if (wrong) return `its '${wrong[0]}' is missing or invalid`;
+  if (wrong) return `the '${wrong[0]}' key is missing or invalid`;
   const { formula, x } = line;
   if (![formula, x].every((f) => f === undefined || (typeof f === "string" && f !== "")))
-    return "its formula is invalid";
-  return x !== undefined && formula === undefined ? "its formula is missing" : "";
+    return "the formula is invalid";
+  return x !== undefined && formula === undefined ? "the formula is missing" : "";
 }
 
 /** Return what is wrong with the charts; "": nothing. */
 export function checkCharts(value: unknown): string {
-  if (!Array.isArray(value)) return "they are not a list";
+  if (!Array.isArray(value)) return "the charts are not a list";
   for (const [k, chart] of (value as { lines?: unknown }[]).entries()) {
     const lines = chart?.lines;
     if (!Array.isArray(lines) || !lines.length) return `chart ${k + 1} has no lines`;
     if (new Set((lines as Line[]).map((line) => line?.x === undefined)).size > 1)
-      return `chart ${k + 1} has lines over time and X-Y lines`;
+      return `chart ${k + 1} has both lines over time and X-Y lines`;
     for (const line of lines as unknown[]) {
       const wrong =
         typeof line === "object" && line !== null ? checkLine(line as Record<string, unknown>) : "not a line";

@@ -176,7 +176,7 @@ export function symbolLegend(): HTMLElement {
         hull(c, LONG, WIDE);
         c.fill();
       },
-      "a vehicle with its bow; to scale if it is larger than this symbol",
+      "a vehicle, pointing ahead; drawn to scale if it is larger than this symbol",
     ],
     [(c) => drawTriangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
     [(c) => drawCorners(c, 22, 12, 11), "the selected body"],

@@ -82,12 +82,7 @@ export class FormulaForm {
       seconds: h("label", { class: "row" }, this.seconds, "s"),
       second: h("span", { class: "row" }, this.second.body, this.second.list),
       formula: h("span", { class: "row formula-row" }, this.text, "against", this.x, insert),
-      equal: h(
-        "label",
-        { class: "row", title: "Draw one metre at the same length on both axes" },
-        this.equalBox,
-        "equal axes",
-      ),
+      equal: h("label", { class: "row", title: "Use the same scale on both axes" }, this.equalBox, "equal axes"),
     };
     this.more = h("div", { class: "events-head" }, ...Object.values(this.parts));
     this.show();

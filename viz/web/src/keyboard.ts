@@ -20,7 +20,10 @@ export const KEY_BINDINGS: [string, string][] = [
   ["U  V  K", "show or hide the sea surface, its waves or the sky"],
   ["Z", "enlarge bodies or draw them to scale"],
   ["F  Y", "chart: measure distances; copy the position of the pointer"],
-  ["Tab", "to the chart: arrow keys move its pointer (fine with Shift), Enter clicks, Page Up and Page Down zoom"],
+  [
+    "Tab",
+    "move the focus to the chart: arrow keys move its pointer (in fine steps with Shift), Enter clicks, Page Up and Page Down zoom",
+  ],
   ["M  J", "draw a mission; drive a vehicle"],
   [",  .", "previous or next event of a replay"],
   ["Shift+M", "bookmark at the current time"],

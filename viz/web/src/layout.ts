@@ -41,7 +41,7 @@ export function checkLayout(value: unknown): string {
   if (typeof value !== "object" || value === null) return "it is not a layout";
   const layout = value as Record<string, unknown>;
   if (layout["version"] !== LAYOUT_VERSION)
-    return `it has version ${String(layout["version"] ?? "0")}, and this page reads version ${LAYOUT_VERSION}`;
+    return `the layout has version ${String(layout["version"] ?? "0")}, but this page reads version ${LAYOUT_VERSION}`;
   const wrong = Object.entries(RULES).find(([key, good]) => !good(layout[key]));
-  return wrong ? `its part '${wrong[0]}' is missing or invalid` : "";
+  return wrong ? `the '${wrong[0]}' part is missing or invalid` : "";
 }

@@ -149,7 +149,7 @@ export class LayoutMenu {
     this.file.value = "";
     const wrong = checkLayout(found);
     if (wrong) {
-      toast(`cannot open the layout of ${file.name}: ${wrong}; nothing was changed`, true);
+      toast(`cannot open the layout in ${file.name}: ${wrong}; nothing was changed`, true);
       return;
     }
     const { name, ...layout } = found as Layout & { name?: unknown },

@@ -41,7 +41,7 @@ export class LogCharts {
   private readonly form: FormulaForm;
   private readonly data: ChartDataReader;
   private readonly onto = h("select", { "aria-label": "Target chart" });
-  private readonly other = h("input", { type: "checkbox", "aria-label": "Also draw the line of the comparison log" });
+  private readonly other = h("input", { type: "checkbox", "aria-label": "Also draw the line from the comparison log" });
   private readonly otherName = h("span", { id: "other-log" });
   private readonly otherBox = h("label", { class: "row hidden" }, this.other, this.otherName);
   private readonly statistics = h("input", {

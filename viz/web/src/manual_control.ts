@@ -165,13 +165,13 @@ export class ManualControl {
       this.pilot,
       !address
         ? this.driving && this.took && mode === "return"
-          ? "The program is waiting. It drives again when you hand back or close this window."
+          ? "The program is waiting. It drives again when you hand back control or close this window."
           : ""
         : `The program at ${address} is driving ${this.who.value}. ` +
             (mode === "return"
-              ? "If you take over, the program waits until you hand back."
+              ? "If you take over, the program waits until you hand back control."
               : mode === "yes"
-                ? "If you take over, the server disconnects it for good."
+                ? "If you take over, the server disconnects the program permanently."
                 : 'The server refuses a second pilot; to allow it, set <network takeover="return"> in its configuration.'),
     );
   }

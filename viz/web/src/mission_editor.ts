@@ -360,7 +360,7 @@ export class MissionEditor {
     this.waypoints?.update(trip, this.vehicle);
     const ways = this.vehicle
       ? `${points.length} new waypoints for ${this.vehicle}` +
-        (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)} from where it is` : "")
+        (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)} from its current position` : "")
       : "select a vehicle";
     this.info.textContent =
       this.tool === "waypoint"

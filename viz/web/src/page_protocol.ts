@@ -61,7 +61,7 @@ export interface BedGrid {
   north: number[];
   east: number[];
   depth: (number | null)[][];
-  /** of a log: mean depth of all soundings, m */
+  /** mean depth of all soundings in a log, m */
   mean?: number;
 }
 
@@ -96,12 +96,12 @@ export interface SoundInfo {
 /** Static scene: sea bed, obstacles, models and missions. */
 export interface Scene {
   name: string;
-  /** configuration or log that it comes from; empty: unknown */
+  /** configuration or log from which the scene comes; empty: unknown */
   file: string;
   /** latitude and longitude, degrees */
   origin: [number, number] | null;
   sound: SoundInfo;
-  /** null: there is none, or the message `details` follows */
+  /** null: there is no bed, or the message `details` contains it */
   bed: BedGrid | null;
   boxes: number[][];
   /** position (3), radius and height of each pier */
@@ -118,7 +118,7 @@ export interface Scene {
   warning?: string;
 }
 
-/** Body that is present in the simulation. */
+/** Body that is in the simulation. */
 export type RosterEntry = [row: number, name: string, model: string, type: string, generation: number];
 
 /** Actuator. Its limits are in the unit of its values. */
@@ -142,9 +142,9 @@ export interface BeamInfo {
   maximum: number;
   /** start and unit vector of each beam, one after the other */
   rays: number[];
-  /** the vectors are in W instead of B */
+  /** whether the vectors are in W instead of B */
   level: boolean;
-  /** the value `angle` rotates the beam about `axis` */
+  /** whether the value `angle` rotates the beam about `axis` */
   turning: boolean;
   axis: number[];
 }
@@ -205,7 +205,7 @@ export interface Actuation {
 
 export type FieldValue = number | (number | null)[] | null;
 
-/** Newest value of an instrument. */
+/** Newest value from an instrument. */
 export interface SensorValue {
   valid: boolean;
   /** simulation time in s; null: no value yet */
@@ -366,7 +366,7 @@ export interface SignalEvents {
   notices: Notice[];
   /** number of events that are not listed because there were too many */
   missed: number;
-  /** the events in this message replace all earlier events */
+  /** whether the events in this message replace all earlier events */
   anew?: boolean;
 }
 
@@ -443,9 +443,9 @@ export interface MissionState {
   mode: string;
   /** number of the current waypoint, from 1; 0: none */
   waypoint: number;
-  /** number of waypoints of the mission; 0: none */
+  /** number of waypoints in the mission; 0: none */
   count: number;
-  /** where it goes: north and east in W; null: nowhere */
+  /** position (north, east) in W to which the vehicle is going; null: none */
   target: number[] | null;
 }
 
@@ -474,9 +474,9 @@ export interface HelloMessage {
   /** interval between two frames, s */
   period: number;
   version: string;
-  /** this page may start, pause and seek */
+  /** whether this page may start, pause and seek */
   control: boolean;
-  /** this page may also save files and run programs */
+  /** whether this page may also save files and run programs */
   write: boolean;
   tiles: TilesetInfo | null;
   chart: boolean;
@@ -495,7 +495,7 @@ export interface DetailsMessage {
   models: Record<string, ModelInfo>;
 }
 
-/** Bodies that are present in the simulation. */
+/** Bodies that are in the simulation. */
 export interface RosterMessage {
   type: "roster";
   bodies: RosterEntry[];
@@ -508,7 +508,7 @@ export interface SoundsMessage {
   notices: Notice[];
   /** number of events that are not listed because there were too many */
   missed: number;
-  /** the events in this message replace all earlier events */
+  /** whether the events in this message replace all earlier events */
   anew?: boolean;
   type: "sounds";
 }
@@ -577,14 +577,14 @@ export interface TrafficMessage {
   traffic: Traffic | null;
 }
 
-/** Equipment of the body that the page watches; null means that the body is not present. */
+/** Equipment of the body that the page watches; null means that the body is not in the simulation. */
 export interface EquipmentMessage {
   type: "kit";
   row: number;
   kit: BodyEquipment | null;
 }
 
-/** Current data of the body that the page watches; null means that the body is not present. */
+/** Current data of the body that the page watches; null means that the body is not in the simulation. */
 export interface PanelMessage {
   type: "panel";
   row: number;
@@ -644,13 +644,13 @@ export interface ReplyMessage {
   text: string;
 }
 
-/** Answer of a vehicle's program to a command that this page has sent. */
+/** Answer from a vehicle's program to a command that this page has sent. */
 export interface CommandAnswerMessage {
   type: "answer";
   row: number;
   /** number of the command, as in its request */
   number: number;
-  /** the vehicle carries it out */
+  /** whether the vehicle is carrying out the command */
   ok: boolean;
   text: string;
 }
@@ -732,7 +732,7 @@ export interface WatchRequest {
   row: number | null;
 }
 
-/** Request the frames of exactly these sonars; each is given as (row, name). */
+/** Request the frames from exactly these sonars; each is given as (row, name). */
 export interface PicturesRequest {
   do: "pictures";
   sonars: [number, string][];
@@ -834,29 +834,29 @@ export interface ErrorAnswer {
   error: string;
 }
 
-/** /series: lines of a chart at common times. */
+/** /series: lines in a chart at common times. */
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
-  /** the span has more values: only extremes are kept */
+  /** whether the time span has more values than this, so that only extremes are kept */
   reduced: boolean;
 }
 
-/** Area of an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude. */
+/** Area on an electronic chart, with its S-57 class, minimum depth, and rings of latitude and longitude. */
 export interface ChartArea {
   kind: string;
   depth: number | null;
   rings: number[][];
 }
 
-/** Line of an electronic chart, with its S-57 class, depth, and path of latitude and longitude. */
+/** Line on an electronic chart, with its S-57 class, depth, and path of latitude and longitude. */
 export interface ChartLine {
   kind: string;
   depth: number | null;
   path: number[];
 }
 
-/** Buoy, beacon, wreck or other mark of an electronic chart, with its latitude and longitude. */
+/** Buoy, beacon, wreck or other mark on an electronic chart, with its latitude and longitude. */
 export interface ChartMark {
   kind: string;
   name: string;

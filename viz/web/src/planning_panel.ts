@@ -136,7 +136,7 @@ export class PlanningPanel {
       this.summary,
       this.plans.length
         ? `${this.plans.length} vehicles, ${formatTime(this.duration, 0)}; ${count || "no"} conflict${count === 1 ? "" : "s"}`
-        : "no plans: draw waypoints of several vehicles",
+        : "no plans: draw waypoints for several vehicles",
     );
     const texts = this.conflicts.slice(0, MOST_LISTED).map((c) => textOf(c));
     if (texts.join("\n") === this.listed) return; // a pressed row must still exist when the pointer is released
@@ -177,7 +177,7 @@ export class PlanningPanel {
 
   private sendAll(): void {
     const count = this.conflicts.length;
-    if (!this.plans.length) toast("no plans to send: draw waypoints of a vehicle", true);
+    if (!this.plans.length) toast("no plans to send: draw waypoints for a vehicle", true);
     else if (!count || window.confirm(`${count} conflict${count === 1 ? "" : "s"} remain. Send the missions anyway?`)) {
       const sent = this.plans.filter((p) => this.actions.send(p.name));
       if (sent.length === this.plans.length) toast(`sent ${sent.length} missions; the answers appear under Notices`);

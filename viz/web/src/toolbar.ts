@@ -121,7 +121,7 @@ export class Toolbar {
     if (!log || this.store.lost) this.rate("log", "–", "");
     else if (log === "ok") this.rate("log", replay ? "complete" : "recording", "good");
     else if (log === "off") this.rate("log", "off", "warm", "the server is not writing a log");
-    else this.rate("log", replay ? "damaged" : "failed", "bad", log);
+    else this.rate("log", replay ? "incomplete" : "failed", replay ? "warm" : "bad", log);
   }
 
   private set(key: Stat, text: string): void {

@@ -41,7 +41,7 @@ const COLUMNS: [title: string, about: string][] = [
   ["course", "Course over ground"],
   ["speed m/s", "Speed over ground"],
   ["DCPA m", "Distance at the closest point of approach (DCPA) if both vessels keep course and speed"],
-  ["TCPA", "Time to the closest point of approach (TCPA), min:s; 'past' if it is over"],
+  ["TCPA", "Time to the closest point of approach (TCPA), min:s; 'past' if this point has been passed"],
   ["own ship's role", "Determined by COLREG rules 13 to 15 and 17 from the current positions, courses and speeds"],
 ];
 

@@ -16,6 +16,7 @@ export class Trails {
   readonly group = new THREE.Group();
   private readonly trail: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
   private readonly ends = new Map<number, [number, number, number]>();
+  private readonly owners = new Uint32Array(MOST); // row of the body of each segment
   private pieces = 0;
   private uploaded = 0; // segments uploaded to the graphics processor
   /** All tracks of a log in one drawing: segments in the order of time, as pairs of indices. */
@@ -50,6 +51,13 @@ export class Trails {
         this.extend(row, [track.ned[3 * k]!, track.ned[3 * k + 1]!, track.ned[3 * k + 2]!], 0.6);
     }
     this.uploaded = -MOST; // the complete track
+  }
+
+  /** Draw all tracks in the colours of a theme. */
+  theme(dark: boolean): void {
+    this.whole(dark);
+    for (let at = 0; at < Math.min(this.pieces, MOST); at++) this.tint(at);
+    this.uploaded = -MOST;
   }
 
   /** Set the complete tracks of a log. */
@@ -140,10 +148,17 @@ export class Trails {
     this.ends.set(row, to);
     if (far > LONGEST || this.store.bodies.get(row)?.type === "buoy") return; // the body jumped, or only swings
     const at = this.pieces++ % MOST,
-      tint = new THREE.Color(bodyColour(row)),
-      [p, c] = this.parts() as [THREE.BufferAttribute, THREE.BufferAttribute];
-    p.setXYZ(2 * at, ...toThree(...from));
-    p.setXYZ(2 * at + 1, ...toThree(...to));
-    for (const i of [0, 1]) c.setXYZ(2 * at + i, tint.r, tint.g, tint.b);
+      positions = this.trail.geometry.getAttribute("position");
+    positions.setXYZ(2 * at, ...toThree(...from));
+    positions.setXYZ(2 * at + 1, ...toThree(...to));
+    this.owners[at] = row;
+    this.tint(at);
+  }
+
+  /** Set the colour of a segment to that of its body. */
+  private tint(at: number): void {
+    const { r, g, b } = new THREE.Color(bodyColour(this.owners[at]!)),
+      colours = this.trail.geometry.getAttribute("color");
+    for (const i of [0, 1]) colours.setXYZ(2 * at + i, r, g, b);
   }
 }

@@ -149,5 +149,5 @@ export function parseViewLink(hash: string): ViewState | string | null {
     numbers(v.middle, 2) &&
     v.scale > 0 &&
     (v.time === null || Number.isFinite(v.time));
-  return good ? v : "a number of its view is missing or invalid";
+  return good ? v : "a number in the view is missing or invalid";
 }

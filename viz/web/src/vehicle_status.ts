@@ -26,7 +26,7 @@ function absent(store: SceneStore, what: string): string {
 export function battery(store: SceneStore, row: number): Shown {
   const charge = store.fleet.charges[row];
   if (charge === undefined)
-    return missing(absent(store, "Battery") || "No battery with a valid charge on this vehicle");
+    return missing(absent(store, "Battery") || "No valid battery charge reading for this vehicle");
   return { text: `${Math.round(100 * charge)} %`, title: "Battery charge", bad: charge < LOW_BATTERY };
 }
 
@@ -46,7 +46,7 @@ export function mission(store: SceneStore, row: number): Shown {
       absent(store, "Mission") ||
         (store.hello?.kind === "replay"
           ? "The log has no mission status for this vehicle at this time"
-          : "No on-board program reports a mission (MissionFollower does)"),
+          : "No on-board program is reporting a mission (programs with a MissionFollower do)"),
     );
   const eta = m.mode === "mission" || m.mode === "goto" || m.mode === "return" ? timeToTarget(store, row, m) : null,
     point = m.count ? ` ${m.waypoint}/${m.count}` : "";
@@ -70,7 +70,7 @@ export function link(store: SceneStore, row: number): Shown {
   if (!p)
     return missing(
       store.hello?.kind === "replay"
-        ? "Link unknown: a log does not record the links of its programs"
+        ? "Link unknown: a log does not record the network links of the programs"
         : absent(store, "Link") || "No program is driving this vehicle",
     );
   const silent = p.silent ?? 0,

@@ -49,7 +49,7 @@ export class View3D {
   readonly heights = new VerticalExaggeration();
   readonly surface = new WaterSurface();
   readonly sky = new Sky();
-  readonly ways: Trails;
+  readonly trails: Trails;
   readonly names = new Labels3D(this);
   mode: CameraMode = "free";
   onboard: OnboardCanvases | null = null;
@@ -91,7 +91,7 @@ export class View3D {
     this.controls.minDistance = 0.6;
     this.controls.zoomToCursor = true;
     this.controls.addEventListener("change", () => this.changed());
-    this.ways = new Trails(store);
+    this.trails = new Trails(store);
     this.crossings = new Traffic3D(store);
     this.mosaic = new Mosaic3D(store.mosaic);
     this.beliefs = new NavigationEstimates(store);
@@ -100,7 +100,7 @@ export class View3D {
       this.terrain.group,
       this.surface.mesh,
       this.sounds.group,
-      this.ways.group,
+      this.trails.group,
       this.beliefs.group,
       this.working.group,
       this.crossings.lines,
@@ -135,6 +135,7 @@ export class View3D {
     this.dark = this.sounds.dark = dark;
     this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density are set with each view
     this.sky.theme(dark);
+    this.trails.theme(dark);
     this.build();
   }
 
@@ -339,7 +340,7 @@ export class View3D {
     this.surface.mesh.visible = this.show.surface;
     this.mosaic.update(s.scene?.bed);
     this.sounds.update(s, this.show.spheres);
-    this.ways.update(this.show.trails);
+    this.trails.update(this.show.trails);
     this.cables.update(s.cables, this.dark);
     this.working.update(dt, this.show);
     if (this.onboard) this.renderOnboard(this.onboard);
@@ -482,7 +483,7 @@ export class View3D {
 
   /** Add tracks from before this page was opened. */
   history(): void {
-    this.ways.history(this.dark);
+    this.trails.history(this.dark);
   }
 
   /** True if the picture changes without new data. */

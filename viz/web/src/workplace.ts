@@ -186,7 +186,7 @@ export function furnish(first: FirstView) {
     errors.part("the commands", () => commands.update());
   }
 
-  const linkTitle = "Put a link to the current view into the address bar and copy it";
+  const linkTitle = "Put a link to the current view in the address bar, and copy the link";
   stage.addTools(
     chartTools.menu.element,
     mission.button,

@@ -265,14 +265,14 @@ test("a link holds a view, and nothing else is one", () => {
   const { version: _, ...older } = view;
   for (const [wrong, message] of [
     ["#view=", "it is incomplete"],
-    ["#view=%7B%7D", "it has version 0, and this page reads version 1"],
+    ["#view=%7B%7D", "the layout has version 0, but this page reads version 1"],
     ["#view=null", "it is not a layout"],
     [viewLink(view).slice(0, -9), "it is incomplete"],
-    [viewLink({ ...view, scale: NaN }), "a number of its view is missing or invalid"],
-    [viewLink({ ...view, eye: [1, 2] }), "a number of its view is missing or invalid"],
-    [viewLink({ ...view, bounds: [3] }), "its part 'bounds' is missing or invalid"],
-    [viewLink({ ...view, charts: [{ lines: [] }] }), "its part 'charts' is missing or invalid"],
-    [viewLink(older as typeof view), "it has version 0, and this page reads version 1"],
+    [viewLink({ ...view, scale: NaN }), "a number in the view is missing or invalid"],
+    [viewLink({ ...view, eye: [1, 2] }), "a number in the view is missing or invalid"],
+    [viewLink({ ...view, bounds: [3] }), "the 'bounds' part is missing or invalid"],
+    [viewLink({ ...view, charts: [{ lines: [] }] }), "the 'charts' part is missing or invalid"],
+    [viewLink(older as typeof view), "the layout has version 0, but this page reads version 1"],
   ] as const)
     assert.equal(parseViewLink(wrong), message, wrong);
 });

@@ -2,6 +2,7 @@
 
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
 from wavesim_world.config.build import library
+from wavesim_world.config.file_access import allow_files
 from wavesim_world.config.load import load, load_text
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.model import BodyConfig, Config
@@ -15,6 +16,7 @@ __all__ = [
     "LoadedConfig",
     "Model",
     "TransducerConfig",
+    "allow_files",
     "library",
     "load",
     "load_text",

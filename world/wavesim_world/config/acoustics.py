@@ -65,7 +65,7 @@ class Acoustics:
         "constant",
     )
     gradient: float = key(
-        "Change of the sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
+        "Change in sound speed per metre of depth, 1/s (profile=gradient).", default=0.016, low=-1.0, high=1.0
     )
     file: str = text(
         "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), in ascending order of "
@@ -153,13 +153,13 @@ class BeamPattern:
     axis: Vector = key(
         "Axis of the beam in the body frame B. It is normalised to a unit vector.", default=(0.0, 0.0, 1.0), count=3
     )
-    pattern: str = choice("Shape of the beam of the transducer.", ("piston", "toroid", "table"), "piston")
+    pattern: str = choice("Shape of the transducer's beam.", ("piston", "toroid", "table"), "piston")
     width: float = key(
         "Full width of the beam between its -3 dB points.", "angle", 1.0471975511965976, low=0.01, high=3.1
     )
     floor: float = key(
-        "Largest loss of the beam pattern. The loss never exceeds this value in the nulls, and equals it behind "
-        "a piston. pattern=table does not use this key.",
+        "Largest loss of the beam pattern. In the nulls, the loss is limited to this value; behind a piston, the loss "
+        "equals this value. pattern=table does not use this key.",
         "level",
         40.0,
         low=0.0,
@@ -223,9 +223,9 @@ class Modem:
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
     modulation: str = text(
-        "Name of the modem's modulation (waveform and coding). A modem understands only packets with its own modulation; "
-        "packets with another one are lost (outcome `foreign`), but interfere. Empty: the modulation of all modems that "
-        "name none.",
+        "Name of the modem's modulation (waveform and coding). A modem understands only packets with its own "
+        "modulation; packets with another modulation are lost (outcome `foreign`), but still interfere. Empty: the "
+        "modulation shared by all modems that do not name one.",
         "",
     )
     bit_error: float = key(
@@ -284,8 +284,8 @@ class TransducerConfig:
     position: Vector = key(
         "Position of the transducer in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3
     )
-    listen_low: float = key("Lower edge of the receiving band of the transducer.", "frequency", 20e3, low=1.0)
-    listen_high: float = key("Upper edge of the receiving band of the transducer.", "frequency", 32e3, low=1.0)
+    listen_low: float = key("Lower edge of the transducer's receiving band.", "frequency", 20e3, low=1.0)
+    listen_high: float = key("Upper edge of the transducer's receiving band.", "frequency", 32e3, low=1.0)
     listening: str = choice(
         "When the transducer receives and answers. asked: only while a client controls its body, or after "
         "`Simulation.listen`; its other receptions are neither computed nor recorded.",
@@ -301,7 +301,7 @@ class TransducerConfig:
     threshold: float = key("Minimum received level for detection (detection=level).", "level", 80.0)
     snr: float = key("Minimum signal-to-noise ratio for detection (detection=snr).", "level", 10.0)
     source_level: float = key(
-        "Source level, at 1 m, of the transducer's own signals.", "level", 188.0, low=0.0, high=260.0
+        "Source level of the transducer's own signals, at 1 m.", "level", 188.0, low=0.0, high=260.0
     )
     pulse: float = key(
         "Duration of the transducer's signals. The transducer cannot receive while it is sending.",
@@ -362,7 +362,7 @@ class TransducerConfig:
         high=1.0,
     )
     outlier_time: float = key(
-        "Maximum delay of an outlier of a reported time. The delay is uniformly distributed from 0 to this value.",
+        "Maximum delay of an outlier in a reported time. The delay is uniformly distributed from 0 to this value.",
         "time",
         0.02,
         low=0.0,
@@ -373,7 +373,7 @@ class TransducerConfig:
         0.0,
     )
     self_noise_slope: float = key(
-        "Increase of the body's own noise level with its speed, in dB per m/s.", default=0.0, low=0.0
+        "Increase in the body's own noise level with its speed, in dB per m/s.", default=0.0, low=0.0
     )
     beam: BeamPattern | None = child(
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."

@@ -20,7 +20,7 @@ class Swivel:
 
     minimum: float = key("Minimum angle of the swivel.", "angle", -3.141592653589793, low=-3.1415927, high=3.1415927)
     maximum: float = key("Maximum angle of the swivel.", "angle", 3.141592653589793, low=-3.1415927, high=3.1415927)
-    lag: float = key("Time constant of the first-order lag of the swivel; 0 = no lag.", "time", 0.0, low=0.0)
+    lag: float = key("Time constant of the swivel's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
     rate: float = key("Maximum angular rate of the swivel; 0 = unlimited.", "angular rate", 0.0, low=0.0)
 
 
@@ -34,7 +34,7 @@ class Deflector:
 
     minimum: float = key("Minimum command of the deflector; -1 = full astern.", default=-1.0, low=-1.0, high=1.0)
     maximum: float = key("Maximum command of the deflector; 1 = deflector up.", default=1.0, low=-1.0, high=1.0)
-    lag: float = key("Time constant of the first-order lag of the deflector; 0 = no lag.", "time", 0.0, low=0.0)
+    lag: float = key("Time constant of the deflector's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Thruster:
     maximum: float = key(
         "Maximum command of the thruster. Without a motor law, the unit is N for law=force and 1/s for law=shaft."
     )
-    lag: float = key("Time constant of the first-order lag of the thruster; 0 = no lag.", "time", low=0.0)
+    lag: float = key("Time constant of the thruster's first-order lag; 0 = no lag.", "time", low=0.0)
     coefficients: Vector = key(
         "Coefficients c1, c2, c3 of the thrust law c1 n + c2 n abs(n) + c3 abs(n) u_a, in SI units.",
         default=(1.0, 0.0, 0.0),
@@ -171,13 +171,13 @@ class Fin:
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
     position: Vector = key(
-        "Position of the centre of pressure of the fin in the body frame (forward, starboard, down).",
+        "Position of the fin's centre of pressure in the body frame (forward, starboard, down).",
         "length",
         (0.0, 0.0, 0.0),
         count=3,
     )
     normal: Vector = key(
-        "Direction of the force of the fin at a positive angle. It is normalised to a unit vector.",
+        "Direction of the fin's force at a positive angle. It is normalised to a unit vector.",
         default=(0.0, 1.0, 0.0),
         count=3,
     )
@@ -190,7 +190,7 @@ class Fin:
         "linear",
     )
     area: float = key("Planform area of the fin (law=linear or law=aerofoil).", "area", 0.0, low=0.0)
-    lift_slope: float = key("Slope of the lift coefficient of the fin, 1/rad (law=linear).", default=0.0, low=0.0)
+    lift_slope: float = key("Slope of the fin's lift coefficient, 1/rad (law=linear).", default=0.0, low=0.0)
     stall: float = key(
         "Angle of attack at which the fin stalls (law=linear); 0 = never. Beyond this angle, the force is that of a "
         "flat plate (Viterna and Corrigan 1982). A fin with an aspect ratio of 2 stalls at 24 deg, and a fin with an "
@@ -227,7 +227,7 @@ class Fin:
     )
     limit: float = key("Maximum angle of the fin to either side.", "angle", low=0.0, high=3.1415927)
     rate: float = key("Maximum angular rate of the fin; 0 = unlimited.", "angular rate", 0.0, low=0.0)
-    lag: float = key("Time constant of the first-order lag of the fin's servo; 0 = no lag.", "time", 0.0, low=0.0)
+    lag: float = key("Time constant of the fin servo's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
     inflow: bool = flag(
         "Whether the fin force depends on w_n, the speed of the fin along its normal. no: for models whose "
         "<lift> already includes this contribution of the fins.",
@@ -253,7 +253,7 @@ class Ballast:
 class Coefficient:
     """Coefficient of a force term or an actuator that another package provides."""
 
-    name: str = text("Name of the coefficient of the force term or actuator.")
+    name: str = text("Name of the coefficient in the force term or actuator.")
     value: float = key("Value of the coefficient, in SI units.")
 
 
@@ -266,7 +266,7 @@ class OtherActuator:
     unit: str = text("Unit of the actuator's command, for display only. The value itself is in SI units.", "")
     minimum: float = key("Minimum command of the actuator, in SI units.")
     maximum: float = key("Maximum command of the actuator, in SI units.")
-    lag: float = key("Time constant of the first-order lag of the actuator; 0 = no lag.", "time", 0.0, low=0.0)
+    lag: float = key("Time constant of the actuator's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
     rate: float = key(
         "Maximum rate of change of the actuator, in units of the command per second; 0 = unlimited.",
         default=0.0,

@@ -34,7 +34,7 @@ class AdcpConfig(SensorConfig):
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",
     )
-    cell: float = key("Height of a cell of the current profile; 0 m = the preset's value.", "length", 0.0, low=0.0)
+    cell: float = key("Height of each cell in the profile; 0 m = the preset's value.", "length", 0.0, low=0.0)
     blank: float = key(
         "Blanking distance from the current profiler to the first cell; 0 m = the preset's value.",
         "length",
@@ -42,13 +42,13 @@ class AdcpConfig(SensorConfig):
         low=0.0,
     )
     range: float = key(
-        "Maximum range of the current profile along the z axis of the sensor frame S; 0 m = the preset's value.",
+        "Maximum range of the current profiler along the z axis of the sensor frame S; 0 m = the preset's value.",
         "length",
         0.0,
         low=0.0,
     )
     cells: int = key(
-        "Number of cells of the current profile; 0 = as many as fit within the range.",
+        "Number of cells in the profile; 0 = as many as fit within the range.",
         default=0,
         low=0,
         high=ADCP_CELLS,
@@ -63,13 +63,13 @@ class AdcpConfig(SensorConfig):
         high=1.2,
     )
     first: float = key(
-        "Azimuth of the first beam of the current profiler, from the x axis of the sensor frame S towards its y "
+        "Azimuth of the current profiler's first beam, from the x axis of the sensor frame S towards its y "
         "axis. The other beams follow at intervals of 90 deg.",
         "angle",
         0.7853981633974483,
     )
     sigma: float = key(
-        "Standard deviation of the noise of a horizontal velocity component in a cell, for one ping; 0 m/s = the "
+        "Standard deviation of the noise in a horizontal velocity component of a cell, for one ping; 0 m/s = the "
         "preset's value. For no noise, set `noise` to 0.",
         "speed",
         0.0,

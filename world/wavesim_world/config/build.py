@@ -22,6 +22,7 @@ from wavesim_sdk.names import suggest_name
 from wavesim_world import modem_presets
 from wavesim_world.config import xml
 from wavesim_world.config.acoustics import TransducerConfig
+from wavesim_world.config.file_access import FILES_VARIABLE
 from wavesim_world.config.model import Config, Models
 from wavesim_world.config.schema import Key, child_elements, keys
 from wavesim_world.config.vehicle import Model
@@ -49,7 +50,7 @@ def library() -> dict[str, Model]:
 
 
 def read_models(path: Path) -> dict[str, Model]:
-    """Return the models of a models file or of a configuration."""
+    """Return the models in a models file or in a configuration."""
     root, _ = parse_file(path)
     if root.tag == "wavesim":
         return read_included_models(build_root(root, "wavesim", Config, path).models, path, {})[0]
@@ -110,6 +111,13 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
     return found, texts
 
 
+#: keys of former releases, with what to do instead
+_REMOVED = {
+    ("wavesim", "files"): ": a configuration cannot allow itself to read files. Remove the key; if you trust the "
+    f"configuration, allow the folder of its files with --files FOLDER or {FILES_VARIABLE}"
+}
+
+
 def build(element: Any, of: type[T], file: str) -> T:
     """Build an object of a declared class from its XML element."""
     if of is TransducerConfig and element.get("preset"):
@@ -124,7 +132,8 @@ def build(element: Any, of: type[T], file: str) -> T:
     values: dict[str, Any] = {}
     for name, text in element.attrib.items():
         if name not in attributes:
-            raise ConfigError(f"<{tag}> has no key '{name}'{suggest_name(name, attributes)}", file, line)
+            hint = _REMOVED.get((tag, name)) or suggest_name(name, attributes)
+            raise ConfigError(f"<{tag}> has no key '{name}'{hint}", file, line)
         field, declaration = attributes[name]
         values[field] = _value(declaration, text, tag, file, line)
     for name, (field, declaration) in attributes.items():

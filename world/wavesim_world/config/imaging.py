@@ -27,9 +27,9 @@ class MaterialConfig:
         "Coefficient 10 log mu of Lambert's law in dB (law=smooth).", default=-27.0, low=-100.0, high=0.0
     )
     reflection: float = key(
-        "Pressure reflection coefficient of the facets of the material (law=smooth).", default=0.0, low=0.0, high=1.0
+        "Pressure reflection coefficient of the material's facets (law=smooth).", default=0.0, low=0.0, high=1.0
     )
-    slope: float = key("Rms slope of the facets of the material (law=smooth).", default=0.1, low=0.02, high=0.5)
+    slope: float = key("Rms slope of the material's facets (law=smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(
         "Patchiness of the material: shape parameter nu of the K distribution (0.5 very patchy, 10 hardly patchy); 0 "
         "= uniform.",
@@ -52,7 +52,7 @@ class MaterialConfig:
 class Region:
     """Region of the sea bed with its own material. Where regions overlap, the last one in the file applies."""
 
-    material: str = text("Name of the material of the region.")
+    material: str = text("Name of the material in the region.")
     position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
     size: Vector = key("Length (along the heading) and width of the region.", "length", count=2, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)

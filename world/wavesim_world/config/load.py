@@ -31,6 +31,7 @@ def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
     models, texts = read_included_models(config.models, path, {})
     digest = hashlib.sha256("\0".join([text, *texts]).encode()).hexdigest()
     loaded = LoadedConfig(config, models, path.resolve(), text, digest)
+    loaded.check_model_files()
     used = {b.model: loaded.model(b.model) for b in config.fleet.bodies if _known(b.model, models, b.place)}
     loaded = dataclasses.replace(loaded, models={**models, **used})
     semantic_checks.check(loaded.config, loaded.models, loaded.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config.acoustics import TransducerConfig
 from wavesim_world.config.build import library
+from wavesim_world.config.file_access import allowed_folders
 from wavesim_world.config.model import BodyConfig, Config
 from wavesim_world.config.primitives import mounted
 from wavesim_world.config.sensors import InstrumentConfig, SensorsConfig
@@ -68,7 +70,7 @@ class LoadedConfig:
     def sensor_rows(self) -> dict[str, int]:
         """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
 
-        A body of the configuration needs one row per instrument. A body that joins later is assumed to need as many
+        A body in the configuration needs one row per instrument. A body that joins later is assumed to need as many
         rows as the model with the most instruments of that type.
         """
         total: Counter[str] = Counter()
@@ -95,13 +97,30 @@ class LoadedConfig:
         return tuple(found.values())
 
     def data_file(self, name: str) -> Path:
-        """Return the path of a file that the configuration names. Raises ConfigError if it lies outside the folder
-        `<wavesim files>`.
+        """Return the path of a file that the configuration names. Raises ConfigError if it lies outside the folder of
+        the configuration and outside all folders that the user allows.
         """
-        found, root = self.path.parent / name, self.path.parent / self.config.files
-        if not found.resolve().is_relative_to(root.resolve()):
+        return self._usable(name, self.path.parent)
+
+    def check_model_files(self) -> None:
+        """Raise ConfigError if a model of this configuration names a file that the configuration may not use."""
+        for model in self.models.values():
+            folder = Path(model.place.rpartition(":")[0]).parent
+            for named in (model.hull, model.rao):
+                if named is not None:
+                    self._usable(named.file, folder)
+
+    def _usable(self, name: str, folder: Path) -> Path:
+        found = folder / name
+        if not self.may_use(found):
             raise ConfigError(
-                f"file '{name}' lies outside {root.resolve()}; move it, or allow its folder with <wavesim files=\"FOLDER\">",
+                f"file '{name}' lies outside the folder of the configuration; move it there or, if you trust the "
+                f"configuration, allow the file's folder: --files {os.path.relpath(found.resolve().parent)}",
                 str(self.path),
             )
         return found
+
+    def may_use(self, path: Path) -> bool:
+        """Return whether the configuration may use a file: in its own folder, or in one that the user allows."""
+        allowed = (self.path.parent, *allowed_folders())
+        return any(path.resolve().is_relative_to(folder.resolve()) for folder in allowed)

@@ -38,7 +38,7 @@ class MagnetometerConfig(SensorConfig):
         count=9,
     )
     sigma: float = key(
-        "Standard deviation of the white noise of each axis of the magnetometer.", "magnetic field", 0.0, low=0.0
+        "Standard deviation of the white noise on each axis of the magnetometer.", "magnetic field", 0.0, low=0.0
     )
     offset: float = key(
         "Standard deviation of the zero offset of each axis. The offset is drawn once per magnetometer.",
@@ -46,7 +46,7 @@ class MagnetometerConfig(SensorConfig):
         0.0,
         low=0.0,
     )
-    scale: float = key("Standard deviation of the scale factor error of the magnetometer.", "drift", 0.0, low=0.0)
+    scale: float = key("Standard deviation of the magnetometer's scale factor error.", "drift", 0.0, low=0.0)
     misalignment: float = key(
         "Standard deviation of the misalignment between any two axes of the magnetometer.",
         "angle",

@@ -5,10 +5,13 @@ The file may use any unit of a quantity; the values in these objects are SI and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.guidance.control import Waypoint
+from wavesim_sdk.wire.items import Fence as FenceRequest
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
 from wavesim_world.config.lines import Line
 from wavesim_world.config.schema import Vector, child, children, choice, flag, key, place, text
@@ -47,7 +50,7 @@ class WaypointConfig(Waypoint):
 class Program:
     """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
-    run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
+    run: str = text("Path of the on-board program's Python file, relative to the configuration file.", "")
     bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
     options: str = text("Additional command-line options for the on-board program or the bridge.", "")
     period: float = key(
@@ -69,14 +72,14 @@ class Program:
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Virtual instrument that `wavesim trial` starts beside the on-board program, in its own process: existing drivers
-    connect to its ports.
+    """Virtual instrument that `wavesim trial` starts alongside the on-board program, in its own process: existing
+    drivers connect to its ports.
     """
 
     name: str = text("Name of the device, as in `wavesim device NAME`.", "")
     run: str = text(
-        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. It is relative "
-        "to the folder of the configuration.",
+        "File with a device of your own, instead of `name`, as in `wavesim device run FILE BODY OPTIONS`. The path is "
+        "relative to the folder of the configuration.",
         "",
     )
     options: str = text("Command-line options of the device, as in `wavesim device NAME BODY OPTIONS`.", "")
@@ -96,12 +99,19 @@ class DeviceConfig:
         return self.name or PurePath(self.run).stem
 
 
+def device_names(devices: Sequence[DeviceConfig]) -> list[str]:
+    """Return the names of the devices of a body, by which faults refer to them: repeated labels get -2, -3 and so on."""
+    labels = [device_name(d.label) for d in devices]
+    counts = [labels[: k + 1].count(label) for k, label in enumerate(labels)]
+    return [label if n == 1 else f"{label}-{n}" for label, n in zip(labels, counts, strict=True)]
+
+
 @dataclass(frozen=True)
 class FaultConfig:
-    """Scheduled fault of an actuator or a sensor, in simulation time.
+    """Scheduled fault of an actuator, a sensor or a device, in simulation time.
 
     `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the fault,
-    the actuator or sensor works normally again.
+    the part works normally again.
     """
 
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
@@ -109,15 +119,18 @@ class FaultConfig:
     every: float = key(
         "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
-    part: str = text("Name of the faulty part: an actuator of the model, or a sensor of the body.")
+    part: str = text(
+        "Name of the faulty part: an actuator of the model, a sensor of the body, or `device:` and the name of a <device>."
+    )
     kind: str = text(
         "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Sensor: lost, "
-        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
+        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log. Device: "
+        "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Amount of the fault; its meaning depends on `kind`. Actuators: the remaining fraction (reduced), or the time "
-        "with its unit (frozen). Sensors: the bias with its unit (bias), the probability of a spike (spikes), the "
-        "noise factor (noisy), or the name of the compartment (wet).",
+        "Amount of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time (frozen). "
+        "Sensors: bias (bias), probability of a spike (spikes), noise factor (noisy), or name of the compartment (wet). "
+        "Devices: probability per byte (lost, garbled, doubled) or delay (late).",
         "",
     )
     field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
@@ -129,7 +142,7 @@ class BodyConfig:
     """Vehicle or buoy that takes part in the run."""
 
     name: str = text("Unique name of the body. A broker joins under this name.")
-    model: str = text("Name of the model of the body, from this file, an included file or the library.")
+    model: str = text("Name of the body's model, from this file, an included file or the library.")
     position: Vector = key("Initial position of the body (north, east, down).", "length", count=3)
     attitude: Vector = key("Initial roll, pitch and heading of the body.", "angle", (0.0, 0.0, 0.0), count=3)
     velocity: Vector = key(
@@ -148,7 +161,7 @@ class BodyConfig:
         0.0,
     )
     client: str = choice(
-        "Whether the body has a broker. none: it has no broker. optional: the body appears when its broker joins. "
+        "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
         "required: the body appears when its broker joins, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
@@ -160,7 +173,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "Rights of `instrument` sessions to the transducer of this body. send: they may send and "
+        "Rights of `instrument` sessions to use this body's transducer. send: they may send and "
         "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",
@@ -187,7 +200,7 @@ class BodyConfig:
         TransducerConfig, "Acoustic transducer of this body. It replaces the transducer of the model."
     )
     sensors: SensorsConfig | None = child(
-        SensorsConfig, "Instruments of this body, in addition to those of its model and of the fleet."
+        SensorsConfig, "Instruments of this body, in addition to those from its model and the fleet."
     )
     mooring: Mooring | None = child(Mooring, "Elastic mooring line to an anchor.")
     fault: tuple[FaultConfig, ...] = children(FaultConfig, "Scheduled fault of an actuator or a sensor.")
@@ -269,7 +282,7 @@ class NetworkConfig:
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
     keepalive_timeout: float = key(
-        "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
+        "Duration of silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
     )
     lockstep_timeout: float = key(
         "Maximum wall time that a lockstep client or a synchronous emulator may take for one step.",
@@ -294,7 +307,7 @@ class NetworkConfig:
         "none",
     )
     acoustic_rate: float = key(
-        "Maximum number of acoustic requests of a client per simulated second, averaged over ten seconds.",
+        "Maximum number of acoustic requests from a client per simulated second, averaged over ten seconds.",
         "frequency",
         20.0,
         low=0.1,
@@ -340,7 +353,7 @@ class NetworkConfig:
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
     sessions: int = key(
-        "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
+        "Maximum total number of sessions, in all roles together.", default=4096, low=1, high=65536, integer=True
     )
     grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
@@ -409,7 +422,7 @@ class Include:
 
 @dataclass(frozen=True)
 class Models:
-    """Models of bodies, in addition to those of the library."""
+    """Models of bodies, in addition to those in the library."""
 
     model: tuple[Model, ...] = children(Model, "Model of a body.")
     include: tuple[Include, ...] = children(Include, "File whose models are included.")
@@ -438,6 +451,10 @@ class Fence:
     )
     place: str = place()
 
+    def request(self) -> FenceRequest:
+        """Return the fence as a record of the protocol, as the server and viewers use it."""
+        return FenceRequest(self.name, self.keep, tuple(v for c in self.corner for v in (c.north, c.east)))
+
 
 @dataclass(frozen=True)
 class FleetConfig:
@@ -461,12 +478,6 @@ class Config:
     """Root element <wavesim> of the configuration."""
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
-    files: str = text(
-        "Folder that must contain all program, data and key files of the configuration, directly or in subfolders. "
-        "The path is relative to the configuration file: `..` is the parent folder, and `/` allows all files. This "
-        "restriction protects other files on the machine from an untrusted configuration.",
-        ".",
-    )
     seed: int = key("Seed for all random numbers in the simulation.", default=1, low=0, high=2**53, integer=True)
     time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
     world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")
@@ -474,5 +485,5 @@ class Config:
     network: NetworkConfig = child(NetworkConfig, "UDP socket of the server, and limits of its sessions.")
     shared: SharedMemoryConfig = child(SharedMemoryConfig, "Sizes and permissions of shared memory.")
     log: LogConfig = child(LogConfig, "Log file of the run.")
-    models: Models = child(Models, "Models of bodies, in addition to those of the library.")
+    models: Models = child(Models, "Models of bodies, in addition to those in the library.")
     fleet: FleetConfig = child(FleetConfig, "Vehicles, buoys, lines and fences of the run.")

@@ -25,7 +25,7 @@ class EchosounderConfig(SensorConfig):
         "Minimum range of the echosounder. It marks smaller ranges as invalid.", "length", 0.0, low=0.0
     )
     width: float = key(
-        "Full opening angle of the cone of the echosounder; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
+        "Full opening angle of the echosounder's cone; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
     )
 
 
@@ -78,7 +78,7 @@ class MultibeamConfig(SensorConfig):
     """Multibeam: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any positions
     and directions."""
 
-    beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
+    beams: int = key("Number of beams in the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
     maximum: float = key("Maximum range of the beams.", "length", 150.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.05, low=0.0)
@@ -115,7 +115,7 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     beams: int = key(
-        "Number of beams of the sonar. Default: as many as the instrument has.",
+        "Number of sonar beams. Default: as many as the instrument has.",
         default=0,
         low=1,
         high=1024,

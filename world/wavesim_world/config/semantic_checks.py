@@ -11,6 +11,7 @@ import numpy as np
 
 from wavesim_sdk.actuators import parse_command
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.fences import check_corner_total, check_fence
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import MAX_SCALARS
 from wavesim_sdk.wire.messages import Right
@@ -68,17 +69,20 @@ def _grants(config: Config) -> None:
 
 
 def _fences(config: Config) -> None:
-    """Check that the names of the fences are unique, and that each fence encloses an area."""
+    """Check that the names of the fences are unique, and that their polygons are valid."""
     seen: set[str] = set()
     for fence in config.fleet.fence:
         if fence.name in seen:
             fail_at(fence.place, f"duplicate fence name '{fence.name}'; give each fence its own name")
         seen.add(fence.name)
-        if len(fence.corner) < 3:
-            fail_at(fence.place, f"fence '{fence.name}' needs at least 3 corners")
-        n, e = np.array([[c.north, c.east] for c in fence.corner]).T
-        if abs(float(n @ np.roll(e, -1) - e @ np.roll(n, -1))) < 2e-2:
-            fail_at(fence.place, f"fence '{fence.name}' encloses no area")
+        try:
+            check_fence(fence.request())
+        except ValueError as error:
+            fail_at(fence.place, str(error))
+    try:
+        check_corner_total(f.request() for f in config.fleet.fence)
+    except ValueError as error:
+        fail_at(config.fleet.fence[-1].place, str(error))
 
 
 def _modems(config: Config, models: dict[str, Model]) -> None:

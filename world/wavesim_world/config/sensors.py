@@ -153,9 +153,7 @@ class GpsConfig(SensorConfig):
     hacc: float = key("Standard deviation of the horizontal position error.", "length", 2.0, low=0.0)
     vacc: float = key("Standard deviation of the height error.", "length", 3.0, low=0.0)
     speed_sigma: float = key("Standard deviation of the error in each velocity component.", "speed", 0.05, low=0.0)
-    correlation: float = key(
-        "Time constant of the position error of the receiver; 0 = white noise.", "time", 60.0, low=0.0
-    )
+    correlation: float = key("Time constant of the receiver's position error; 0 = white noise.", "time", 60.0, low=0.0)
     hdop: float = key("Horizontal dilution of precision (HDOP) that the receiver reports.", default=0.9, low=0.1)
     satellites: int = key(
         "Number of satellites that the receiver reports as in use.", default=9, low=0, high=64, integer=True
@@ -223,7 +221,7 @@ class RpmConfig(SensorConfig):
     """Propeller speeds, from the pulses counted since the previous value."""
 
     pulses: int = key(
-        "Number of pulses per revolution of the propeller; 0 = report the exact speed without counting pulses.",
+        "Number of pulses per propeller revolution; 0 = report the exact speed without counting pulses.",
         default=16,
         low=0,
         high=10000,
@@ -427,7 +425,7 @@ class SensorsConfig:
     """
 
     inherit: bool = flag(
-        "Whether this body also carries the instruments of its model and of the fleet. no: it carries only those "
+        "Whether this body also carries the instruments from its model and the fleet. no: it carries only those "
         "listed here.",
         True,
     )

@@ -20,6 +20,7 @@ def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
     Bodies whose models are in another file are omitted. Raises ConfigError if the text is not a valid configuration.
     """
     root = xml.parse(text.encode())
+    root.attrib.pop("files", None)  # of logs of former releases
     surveyed = root.find(".//soundings") is not None
     for tag in _ELEMENTS:
         for element in root.findall(f".//{tag}"):

@@ -64,7 +64,7 @@ def check_model(model: Model) -> None:
         fail("<load> needs <restoring>; without it, include the load in <mass>")
     active = model.active.split()
     if not active or any(a not in "uvwpqr" or len(a) != 1 for a in active) or len(set(active)) != len(active):
-        fail(f"invalid active '{model.active}': list the degrees of freedom that can move, chosen from u v w p q r")
+        fail(f"invalid active '{model.active}': list the free degrees of freedom, chosen from u v w p q r")
     wrong = [e for e in model.coriolis_without.split() if e not in MUNK_ELEMENTS]
     if wrong:
         fail(f"coriolis_without: '{wrong[0]}' is not allowed; choose from {' '.join(MUNK_ELEMENTS)}")
@@ -245,7 +245,7 @@ def _fin(f: Fin, fail: Any) -> None:
     if f.stall > 0.0 and f.law != "linear":
         fail(f"fin '{f.name}': `stall` is only for law=linear; the table of an <aerofoil> includes its stall")
     if f.law == "coefficients" and not any(f.per_angle):
-        fail(f"fin '{f.name}': the law 'coefficients' needs `per_angle`")
+        fail(f"fin '{f.name}': law=coefficients needs `per_angle`")
     if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):
         fail(f"fin '{f.name}': law=aerofoil needs `area` and an <aerofoil>, and no other law may have an <aerofoil>")
     if f.aerofoil is not None:

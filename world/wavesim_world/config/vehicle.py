@@ -146,8 +146,8 @@ class CrossFlow:
 
 @dataclass(frozen=True)
 class SurgeFriction:
-    """Friction in surge by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). The Reynolds number is
-    Rn = abs(u) L / nu.
+    """Friction in surge according to the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). The Reynolds
+    number is Rn = abs(u) L / nu.
     """
 
     factor: float = key(
@@ -231,7 +231,8 @@ class OtherTerm:
 
 @dataclass(frozen=True)
 class HullMesh:
-    """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
+    """Surface of the body from which its buoyancy is computed: a closed mesh of up to 1280 triangles (STL, PLY, OBJ,
+    OFF, GLB).
 
     The part of the mesh below the local water plane determines the buoyancy at any heel. The model therefore capsizes
     at the same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use
@@ -333,8 +334,8 @@ class Model:
     )
     coriolis_added: str = choice(
         "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged bodies. plane: surge, sway and "
-        "yaw, for hulls on the surface. With plane, inertia, drag and memory in heave act along the vertical, as in "
-        "seakeeping theory. If they acted along body z, they and C_A would capsize the hull.",
+        "yaw, for hulls on the surface. With `plane`, the heave components of inertia, drag and memory act along the "
+        "vertical, as in seakeeping theory; along body z, they and C_A would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

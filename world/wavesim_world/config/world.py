@@ -57,7 +57,7 @@ class Layer:
     one, it is constant.
     """
 
-    depth: float = key("Depth of this layer of the flow.", "length", low=0.0)
+    depth: float = key("Depth of this flow layer.", "length", low=0.0)
     north: float = key(
         "Velocity of the flow to the north at this depth.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
     )
@@ -77,7 +77,7 @@ class Current:
     north: float = key("Mean velocity of the current to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
     east: float = key("Mean velocity of the current to the east.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
     tide_amplitude: float = key(
-        "Amplitude of the speed of the tidal stream; 0 m/s = no tidal stream.", "speed", 0.0, low=0.0, high=MAX_CURRENT
+        "Speed amplitude of the tidal stream; 0 m/s = no tidal stream.", "speed", 0.0, low=0.0, high=MAX_CURRENT
     )
     tide_direction: float = key("Direction towards which the tidal stream flows at phase 0.", "angle", 0.0)
     tide_period: float = key("Period of the tidal stream.", "time", 44714.16, low=1.0)
@@ -171,7 +171,7 @@ class Waves:
 
     height: float = key("Significant wave height Hs; 0 m = no waves.", "length", 0.0, low=0.0, high=30.0)
     peak: float = key(
-        "Angular frequency wp of the peak of the wave spectrum.", "angular rate", 0.6, low=0.05, high=20.0
+        "Angular frequency wp at the peak of the wave spectrum.", "angular rate", 0.6, low=0.05, high=20.0
     )
     direction: float = key("Direction towards which the waves travel.", "angle", 0.0)
     beaufort: int = key(
@@ -195,7 +195,7 @@ class Waves:
         high=200.0,
     )
     components: int = key(
-        "Number of harmonic components of the waves. More components require more computing time.",
+        "Number of harmonic components in the waves. More components require more computing time.",
         default=60,
         low=1,
         high=1000,
@@ -291,7 +291,7 @@ class Bump:
     """Hill or hole in the bed: h exp(-(a^2 dx^2 + b^2 dy^2)) is added to the depth."""
 
     height: float = key(
-        "Change h of the depth at the centre of the bump: negative for a hill, positive for a hole.", "length"
+        "Change h in depth at the centre of the bump: negative for a hill, positive for a hole.", "length"
     )
     north: float = key("North coordinate of the centre of the bump.", "length")
     east: float = key("East coordinate of the centre of the bump.", "length")
@@ -330,9 +330,9 @@ class Soundings:
     nearest point.
     """
 
-    file: str = text("Path of the file of soundings, relative to the configuration file.")
-    north: float = key("North coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
-    east: float = key("East coordinate, in the world frame, of the origin of the soundings file.", "length", 0.0)
+    file: str = text("Path of the soundings file, relative to the configuration file.")
+    north: float = key("North coordinate of the soundings file's origin, in the world frame.", "length", 0.0)
+    east: float = key("East coordinate of the soundings file's origin, in the world frame.", "length", 0.0)
     heights: bool = flag(
         "Whether the file contains heights above the water level, negative below it (yes), or depths (no).", False
     )
@@ -378,10 +378,10 @@ class TemperatureConfig:
     )
     knee_2: float = key("Depth of the second knee of the temperature profile.", "length", 50.0, low=0.0)
     gradient_1: float = key(
-        "Change of the temperature per metre of depth between the two knees.", "temperature gradient", -0.05
+        "Change in temperature per metre of depth between the two knees.", "temperature gradient", -0.05
     )
     gradient_2: float = key(
-        "Change of the temperature per metre of depth below the second knee.", "temperature gradient", -0.005
+        "Change in temperature per metre of depth below the second knee.", "temperature gradient", -0.005
     )
     spot: tuple[Spot, ...] = children(Spot, "Local deviation of the temperature.")
 
@@ -401,10 +401,10 @@ class ConductivityConfig:
     )
     knee_2: float = key("Depth of the second knee of the conductivity profile.", "length", 50.0, low=0.0)
     gradient_1: float = key(
-        "Change of the conductivity per metre of depth between the two knees.", "conductivity gradient", 0.001
+        "Change in conductivity per metre of depth between the two knees.", "conductivity gradient", 0.001
     )
     gradient_2: float = key(
-        "Change of the conductivity per metre of depth below the second knee.", "conductivity gradient", 0.0001
+        "Change in conductivity per metre of depth below the second knee.", "conductivity gradient", 0.0001
     )
     spot: tuple[Spot, ...] = children(Spot, "Local deviation of the conductivity.")
 
@@ -470,7 +470,7 @@ class ScalarConfig:
 
     name: str = text("Name of the scalar quantity.")
     column: str = text(
-        "Name of the column of the <volume> file that contains the quantity. Empty: the quantity is the sum of its "
+        "Name of the column in the <volume> file that contains the quantity. Empty: the quantity is the sum of its "
         "clouds.",
         "",
     )

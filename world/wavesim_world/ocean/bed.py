@@ -1,6 +1,6 @@
 """Sea bed: depth below the surface as a function of (north, east).
 
-The bed is the paper's analytic function, or a Delaunay triangulation of soundings, which needs SciPy: ``pip install
+The bed is an analytic function, or a Delaunay triangulation of soundings, which needs SciPy: ``pip install
 wavesim-sdk[ocean]``.
 """
 
@@ -87,7 +87,7 @@ def _triples(lines: list[str], path: Path) -> list[Point]:
             continue
         values = _floats(text.rstrip(",").split())
         if len(values) != 3 or not all(map(math.isfinite, values)):
-            raise ConfigError(f"invalid sounding '{text[:40]}': use three numbers, north east depth", str(path), number)
+            raise ConfigError("invalid sounding: use three numbers, north east depth", str(path), number)
         points.append((values[0], values[1], values[2], number))
     return points
 
@@ -101,7 +101,7 @@ def _grid(lines: list[str], path: Path) -> list[Point]:
         name, *rest = lines[k].split()
         value = _floats(rest)
         if len(value) != 1 or not math.isfinite(value[0]):
-            raise ConfigError(f"invalid line in the header of the grid: '{lines[k][:40]}'", str(path), k + 1)
+            raise ConfigError(f"invalid line in the header of the grid: {name} needs one number", str(path), k + 1)
         head[name.lower()] = value[0]
         k += 1
     for name in ("ncols", "nrows", "cellsize"):
@@ -180,7 +180,7 @@ class TriangulatedBed:
 
 
 def max_slope(loaded: LoadedConfig) -> float:
-    """Return an upper bound of the slope of the bed in metres of depth per metre."""
+    """Return an upper bound on the slope of the bed in metres of depth per metre."""
     t = triangulated_bed(loaded)
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))

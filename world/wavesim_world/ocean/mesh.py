@@ -17,7 +17,7 @@ from wavesim_sdk.extras import check_installed
 from wavesim_world.config.loaded import LoadedConfig
 
 FORMATS = ("stl", "ply", "obj", "off", "glb")
-#: maximum number of triangles of all meshes of a world together, because contacts test each nearby triangle
+#: maximum total number of triangles in all meshes of a world, because contacts test each nearby triangle
 MAX_TRIANGLES = 20_000
 MAX_BYTES = 64 * 2**20
 
@@ -40,8 +40,8 @@ def read_mesh(path: Path) -> Floats:
         raise ConfigError(f"cannot read the mesh: {error.strerror or error}", str(path)) from None
     except ConfigError:
         raise
-    except Exception as error:  # trimesh can raise any exception for a corrupt file
-        raise ConfigError(f"cannot read the mesh: {type(error).__name__} {error}", str(path)) from None
+    except Exception:  # trimesh can raise any exception for a corrupt file, with a text from the file
+        raise ConfigError(f"cannot read the mesh: the file is not a valid {suffix.upper()} file", str(path)) from None
     triangles = np.asarray(getattr(mesh, "triangles", np.zeros((0, 3, 3))), float)
     if not np.isfinite(triangles).all():
         raise ConfigError("the mesh has a vertex that is not finite", str(path))

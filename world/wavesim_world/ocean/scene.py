@@ -41,7 +41,7 @@ def obstacle_boxes(o: Obstacles) -> Floats:
 
 
 class RaycastScene:
-    """Fixed world of a configuration, for ray casting."""
+    """Static part of the configured world, for ray casting."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         o = loaded.config.world.obstacles

@@ -193,7 +193,7 @@ def read_profile(path: Path) -> tuple[Floats, Floats]:
     depths: list[float] = []
     speeds: list[float] = []
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(f"cannot read the sound speed profile: {error.strerror}", str(path)) from None
     for number, line in enumerate(lines, 1):
@@ -204,7 +204,7 @@ def read_profile(path: Path) -> tuple[Floats, Floats]:
             z, c = (float(w) for w in words)
         except ValueError:
             raise ConfigError(
-                f"invalid row '{line.strip()[:40]}' of the sound speed profile: use `depth speed`, in m and m/s",
+                "invalid row of the sound speed profile: use `depth speed`, in m and m/s",
                 str(path),
                 number,
             ) from None

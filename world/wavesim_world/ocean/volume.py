@@ -1,7 +1,7 @@
 """Measured water: gridded volumes and scattered points, read from CSV files.
 
 Both contain temperature, salinity and time; a volume also contains flow and optional additional columns. The reader
-refuses a physically impossible value (wrong unit, wrong column) and reports its line number.
+rejects a physically impossible value (wrong unit, wrong column) and reports its line number.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class VolumeGrid:
     filled: Mask
 
     def at(self, time_s: float) -> Floats:
-        """Return values (quantities, depths, north, east) at a time. Before the first and after the last time they are
-        constant.
+        """Return values (quantities, depths, north, east) at one time. The values are constant before the first and
+        after the last time.
         """
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
         if len(self.times) == 1:
@@ -116,29 +116,25 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Flo
                     try:
                         value = float(text)
                     except ValueError:
-                        raise ConfigError(
-                            f"{column}: '{text[:40]}' is not a number", str(path), reader.line_num
-                        ) from None
+                        raise ConfigError(f"{column} is not a number", str(path), reader.line_num) from None
                     low, high = _LIMITS.get(column, (-1e30, 1e30))
                     unknown = math.isnan(value) and column in quantities
                     if not unknown and not low <= value <= high:
-                        raise ConfigError(
-                            f"{column} is {text[:40]}; use {low:g} to {high:g}", str(path), reader.line_num
-                        )
+                        raise ConfigError(f"{column} is {value:g}; use {low:g} to {high:g}", str(path), reader.line_num)
                     values.append(value)
                 rows.append(values)
                 lines.append(reader.line_num)
     except OSError as error:
         raise ConfigError(f"cannot read the {what}: {error.strerror}", str(path)) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"the {what} is not a valid CSV file: {error}", str(path)) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise ConfigError(f"the {what} is not a valid CSV file in UTF-8", str(path)) from None
     if not rows:
         raise ConfigError(f"the {what} has no data", str(path))
     return np.array(rows), np.array(lines, float)
 
 
 def _east(latitude: float) -> float:
-    """Return metres per degree of longitude."""
+    """Return the number of metres in one degree of longitude."""
     return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
 

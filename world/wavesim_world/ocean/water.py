@@ -1,6 +1,6 @@
 """Pressure, temperature, conductivity and flow as pure functions of position and time.
 
-The module covers the paper's models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes,
+The module covers analytic models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes,
 measured points and scalar quantities. All functions accept arrays of positions. The server, emulators and user programs
 use the same functions.
 """
@@ -45,7 +45,7 @@ def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
 
 
 def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Floats) -> Floats:
-    """Return the paper's vertical profile: constant above the first knee, ``gradient_1`` between the knees,
+    """Return the vertical profile with two knees: constant above the first knee, ``gradient_1`` between the knees,
     ``gradient_2`` below.
     """
     first = np.clip(z - field.knee_1, 0.0, max(field.knee_2 - field.knee_1, 0.0))
@@ -71,7 +71,7 @@ def gaussian_sum(of: Sequence[Gaussian], p_W: Floats) -> Floats:
 
 
 def uniform_current(current: Current, time_s: float) -> Floats:
-    """Return the uniform current with its tidal stream (north, east, down) in m/s at a time."""
+    """Return the uniform current with its tidal stream (north, east, down) at the given time, in m/s."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
         [

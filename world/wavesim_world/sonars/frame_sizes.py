@@ -1,4 +1,4 @@
-"""Sizes of the frames of the sonars and cameras of a configuration, and the rings that hold them."""
+"""Sizes of the frames from the sonars and cameras in a configuration, and the rings that hold them."""
 
 from __future__ import annotations
 

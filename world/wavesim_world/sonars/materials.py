@@ -167,7 +167,7 @@ LIBRARY: dict[str, Material] = {
 
 
 def find_material(name: str, own: dict[str, Material]) -> Material:
-    """Return a material of the configuration or the library. Raises a ConfigError that suggests a similar name."""
+    """Return a material from the configuration or the library. Raises a ConfigError that suggests a similar name."""
     known = {**LIBRARY, **own}
     if name not in known:
         raise ConfigError(f"unknown material '{name}'{suggest_name(name, sorted(known))}")

@@ -1,0 +1,53 @@
+"""Faults of the line between a device and its hosts. A command or the configuration names the part ``device:NAME``."""
+
+from __future__ import annotations
+
+from wavesim_sdk import units
+from wavesim_sdk.errors import InvalidArgument, UnknownName
+from wavesim_sdk.names import shorten, suggest_name
+
+PREFIX = "device:"
+#: kinds of faults whose amount is the probability that a byte is affected
+BYTE_KINDS = {
+    "lost": "bytes are lost",
+    "garbled": "one bit of the byte is inverted",
+    "doubled": "bytes arrive twice",
+}
+LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
+DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
+MAX_NAME = 24  #: maximum length of the name of a device in bytes; a part has up to 31
+KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
+
+
+def device_of(part: str) -> str:
+    """Return the name of the device that a part such as ``device:nmea`` means; empty for other parts."""
+    return part.removeprefix(PREFIX) if part.startswith(PREFIX) else ""
+
+
+def device_name(label: str) -> str:
+    """Return the name of a device with this label, cut to the maximum length."""
+    return label.encode()[:MAX_NAME].decode(errors="ignore")
+
+
+def line_fault_amount(kind: str, amount: float | str = 0.0) -> float:
+    """Return the amount of a fault as a number: a probability per byte, or a delay in s; 0 for the other kinds.
+
+    If ``amount`` is a string, a delay has its unit in it. An empty string means no amount. Raises ValueError if the fault is
+    invalid.
+    """
+    if kind not in KINDS:
+        raise UnknownName(f"unknown fault '{shorten(kind)}'{suggest_name(shorten(kind), KINDS)}")
+    if isinstance(amount, str):
+        try:
+            amount = units.parse(amount, "time" if kind == LATE else "")[0] if amount else 0.0
+        except ValueError as error:
+            raise InvalidArgument(f"fault '{kind}': {error}") from None
+    if kind in BYTE_KINDS and not 0.0 < amount <= 1.0:
+        raise InvalidArgument(
+            f"fault '{kind}' needs the probability for a byte, above 0 up to 1, such as '{kind} 0.001'"
+        )
+    if kind == LATE and not 0.0 < amount <= 1e9:
+        raise InvalidArgument("fault 'late' needs a delay, such as 'late 0.5s'")
+    if kind not in (*BYTE_KINDS, LATE) and amount:
+        raise InvalidArgument(f"fault '{kind}' has no amount")
+    return amount

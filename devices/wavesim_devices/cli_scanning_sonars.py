@@ -1,0 +1,65 @@
+"""Commands of `wavesim device` for scanning sonars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wavesim_devices.cli_devices import device_command
+
+
+@device_command(
+    "Emulate a Tritech Micron scanning sonar (DST). The device reads a scanning `sonar` sensor of body NAME.\n\n"
+    "Scan, range, bins, gain, levels and motor speed are those of the host. The echoes are the newest ones of the "
+    "sonar in the direction of the head; ranges beyond that of the sonar are empty.\n\n"
+    "Not modelled: frequency, pulse length and slopes (the real head ignores them as well), lockout, heading offset, "
+    "replies in several packets, user data (all zero), baud rate, and messages for test and programming."
+)
+def micron() -> Any:
+    from wavesim_devices.cerulean import SonarFrameSource
+    from wavesim_devices.micron.device import MicronDevice
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        "Micron",
+        lambda b, send, p: MicronDevice(
+            send, b.welcome.sound_speed, SonarFrameSource(b, p["sonar"], "scanning", "a Micron").take_frames
+        ),
+        ("sonar",),
+        "sonar",
+    )
+
+
+@device_command(
+    "Emulate an Imagenex imaging sonar 881A, or a scanning head or echo sounder 852. The device reads a scanning "
+    "`sonar` sensor of body NAME.\n\n"
+    "Scan, range, points, gain, absorption, profile and delay are those of the host. The echoes are the newest ones of "
+    "the sonar in the direction of the head; ranges beyond that of the sonar are empty. Invalid settings are not "
+    "accepted, and neither are master mode and 4 or 16 data bits.\n\n"
+    "Not modelled: frequency and pulse length (those of the sonar), external trigger, baud rate.",
+    click.option(
+        "--model",
+        type=click.Choice(["881A", "852", "852-sounder"]),
+        default="881A",
+        show_default=True,
+        help="Model of the head.",
+    ),
+)
+def imagenex(model: str) -> Any:
+    from wavesim_devices.cerulean import SonarFrameSource
+    from wavesim_devices.imagenex import MODELS, ImagenexDevice
+    from wavesim_devices.serve import DeviceType
+
+    title = MODELS[model].title
+    return DeviceType(
+        title,
+        lambda b, send, p: ImagenexDevice(
+            MODELS[model],
+            send,
+            b.welcome.sound_speed,
+            SonarFrameSource(b, p["sonar"], "scanning", f"an {title}").take_frames,
+        ),
+        ("sonar",),
+        "sonar",
+    )

@@ -1,0 +1,1 @@
+"""Virtual Tritech Micron scanning sonar."""

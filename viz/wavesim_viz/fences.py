@@ -1,0 +1,95 @@
+"""Fences for the page: those of a configuration, of a running server, and of a log at any of its times; the bodies that
+violate them; and the changes that a page requests.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from wavesim_sdk import commands
+from wavesim_sdk.commander import Commander
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.fences import corner_points, violates
+from wavesim_sdk.log import Log
+from wavesim_sdk.wire.items import Fence
+from wavesim_viz.frame import ViewerFrame
+from wavesim_viz.page_content import FenceInfo, RosterEntry
+from wavesim_viz.page_protocol import FencesRequest
+from wavesim_world.config import LoadedConfig
+
+__all__ = ["FenceHistory", "change_fences", "configured_fences", "fence_infos", "fence_violations"]
+
+
+def fence_infos(fences: Iterable[Fence]) -> list[FenceInfo]:
+    """Return fences in the form of the page."""
+    return [
+        {"name": f.name, "keep": f.keep, "corners": [(north, east) for north, east in corner_points(f).tolist()]}
+        for f in fences
+    ]
+
+
+def configured_fences(loaded: LoadedConfig | None) -> list[FenceInfo]:
+    """Return the fences of a configuration; none if the configuration is unknown."""
+    return fence_infos(f.request() for f in loaded.config.fleet.fence) if loaded is not None else []
+
+
+class FenceHistory:
+    """The fences of a logged run: those of its configuration, changed by each logged command."""
+
+    def __init__(self, log: Log, loaded: LoadedConfig | None) -> None:
+        self._times, self._fences = [0], [configured_fences(loaded)]
+        now = {f.name: f for f in (loaded.config.fleet.fence if loaded is not None else ())}
+        current = {name: fence.request() for name, fence in now.items()}
+        for time_ns, message in log.json.get("/commands", []):
+            if message["verb"] != "fence":
+                continue
+            try:
+                fence = commands.make_command("fence", message["arguments"])
+            except ValueError:  # a log of another program
+                continue
+            assert isinstance(fence, Fence)
+            if fence.corners:
+                current[fence.name] = fence
+            else:
+                current.pop(fence.name, None)
+            self._times.append(time_ns)
+            self._fences.append(fence_infos(current.values()))
+
+    def at(self, time_ns: float) -> list[FenceInfo]:
+        """Return the fences at a time of the log."""
+        return self._fences[max(bisect.bisect_right(self._times, time_ns) - 1, 0)]
+
+
+def fence_violations(
+    fences: Iterable[FenceInfo], frame: ViewerFrame, roster: Sequence[RosterEntry]
+) -> dict[int, list[str]]:
+    """Return a text for each fence on whose wrong side a body is, by the row of the body. Buoys may be anywhere."""
+    rows = {r[0] for r in roster if r[3] != "buoy"}
+    b = frame.bodies
+    watched = b[np.isin(b[:, 0], list(rows)) & np.all(np.isfinite(b[:, 1:3]), axis=1)] if rows else b[:0]
+    found: dict[int, list[str]] = {}
+    for info in fences:
+        corners = np.array(info["corners"], float).reshape(-1, 2)
+        fence = Fence(info["name"], info["keep"])
+        for row in watched[violates(fence, corners, watched[:, 1:3]), 0]:
+            side = "outside" if fence.keep == "inside" else "inside"
+            found.setdefault(int(row), []).append(f"{side} the fence '{fence.name}' (keep {fence.keep})")
+    return found
+
+
+def change_fences(server: str, request: FencesRequest) -> tuple[bool, str]:
+    """Send the changes that a page requests to a server, one after another, until one of them is refused."""
+    done: list[str] = []
+    try:
+        with Commander(server) as commander:
+            for change in request.changes:
+                reply = commander.send("fence", name=change.name, keep=change.keep, corners=list(change.corners))
+                if not reply.ok:
+                    return False, "; ".join([*done, reply.text])
+                done.append(reply.text)
+    except WaveSimError as error:
+        return False, "; ".join([*done, str(error)])
+    return True, "; ".join(done)
