@@ -29,7 +29,7 @@ MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix contrad
 DEPTH_SENSORS = ("pressure", "ctd")
 
 
-class AcousticFix(NamedTuple):
+class PositionFix(NamedTuple):
     """Position of the transducer: north, east and depth in m, and the horizontal covariance (nn, ne, ee) in m2."""
 
     time: float  #: simulation time in s to which the position belongs
@@ -95,7 +95,7 @@ class AcousticFixes:
         self._ahrs = "" if self._is_lbl else _sensor(broker, "ahrs")
         self._next, self._request, self._signal = None, 0, 0
 
-    def advance(self, broker: AsyncBroker, step: Step) -> Iterator[AcousticFix]:
+    def advance(self, broker: AsyncBroker, step: Step) -> Iterator[PositionFix]:
         """Process a step, send the query that is due, and yield the fixes that are complete."""
         for sent in step.sent:
             if sent.request == self._request:
@@ -112,7 +112,7 @@ class AcousticFixes:
             self._ranges.clear()
             self._signal, self._request = 0, broker.ping(self._beacons[0].query)
 
-    def _take(self, heard: Reception, distance: float, step: Step) -> Iterator[AcousticFix]:
+    def _take(self, heard: Reception, distance: float, step: Step) -> Iterator[PositionFix]:
         k = min(range(len(self._beacons)), key=lambda k: abs(self._beacons[k].reply - heard.frequency))
         beacon = self._beacons[k]
         middle = step.time - distance / self._sound_speed - 0.5 * beacon.turn_around  # of the round trip
@@ -129,9 +129,9 @@ class AcousticFixes:
             variance = RANGE_SIGMA**2 + (distance * ANGLE_SIGMA) ** 2
             north, east = (float(b - o) for b, o in zip(beacon.position[:2], offset[:2], strict=True))
             self.fixes += 1
-            yield AcousticFix(step.time, (north, east, depth), (variance, 0.0, variance))
+            yield PositionFix(step.time, (north, east, depth), (variance, 0.0, variance))
 
-    def _solve(self, step: Step) -> Iterator[AcousticFix]:
+    def _solve(self, step: Step) -> Iterator[PositionFix]:
         depth = self._depth(step)
         places = np.array([self._beacons[k].position for k in self._ranges])
         ranges = np.array([r for r, _ in self._ranges.values()])
@@ -151,7 +151,7 @@ class AcousticFixes:
         covariance = _covariance(away[:, :2] / distances[:, None])
         self._near = found[:2].tolist()
         self.fixes += 1
-        yield AcousticFix(time, (float(found[0]), float(found[1]), depth), covariance)
+        yield PositionFix(time, (float(found[0]), float(found[1]), depth), covariance)
 
     def _depth(self, step: Step) -> float | None:
         value = step.sensors.get(self._depth_sensor)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import click
 
-from wavesim_bridges.acoustic_fixes import METHODS, AcousticFix, AcousticFixes
+from wavesim_bridges.acoustic_fixes import METHODS, AcousticFixes, PositionFix
 from wavesim_bridges.core import BridgeOptions, port_unavailable
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkWriter, read
@@ -161,7 +161,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
                 time_usec=round(1e6 * time),
             )
 
-    def send_fix(self, fix: AcousticFix) -> None:
+    def send_fix(self, fix: PositionFix) -> None:
         """Send a fix as VISION_POSITION_ESTIMATE. Its attitude is 0 and has to be ignored."""
         if not self.has_origin:
             return  # a position has no meaning before the origin is set

@@ -39,7 +39,7 @@ def waterlinked_dvl(variant: str, yaw_drift: float) -> Any:
 
 
 @device_command(
-    "Emulate a u-blox M8 receiver (UBX protocol 18 and NMEA). The device reads a `gps` sensor of body NAME.\n\n"
+    "Emulate a u-blox M8 receiver (UBX 18 and NMEA). The device reads a `gps` sensor of body NAME.\n\n"
     "Like the real receiver, the device initially sends NMEA once per second; a host enables UBX messages with "
     "CFG-MSG.\n\n"
     "Not modelled: the positions of satellites (NAV-SAT has nominal values), the vertical velocity, the baud rate, "

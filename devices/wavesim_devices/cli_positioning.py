@@ -11,7 +11,7 @@ from wavesim_sdk.cli_numbers import Quantity
 
 
 @multi_port_command(
-    "Emulate the topside of a Water Linked Underwater GPS G2. Body NAME is the vessel. Its transducer has a USBL "
+    "Emulate the Water Linked Underwater GPS G2 topside. Body NAME is the vessel. Its transducer has a USBL "
     "`head`, which is the antenna, and the vessel may have `gps`, `ahrs` (compass and level), `ctd` and `temperature` "
     "sensors.\n\n"
     "The locator is a body with a `pinger`, whose transducer has the channel as its `code`. The clocks of the vessel "

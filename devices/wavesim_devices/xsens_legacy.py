@@ -7,10 +7,8 @@ local frame is ENU (assumed), or NED if bit 31 of the settings is set.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from wavesim_devices.xsens import MtiMeasurement
+from wavesim_devices.xsens_measurement import MtiMeasurement
 
 MT_DATA = 0x32
 SET_MODE, SET_SETTINGS, SET_PERIOD, SET_SKIP, SET_SYNC_IN = 0xD0, 0xD2, 0x04, 0xD4, 0xD6

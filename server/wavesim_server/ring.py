@@ -8,7 +8,7 @@ order).
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
 upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
 for example after the reader was restarted or the writer abandoned a record. If another process has overwritten the
-ring, the reader skips all that it contains and counts this.
+ring, the reader skips everything in it and counts this.
 """
 
 from __future__ import annotations

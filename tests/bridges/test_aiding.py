@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import wavesim
-from wavesim_bridges.acoustic_fixes import AcousticFix
+from wavesim_bridges.acoustic_fixes import PositionFix
 from wavesim_bridges.aiding import AidingOptions, MavlinkAids
 from wavesim_bridges.core import BridgeOptions
 from wavesim_bridges.geo_reference import WorldOrigin
@@ -52,7 +52,7 @@ def test_messages_of_the_aids() -> None:
     said: list[str] = []
     aids = MavlinkAids(WorldOrigin(41.185, -8.705), said.append, 0)
     aids.connection_made(Transport())
-    fix = AcousticFix(12.5, (3.0, -4.0, 2.0), (0.04, 0.01, 0.09))
+    fix = PositionFix(12.5, (3.0, -4.0, 2.0), (0.04, 0.01, 0.09))
     aids.beat(1.0)
     aids.send_fix(fix)
     assert sent == [], "nobody is there"
