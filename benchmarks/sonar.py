@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from embreex.mesh_construction import TriangleMesh
 from embreex.rtcore_scene import EmbreeScene
+from tests.emulators.sonar import strongest_echoes
 
 from wavesim_emulators.sonar import design as shape
-from wavesim_emulators.sonar import imaging, multibeam, scene
+from wavesim_emulators.sonar import imaging, multibeam, scene, sonar_3d
 from wavesim_emulators.sonar.camera import CameraView
 from wavesim_emulators.sonar.design import SonarDesign
+from wavesim_emulators.sonar.sonar_3d_kernels import find_strongest_echoes
 from wavesim_world.config import load
 from wavesim_world.config.imaging import Optics
 from wavesim_world.config.ranging_sensors import CameraConfig
@@ -50,6 +52,25 @@ def cpu(of: Callable[[], object]) -> float:
     return time.process_time() - begun
 
 
+def compare_with_numpy(sonar: sonar_3d.Sonar3D, pose: imaging.SonarPose) -> None:
+    """Print the time of the search for the strongest echoes, in the kernel and in NumPy, in turn."""
+    R = pose.R @ sonar.axes
+    hits = sonar.world.cast_fan(pose.p, R, sonar.u, sonar.e, sonar.design.range, 0.0, True)
+    rays = sonar._ray_echoes(*hits, pose, R, 1)
+    power, ray = np.empty(sonar.pixels.shape), np.empty(sonar.pixels.shape, np.int32)
+    pulse = sonar.design.pulse
+    ways: dict[str, Callable[[], object]] = {
+        "kernel": lambda: find_strongest_echoes(rays, sonar.weights, pulse, power, ray),
+        "NumPy": lambda: strongest_echoes(rays, sonar.weights, pulse),
+    }
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(TURNS):
+        for name, way in ways.items():
+            took[name].append(cpu(way))
+    kernel, numpy = (min(took[name]) for name in ways)
+    print(f"3D: strongest echoes in {kernel * 1e3:.1f} ms; in NumPy {numpy * 1e3:.0f} ms ({numpy / kernel:.0f} times)")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         w, joined = world(Path(folder))
@@ -72,6 +93,7 @@ def main() -> None:
         "side-scan 2 x 1000": (imaging.SideScanSonar(make("starfish-450", 1000), w, 5.0, 1), 15.0),
         "multibeam 256": (multibeam.MultibeamSonar(make("r2sonic-2024", 2000), w, 5.0, 1), 20.0),
         "its water column": (imaging.ForwardLookingSonar(make("r2sonic-2024-water", 500, range=35.0), w, 5.0, 1), 20.0),
+        "3D 256 x 64": (sonar_3d.Sonar3D(make("sonar-3d15-low", 3750), w, 5.0, 1), 5.0),
         "scanning 1200": (imaging.ScanningSonar(make("ping360", 1200), w, 5.0, 1), 45.0),
     }
     rays = forward.rays
@@ -97,6 +119,7 @@ def main() -> None:
     eye = CameraView(CameraConfig(lamp=3.0), w, Optics(), (), 1)
     took = sorted(cpu(lambda: eye.picture(pose.p, pose.R, 1)) for _ in range(TURNS))[TURNS // 2]
     print(f"camera 320 x 240 with a lamp: {took * 1e3:.0f} ms")
+    compare_with_numpy(made["3D 256 x 64"][0], pose)
     print(f"columns {len(rays.u)}, rays {shape.RAYS}, triangles {len(corners)}")
 
 

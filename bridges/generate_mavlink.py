@@ -1,6 +1,6 @@
 """Generate wavesim_bridges/mavlink_messages.py, which contains the messages that the bridges name in their source. The
-input is a folder with the standard's minimal.xml, standard.xml and common.xml (https://github.com/mavlink/mavlink,
-message_definitions/v1.0).
+input is a folder with the standard's minimal.xml, standard.xml, common.xml and ardupilotmega.xml
+(https://github.com/mavlink/mavlink, message_definitions/v1.0).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 PACKAGE = Path(__file__).parent / "wavesim_bridges"
-SOURCES = ("mavlink.py", "mavlink_mission.py", "px4.py", "px4_sensors.py")
+SOURCES = ("mavlink.py", "mavlink_mission.py", "px4.py", "px4_sensors.py", "aiding.py")
 #: messages without the fields that were added later; the bridge answers each TIMESYNC, whichever system the message
 #: names
 FIRST_VERSION = {"TIMESYNC"}
@@ -21,7 +21,7 @@ def generate(folder: Path) -> str:
     """Return the source of the module."""
     used = set(re.findall(r'"([A-Z0-9_]+)"', "".join((PACKAGE / name).read_text() for name in SOURCES)))
     found = {}
-    for part in ("minimal", "standard", "common"):
+    for part in ("minimal", "standard", "common", "ardupilotmega"):
         for message in ElementTree.parse(folder / f"{part}.xml").getroot().iter("message"):
             if (name := message.get("name")) in used:
                 parts: list[list[str]] = [[]]

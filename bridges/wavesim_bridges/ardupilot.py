@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 
 import click
 
+from wavesim_bridges.aiding import Aiding, AidingOptions, aiding_options
 from wavesim_bridges.core import (
     STACK_TIMEOUT_S,
     BridgedVehicle,
@@ -162,10 +163,16 @@ class ArduPilotBridge:
     does not wait.
     """
 
-    def __init__(self, seat: BridgeOptions, outputs: dict[int, ServoOutput], ranges: Sequence[str]) -> None:
+    def __init__(
+        self,
+        seat: BridgeOptions,
+        outputs: dict[int, ServoOutput],
+        ranges: Sequence[str],
+        aiding: Aiding | None = None,
+    ) -> None:
         self.vehicle = BridgedVehicle(seat, self._on_joined)
         self.port = ArduPilotSocket(self.vehicle)
-        self._outputs, self._ranges = outputs, ranges
+        self._outputs, self._ranges, self._aiding = outputs, ranges, aiding
         self._parts = math.ceil(RATE * seat.period - 1e-6)
         self._mixer: Mixer  # set when the vehicle has joined
 
@@ -177,13 +184,21 @@ class ArduPilotBridge:
         except OSError as error:
             raise port_unavailable("UDP", port, error) from None
         try:
+            if self._aiding is not None:
+                await self._aiding.link.open()
             async for broker, step in self.vehicle.steps():
+                if self._aiding is not None:
+                    self._aiding.advance(broker, step)
                 await self._answer_step(broker, step)
         finally:
             self.port.close()
+            if self._aiding is not None:
+                self._aiding.link.close()
 
     def _on_joined(self, broker: AsyncBroker) -> None:
         self._mixer = Mixer(self._outputs, broker.actuators)
+        if self._aiding is not None:
+            self._aiding.on_joined(broker)
 
     async def _answer_step(self, broker: AsyncBroker, step: Step) -> None:
         motion, ranges = true_motion(step, "an autopilot's physics"), distances(step, self._ranges)
@@ -262,6 +277,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     metavar="SENSOR",
     help="Sensor whose first value is sent as rng_1. Repeat the option to send a second sensor as rng_2, and so on.",
 )
+@aiding_options
 def command(
     seat: BridgeOptions,
     frame_: str | None,
@@ -269,11 +285,11 @@ def command(
     instance: int,
     also: tuple[str, ...],
     ranges: tuple[str, ...],
+    aiding: AidingOptions,
 ) -> None:
     """Provide the physics for ArduSub or Rover SITL (`--model JSON`)."""
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, PORTS_APART, instance + len(also))
-    run_together(
-        ArduPilotBridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
-        for k, vehicle in enumerate((seat.vehicle, *also), instance)
-    )
+    seats = {k: replace(seat, vehicle=vehicle) for k, vehicle in enumerate((seat.vehicle, *also), instance)}
+    bridges = {k: ArduPilotBridge(s, outputs, ranges, aiding.aids(s, k)) for k, s in seats.items()}
+    run_together(b.run(PORT + PORTS_APART * k) for k, b in bridges.items())

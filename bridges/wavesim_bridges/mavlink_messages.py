@@ -24,6 +24,8 @@ MESSAGES = {
     45: "MISSION_CLEAR_ALL: uint8_t target_system, uint8_t target_component | uint8_t mission_type",
     46: "MISSION_ITEM_REACHED: uint16_t seq",
     47: "MISSION_ACK: uint8_t target_system, uint8_t target_component, uint8_t type | uint8_t mission_type, uint32_t opaque_id",
+    48: "SET_GPS_GLOBAL_ORIGIN: uint8_t target_system, int32_t latitude, int32_t longitude, int32_t altitude | uint64_t time_usec",
+    49: "GPS_GLOBAL_ORIGIN: int32_t latitude, int32_t longitude, int32_t altitude | uint64_t time_usec",
     51: "MISSION_REQUEST_INT: uint8_t target_system, uint8_t target_component, uint16_t seq | uint8_t mission_type",
     69: "MANUAL_CONTROL: uint8_t target, int16_t x, int16_t y, int16_t z, int16_t r, uint16_t buttons | uint16_t buttons2, uint8_t enabled_extensions, int16_t s, int16_t t, int16_t aux1, int16_t aux2, int16_t aux3, int16_t aux4, int16_t aux5, int16_t aux6",
     73: "MISSION_ITEM_INT: uint8_t target_system, uint8_t target_component, uint16_t seq, uint8_t frame, uint16_t command, uint8_t current, uint8_t autocontinue, float param1, float param2, float param3, float param4, int32_t x, int32_t y, float z | uint8_t mission_type",
@@ -34,6 +36,7 @@ MESSAGES = {
     84: "SET_POSITION_TARGET_LOCAL_NED: uint32_t time_boot_ms, uint8_t target_system, uint8_t target_component, uint8_t coordinate_frame, uint16_t type_mask, float x, float y, float z, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate",
     86: "SET_POSITION_TARGET_GLOBAL_INT: uint32_t time_boot_ms, uint8_t target_system, uint8_t target_component, uint8_t coordinate_frame, uint16_t type_mask, int32_t lat_int, int32_t lon_int, float alt, float vx, float vy, float vz, float afx, float afy, float afz, float yaw, float yaw_rate",
     93: "HIL_ACTUATOR_CONTROLS: uint64_t time_usec, float[16] controls, uint8_t mode, uint64_t flags",
+    102: "VISION_POSITION_ESTIMATE: uint64_t usec, float x, float y, float z, float roll, float pitch, float yaw | float[21] covariance, uint8_t reset_counter",
     107: "HIL_SENSOR: uint64_t time_usec, float xacc, float yacc, float zacc, float xgyro, float ygyro, float zgyro, float xmag, float ymag, float zmag, float abs_pressure, float diff_pressure, float pressure_alt, float temperature, uint32_t fields_updated | uint8_t id",
     111: "TIMESYNC: int64_t tc1, int64_t ts1",
     113: "HIL_GPS: uint64_t time_usec, uint8_t fix_type, int32_t lat, int32_t lon, int32_t alt, uint16_t eph, uint16_t epv, uint16_t vel, int16_t vn, int16_t ve, int16_t vd, uint16_t cog, uint8_t satellites_visible | uint8_t id, uint16_t yaw",
@@ -47,4 +50,5 @@ MESSAGES = {
     331: "ODOMETRY: uint64_t time_usec, uint8_t frame_id, uint8_t child_frame_id, float x, float y, float z, float[4] q, float vx, float vy, float vz, float rollspeed, float pitchspeed, float yawspeed, float[21] pose_covariance, float[21] velocity_covariance | uint8_t reset_counter, uint8_t estimator_type, int8_t quality",
     435: "AVAILABLE_MODES: uint8_t number_modes, uint8_t mode_index, uint8_t standard_mode, uint32_t custom_mode, uint32_t properties, char[35] mode_name",
     436: "CURRENT_MODE: uint8_t standard_mode, uint32_t custom_mode, uint32_t intended_custom_mode",
+    11011: "VISION_POSITION_DELTA: uint64_t time_usec, uint64_t time_delta_usec, float[3] angle_delta, float[3] position_delta, float confidence",
 }

@@ -8,6 +8,7 @@ import click
 
 from wavesim_sdk.cli_commands import METRES, send, server_option
 from wavesim_sdk.cli_numbers import NumbersCommand
+from wavesim_sdk.terminal_text import echo
 
 
 @click.group()
@@ -58,6 +59,6 @@ def list_fences(server: str) -> None:
     with Commander(server) as commander:
         fences: list[dict[str, Any]] = commander.send("status").data["fences"]
     for f in fences:
-        click.echo(f"{f['name']} (keep {f['keep']}): " + ", ".join(f"{n:g} {e:g}" for n, e in f["corners"]))
+        echo(f"{f['name']} (keep {f['keep']}): " + ", ".join(f"{n:g} {e:g}" for n, e in f["corners"]))
     if not fences:
-        click.echo("no fences", err=True)
+        echo("no fences", err=True)

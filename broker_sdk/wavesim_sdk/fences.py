@@ -53,11 +53,10 @@ def is_inside(corners: Floats, p: Floats) -> Mask:
     return found
 
 
-def violates(fence: Fence, corners: Floats, p: Floats) -> Mask:
-    """Return which of the points (n, 2) are on the side of a fence on which bodies must not be. ``corners`` are the
-    fence's :func:`corner_points`.
-    """
-    return is_inside(corners, p) != (fence.keep == "inside")
+def violates(keep: str, corners: Floats, p: Floats) -> Mask:
+    """Return which of the points (n, 2) are on the wrong side of a fence with these corners (m, 2)."""
+    wrong: Mask = is_inside(corners, p) != (keep == "inside")
+    return wrong
 
 
 def check_fence(fence: Fence) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.tables import Field, Table, integer, value
 
 #: columns of a sounding: measured values first, then true values
@@ -29,8 +30,12 @@ SOUNDING_COLUMNS = (
     "material",
     "object",
 )
-SONAR_KINDS = ("forward", "sidescan", "bathymetry", "scanning")  #: types of imaging sonars
-FRAME_KINDS = (*SONAR_KINDS, "camera")  #: types of frames; the ``kind`` column of a frame is an index into this tuple
+#: types of frames; the ``kind`` column of a frame is an index into this tuple
+FRAME_KINDS = ("forward", "sidescan", "bathymetry", "scanning", "camera", "3d")
+SONAR_KINDS = tuple(kind for kind in FRAME_KINDS if kind != "camera")  #: types of imaging sonars
+#: pixel of a 3D sonar. Range: 0 = no echo, 65535 = maximum range of the sonar. Level: 0 = ``floor``, 65535 = ``floor``
+#: plus ``span``, after gain
+PIXEL_3D = np.dtype([("range", "<u2"), ("level", "<u2")])
 FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
 
 
@@ -54,19 +59,20 @@ FRAME = Table(
             "kind",
             "",
             "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
-            "(columns: docs/camera.md).",
+            "(columns: docs/camera.md), 5 3D sonar.",
         ),
-        integer("beams", "", "Number of beams."),
+        integer("beams", "", "Number of beams; for a 3D sonar, number of rows of the image."),
         integer(
             "bins",
             "",
             "Number of samples per beam. The samples cover equal lengths, and the first one starts at the sonar. For "
-            "soundings: number of 8-byte values per sounding.",
+            "soundings: number of 8-byte values per sounding. For a 3D sonar: number of columns of the image.",
         ),
         integer(
             "sample_bytes",
             "",
-            "Size of a sample in bytes: 1 or 2 for an unsigned integer, 8 for a floating-point value of a sounding.",
+            "Size of a sample in bytes: 1 or 2 for an unsigned integer, 4 for the range and the level of a pixel (two "
+            "unsigned integers), 8 for a floating-point value of a sounding.",
         ),
         integer(
             "bytes",
@@ -76,7 +82,7 @@ FRAME = Table(
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
-        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2."),
+        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2, or column, for type 5."),
         value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
         value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
@@ -90,7 +96,11 @@ FRAME = Table(
         value("floor", "dB re 1 uPa", "Level after gain that corresponds to sample value 0."),
         value("span", "dB", "Level difference between sample value 0 and the maximum."),
         value("beam_width", "rad", "Beam width at -3 dB along the array."),
-        value("fan_height", "rad", "Beam width at -3 dB across the array."),
+        value(
+            "fan_height",
+            "rad",
+            "Beam width at -3 dB across the array; for type 5, angle from the first to the last row.",
+        ),
         value("altitude", "m", "Altitude of the sonar above the sea bed; NaN = unknown."),
         value("p_WS_W", "m", "Position of the sonar at the transmission.", 3),
         value("euler", "rad", "Roll, pitch and heading of the sonar frame S at the transmission.", 3),
@@ -122,7 +132,11 @@ class ImagingFrame:
             raise ValueError("the frame is shorter than its record")
         r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
         count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
-        if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(FRAME_KINDS):
+        if (
+            min(int(r["beams"]), int(r["bins"])) < 1
+            or size not in (1, 2, 4, 8)
+            or not 0 <= r["kind"] < len(FRAME_KINDS)
+        ):
             raise ValueError("the frame's record is invalid (kind, beams, bins or sample_bytes)")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
             raise ValueError("the length of the payload differs from the length in the record")
@@ -161,9 +175,11 @@ class ImagingFrame:
 
     @property
     def samples(self) -> Any:
-        """Samples as integers (beams, bins), or soundings as floats (beams, columns)."""
+        """Samples as integers (beams, bins), soundings as floats (beams, columns), or pixels of a 3D sonar as
+        :data:`PIXEL_3D` (rows, columns).
+        """
         r = self.record
-        type_ = {1: "<u1", 2: "<u2", 8: "<f8"}[int(r["sample_bytes"])]
+        type_: Any = {1: "<u1", 2: "<u2", 4: PIXEL_3D, 8: "<f8"}[int(r["sample_bytes"])]
         count = int(r["beams"]) * int(r["bins"])
         return np.frombuffer(self.payload, type_, count).reshape(int(r["beams"]), int(r["bins"]))
 
@@ -195,33 +211,56 @@ class ImagingFrame:
 
     @property
     def ranges(self) -> Any:
-        """Ranges of the bin centres in m."""
+        """Ranges of the bin centres in m; for a 3D sonar, the measured range of each pixel (rows, columns), NaN = no
+        echo.
+        """
         r = self.record
+        if self.kind == "3d":
+            found = self.samples["range"]
+            return np.where(found > 0, found * (float(r["range"]) / 65535), np.nan)
         return (np.arange(int(r["bins"])) + 0.5) * float(r["range"]) / int(r["bins"])
 
     @property
     def angles(self) -> Any:
-        """Angles of the beams in rad, positive to starboard."""
+        """Angles of the beams, or of the columns of a 3D sonar, in rad, positive to starboard."""
         half = 0.5 * float(self.record["sector"])
-        return np.linspace(-half, half, int(self.record["beams"]))
+        return np.linspace(-half, half, int(self.record["bins" if self.kind == "3d" else "beams"]))
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) in frame W in m, placed with the true position and heading at the ping; NaN
-        where a sounding is lost.
+        """Measured soundings (beams, 3) or pixels of a 3D sonar (rows, columns, 3) in frame W in m, placed with the true
+        position and heading (for pixels: attitude) at the ping; NaN where there is none.
         """
+        if self.kind == "3d":
+            return self.record["p_WS_W"] + self.points_S @ rotation(quaternion(*self.record["euler"])).T
         r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
         c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
         return r["p_WS_W"] + np.stack([c * x - s * y, s * x + c * y, z], axis=1)
 
     @property
-    def levels(self) -> Any:
-        """Echo levels (beams, bins) in dB re 1 uPa, within the resolution of the samples."""
+    def points_S(self) -> Any:
+        """Pixels of a 3D sonar (rows, columns, 3) in the sensor frame S in m; NaN = no echo."""
         r = self.record
-        top = (1 << (8 * int(r["sample_bytes"]))) - 1
-        x = np.minimum(np.maximum(self.ranges, self.ranges[0] * 2.0), r["hold"])
+        half = 0.5 * float(r["fan_height"])
+        down = np.linspace(-half, half, int(r["beams"]))[:, None]
+        x, y, z = np.cos(down) * np.cos(self.angles), np.cos(down) * np.sin(self.angles), np.sin(down)
+        c, s = math.cos(float(r["tilt"])), math.sin(float(r["tilt"]))
+        return self.ranges[..., None] * np.stack([c * x - s * z, y, s * x + c * z], axis=-1)
+
+    @property
+    def levels(self) -> Any:
+        """Echo levels (beams, bins) in dB re 1 uPa, within the resolution of the samples; of a 3D sonar (rows, columns),
+        NaN = no echo.
+        """
+        r = self.record
+        if self.kind == "3d":
+            samples, top, ranges = self.samples["level"], 65535, self.ranges
+        else:
+            samples, top = self.samples, (1 << (8 * int(r["sample_bytes"]))) - 1
+            ranges = np.maximum(self.ranges, self.ranges[0] * 2.0)
+        x = np.minimum(ranges, r["hold"])
         gain = r["tvg"] * np.log10(x) + 2.0 * r["absorption"] * x + r["gain"]
-        return self.samples * (r["span"] / top) + r["floor"] - gain
+        return samples * (r["span"] / top) + r["floor"] - gain
 
 
 def _truth_bytes(r: Any) -> int:

@@ -52,9 +52,14 @@ class SonarFrameSource:
         """Return the frames received since the last call. Raises BrokerError if the sonar has a different type."""
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
-            if f.kind != self.kind:
-                raise BrokerError(f"sonar '{self.sonar}' is of type {f.kind}; {self.title} needs type {self.kind}")
+            check_sonar_type(f, self.kind, self.title)
         return found
+
+
+def check_sonar_type(frame: ImagingFrame, kind: str, title: str) -> None:
+    """Raise BrokerError if a frame is not from a sonar of the type that a device needs."""
+    if frame.kind != kind:
+        raise BrokerError(f"sonar '{frame.name}' is of type {frame.kind}; {title} needs type {kind}")
 
 
 def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:

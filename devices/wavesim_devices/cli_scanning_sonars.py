@@ -32,8 +32,8 @@ def micron() -> Any:
 
 
 @device_command(
-    "Emulate an Imagenex imaging sonar 881A, or a scanning head or echo sounder 852. The device reads a scanning "
-    "`sonar` sensor of body NAME.\n\n"
+    "Emulate an Imagenex sonar 881A or 852. The device reads a scanning `sonar` sensor of body NAME. The 881A is an "
+    "imaging sonar; the 852 is a scanning head or an echo sounder.\n\n"
     "Scan, range, points, gain, absorption, profile and delay are those of the host. The echoes are the newest ones of "
     "the sonar in the direction of the head; ranges beyond that of the sonar are empty. Invalid settings are not "
     "accepted, and neither are master mode and 4 or 16 data bits.\n\n"

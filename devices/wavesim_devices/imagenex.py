@@ -1,5 +1,5 @@
-"""Virtual Imagenex sonars: the imaging sonar 881A, and the scanning head and the echo sounder 852. Their echoes come
-from the frames that a scanning `sonar` produces.
+"""Virtual Imagenex sonars: the imaging sonar 881A, and the scanning head and the echo sounder 852. Their echoes come from
+the frames of a scanning `sonar`.
 
 The host sends a command with all settings (switch data) for each ping. The head pings, sends its return data, and then
 turns by one step. If a setting is invalid, the head keeps its settings, and the status of its return data does not have
@@ -28,16 +28,17 @@ HOLD, REVERSE = 0x04, 0x40
 POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}  #: header and number of points, by the data points byte
 NEUTRAL_GAIN = 20  #: start gain in dB for which echoes have the levels of the sonar in the configuration (assumed)
 THRESHOLD = 128  #: sample value from which an echo counts for the profile range (assumed)
+SOUND_SPEED = 1500.0  #: speed of sound that the head assumes, m/s
 SLEW = math.radians(120.0)  #: speed of the head, rad/s (assumed)
 
 
 @dataclass(frozen=True)
-class Model:
+class HeadModel:
     """Model of a head. Angles are in degrees; positions count ``unit`` from ``-centre * unit``."""
 
     title: str
     head: int  #: head ID
-    status: int  #: bits that are always set in the status
+    status: int  #: bits of the status that are always set
     ranges: tuple[int, ...]  #: range scales, m
     unit: float = 0.0  #: unit of the head position; 0 = a fixed beam
     centre: int = 0  #: head position ahead
@@ -56,7 +57,7 @@ class Model:
 
 _SMALL = (5, 10, 20, 30, 40, 50)
 MODELS = {
-    "881A": Model(
+    "881A": HeadModel(
         "Imagenex 881A",
         0x10,
         0,
@@ -69,13 +70,13 @@ MODELS = {
         True,
         lambda reach: 0.002 if reach < 5 else 0.01,
     ),
-    "852": Model("Imagenex 852", 0x10, 1, _SMALL, 0.15, 1400, 70, 20, 2),
-    "852-sounder": Model("Imagenex 852 echo sounder", 0x11, 1, _SMALL, profile_unit=lambda _: 0.01),
+    "852": HeadModel("Imagenex 852", 0x10, 1, _SMALL, 0.15, 1400, 70, 20, 2),
+    "852-sounder": HeadModel("Imagenex 852 echo sounder", 0x11, 1, _SMALL, profile_unit=lambda _: 0.01),
 }
 
 
 @dataclass(frozen=True)
-class Switches:
+class ImagenexSettings:
     """Settings in a command that take effect, in the units of the protocol."""
 
     range: int = 5
@@ -95,7 +96,7 @@ class Switches:
     delay: int = 0
 
     @classmethod
-    def parse(cls, model: Model, command: bytes) -> Switches | None:
+    def parse(cls, model: HeadModel, command: bytes) -> ImagenexSettings | None:
         """Return the settings in a command, or None if they are invalid."""
         b = command
         s = cls(b[3], b[5], b[6], b[8], b[9], b[10], b[11], b[12], b[13], b[15], b[19], b[20], b[22], b[23], b[24])
@@ -150,14 +151,15 @@ class ImagenexDevice:
 
     def __init__(
         self,
-        model: Model,
+        model: HeadModel,
         send: Callable[[bytes], None],
         sound_speed: float,
         take_frames: Callable[[], list[ImagingFrame]],
     ) -> None:
-        self.model, self.send, self.sound_speed = model, send, sound_speed
+        self.model, self.send = model, send
+        self.stretch = sound_speed / SOUND_SPEED  # true range divided by the range that the head states
         self.image, self.reader, self.refused = ScanImage(take_frames), CommandReader(model.head), 0
-        self.switches = Switches(train=model.train)
+        self.switches = ImagenexSettings(train=model.train)
         self.motor = ScanMotor(model.turn, model.centre % model.turn)
         self._time = self._ready = 0.0  # simulation time, and time at which the head has turned
         self._due: float | None = None  # time of the pending return data
@@ -176,7 +178,7 @@ class ImagenexDevice:
             if self._due is not None:
                 self._status |= OVERRUN
                 continue
-            switches = Switches.parse(self.model, command)
+            switches = ImagenexSettings.parse(self.model, command)
             self._status = self.model.status | (ACCEPTED if switches is not None else 0)
             if switches is None:
                 self.refused += 1
@@ -185,7 +187,7 @@ class ImagenexDevice:
             if self.switches.mode & SEND or not self.model.has_mode:
                 self._transmit()
 
-    def _apply(self, new: Switches) -> None:
+    def _apply(self, new: ImagenexSettings) -> None:
         """Apply the settings in a command, and turn the head to its sector."""
         m, model = self.motor, self.model
         is_reversed = new.direction & REVERSE and not self.switches.direction & REVERSE
@@ -209,7 +211,7 @@ class ImagenexDevice:
 
     def _transmit(self) -> None:
         s = self.switches
-        listening = 2.0 * s.range / self.sound_speed if self.is_transmitting else 0.0
+        listening = 2.0 * s.range / SOUND_SPEED if self.is_transmitting else 0.0
         self._due = max(self._time, self._ready) + listening + 2e-3 * s.delay
 
     @property
@@ -247,7 +249,7 @@ class ImagenexDevice:
         position = _split(model.centre + self.angle | direction) if model.unit else b"\0\0"
         head = title + bytes((model.head, self._status)) + position + bytes((s.range,))
         profile = _split(min(self._first_echo(frame, receiver), 0x3FFF))
-        echoes = self._encode(frame, receiver, s.range / count, count) if count else b""
+        echoes = self._encode(frame, receiver, s.range * self.stretch / count, count) if count else b""
         self.send(head + profile + _split(count) + echoes + bytes((END,)))
 
     @staticmethod
@@ -263,7 +265,7 @@ class ImagenexDevice:
         s, each = self.switches, float(frame.record["range"]) / int(frame.record["bins"])
         samples = self._encode(frame, receiver, each, int(frame.record["bins"]))
         for k, sample in enumerate(samples):
-            reach = (k + 0.5) * each
+            reach = (k + 0.5) * each / self.stretch
             if reach > s.range:
                 break
             if sample >= THRESHOLD and reach >= 0.1 * s.minimum:

@@ -16,6 +16,7 @@ import termios
 import time
 import tty
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -154,13 +155,25 @@ class TcpPort:
             writer.close()
 
 
-class UdpPort:
-    """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also receives answers."""
+@dataclass
+class UdpTarget:
+    """Destination of datagrams: an address on loopback, or a multicast group, whose datagrams go to loopback. A device
+    can change it.
+    """
 
-    def __init__(self, accept: Accept, port: int) -> None:
-        self._target, self.dropped = ("127.0.0.1", port), 0
+    address: tuple[str, int] | None = None  #: None = datagrams are not sent
+
+
+class UdpPort:
+    """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also receives
+    answers. With a ``target``, its address applies instead; ``port`` is then the usual port of its hosts.
+    """
+
+    def __init__(self, accept: Accept, port: int, target: UdpTarget | None = None) -> None:
+        self._target, self.dropped = target or UdpTarget(("127.0.0.1", port)), 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
+        self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         self.path, self.where = f"udp 127.0.0.1:{port}", f"udp:{port}"
         self._connection = accept(self.send)
 
@@ -174,10 +187,10 @@ class UdpPort:
 
     def send(self, data: bytes) -> None:
         """Send one datagram. If no program is listening, drop and count it."""
-        if not data:  # closes a connection; here there is none
+        if not data or self._target.address is None:  # an empty string closes a connection; here there is none
             return
         try:
-            self._socket.sendto(data, self._target)
+            self._socket.sendto(data, self._target.address)
         except (BlockingIOError, ConnectionRefusedError):
             self.dropped += len(data)
 

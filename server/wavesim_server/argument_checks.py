@@ -14,8 +14,8 @@ from wavesim_sdk.elementary import LEAST
 from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.names import shorten
 from wavesim_server.acoustics.medium_arrays import MAX_SPEED
+from wavesim_world.config.model import MAX_COORDINATE as MAX_COORDINATE
 
-MAX_COORDINATE = 1e7  #: largest distance from the origin along each axis in m
 MAX_ANGULAR_RATE = 100.0  #: largest angular rate of a body in rad/s
 MAX_FORCE = 1e9  #: largest external force in N, and largest external torque in N m
 

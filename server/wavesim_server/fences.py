@@ -75,7 +75,7 @@ class Fences:
             return
         for watched in self._watched.values():
             fence, wrong = watched.fence, watched.violating
-            now = violates(fence, watched.corners, p_WB_W[:, :2])
+            now = violates(fence.keep, watched.corners, p_WB_W[:, :2])
             for row, is_wrong in zip(rows[now != wrong[rows]], now[now != wrong[rows]], strict=True):
                 wrong[row] = is_wrong
                 yield int(row), crossing_text(fence, is_wrong)

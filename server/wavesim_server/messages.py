@@ -280,9 +280,16 @@ class RecordQueue(Protocol):
     def count_dropped(self) -> None:
         """Count a record that was dropped."""
 
+    def count_damaged(self) -> None:
+        """Count a record that the reader cannot decode."""
+
     @property
     def dropped(self) -> int:
         """Number of dropped records."""
+
+    @property
+    def damaged(self) -> int:
+        """Number of times that the reader has found the queue damaged and has skipped its content."""
 
 
 def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:

@@ -1,13 +1,14 @@
 """A bounded ring of records in shared memory, which leads from one process to another.
 
-The header consists of the magic "WVSMRING" and seven int64 (written, read, capacity, dropped, three unused); the data
-follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer
-and one reader. Each changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that
+The header consists of the magic "WVSMRING" and seven int64 (written, read, capacity, dropped, damaged, two unused);
+the data follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer
+and one reader. Each changes only its own counters, and only after the bytes are in place (x86-64 and Python keep that
 order).
 
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
 upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
-for example after the reader was restarted or the writer abandoned a record.
+for example after the reader was restarted or the writer abandoned a record. If another process has overwritten the
+ring, the reader skips all that it contains and counts this.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from wavesim_sdk.shared_memory import create_memory, map_memory, no_such_server,
 _HEAD = struct.Struct("<ii")
 _BASE = 64
 MAGIC = b"WVSMRING"
-WRITTEN, READ, CAPACITY, DROPPED = range(1, 5)
+WRITTEN, READ, CAPACITY, DROPPED, DAMAGED = range(1, 6)
 _WHOLE_PIECE, _FIRST_PIECE, _MIDDLE_PIECE, _LAST_PIECE = (piece << 16 for piece in range(4))
 _KIND = (1 << 16) - 1
 
@@ -86,6 +87,15 @@ class Ring:
         """Number of dropped records."""
         return int(self._header[DROPPED])
 
+    @property
+    def damaged(self) -> int:
+        """Number of times that the reader has found a damaged record, or has skipped the content of a damaged ring."""
+        return int(self._header[DAMAGED])
+
+    def count_damaged(self) -> None:
+        """Count a record that the reader cannot decode."""
+        self._header[DAMAGED] += 1
+
     def push(self, kind: int, payload: bytes) -> PushResult:
         """Append a record."""
         if self._record_begun is not None and self._record_begun != (kind, payload):
@@ -132,11 +142,22 @@ class Ring:
         data = bytes(self._memory[_BASE + start : _BASE + start + first])
         return data if first == size else data + self._memory[_BASE : _BASE + size - first]
 
+    def _is_position(self, read: int, written: int) -> bool:
+        """Return whether this is a possible read position, with at most a full ring of unread data."""
+        return 0 <= read < written <= read + self.capacity
+
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
         """Yield (kind, payload) of every complete record."""
-        while int(self._header[WRITTEN]) > int(self._header[READ]):
-            read = int(self._header[READ])
-            length, kind = _HEAD.unpack(self._read(read, _HEAD.size))
+        while (written := int(self._header[WRITTEN])) != (read := int(self._header[READ])):
+            length, kind = _HEAD.unpack(self._read(read, _HEAD.size)) if self._is_position(read, written) else (-1, 0)
+            if (
+                not 0 <= length <= min(self._piece_bytes, written - read - _HEAD.size)
+                or not 0 <= kind <= _LAST_PIECE | _KIND
+            ):
+                self._received_pieces.clear()
+                self._header[READ] = written
+                self.count_damaged()
+                return
             payload = self._read(read + _HEAD.size, length)
             self._header[READ] = read + ((_HEAD.size + length + 7) & ~7)
             place, kind = kind & ~_KIND, kind & _KIND

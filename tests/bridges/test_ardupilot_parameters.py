@@ -138,7 +138,7 @@ def as_ardupilot_reads(path: Path) -> dict[str, float]:
 def test_every_vehicle_has_its_file() -> None:
     """One reading of them, ours and ArduPilot's; frames and outputs are those of the bridge."""
     files = parameter_files()
-    assert set(files) == {*ROVS, *BOATS, "unattended-sub", "unattended-rover"}
+    assert set(files) == {*ROVS, *BOATS, "unattended-sub", "unattended-rover", "acoustic-fixes", "doppler-log"}
     for name, path in files.items():
         found = as_ardupilot_reads(path)
         assert found and found == {n: float(v) for n, v, _ in parameters(path)}

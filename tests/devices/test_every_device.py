@@ -53,6 +53,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
         "--json tcp:0 --pd6 tcp:0 --pd4 tcp:0 --http tcp:0 --serial pty:",
         (b'{"command": "get_config"}\r\n', b"wcv\n", b"GET /api/v1/about HTTP/1.1\r\nHost: a\r\n\r\n"),
     ),
+    "waterlinked-sonar": ("--http tcp:0", (b"GET /api/v1/integration/about HTTP/1.1\r\nHost: a\r\n\r\n",)),
     "waterlinked-ugps": ("--http tcp:0", (b"GET /api/v1/about HTTP/1.1\r\nHost: a\r\n\r\n",)),
     "xsens": ("--tcp 0", (b"\xfa\xff\x30\x00\xd1", b"\xfa\xff\x10\x00\xf1")),
 }

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.devices.scanning import FakeScan, step
 from wavesim_devices import imagenex as x
 
-SPEED = 1500.0
 #: places of the settings in the switch data
 PLACES = {
     "range": 3, "direction": 5, "mode": 6, "gain": 8, "tvg": 9, "absorption": 10, "train": 11, "sector": 12, "step": 13,
@@ -55,9 +54,9 @@ class Echoes:
 class Head:
     """A head without ports."""
 
-    def __init__(self, model: str, scan: FakeScan | None = None) -> None:
+    def __init__(self, model: str, scan: FakeScan | None = None, sound_speed: float = x.SOUND_SPEED) -> None:
         self.model, self.out, self.time = model, list[bytes](), 0.0
-        self.device = x.ImagenexDevice(x.MODELS[model], self.out.append, SPEED, (scan or FakeScan()).take)
+        self.device = x.ImagenexDevice(x.MODELS[model], self.out.append, sound_speed, (scan or FakeScan()).take)
 
     def wait(self, seconds: float, period: float = 0.001) -> list[bytes]:
         self.out.clear()
@@ -112,6 +111,13 @@ def test_profile_of_an_881a() -> None:
     assert head.ping(range=5, minimum=29).profile > 0
     assert head.ping(range=5, minimum=31).profile == 0, "the echo is nearer than the minimum range"
     assert head.ping(range=5, gain=0).profile == 0, "below the threshold"
+
+
+def test_the_head_assumes_a_speed_of_sound() -> None:
+    echoes = Head("881A", FakeScan({0.0: 6.0}), 1400.0).ping()
+    strongest = max(range(500), key=echoes.samples.__getitem__)
+    assert (strongest + 0.5) * 10.0 / 500 == pytest.approx(6.0 * 15.0 / 14.0, abs=0.02)
+    assert echoes.profile == pytest.approx(600.0 * 15.0 / 14.0, abs=1.0)
 
 
 def test_gain_and_absorption() -> None:

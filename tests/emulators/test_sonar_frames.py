@@ -88,6 +88,11 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
         ('preset="p900-130" beams="0"', "", "beams: 0 is below the minimum, 1"),
         ('preset="p900-130" rate="0 Hz"', "", "rate: 0 Hz is below the minimum"),
         ('preset="p900-130" sector="200 deg"', "", "sector 200 deg is above the maximum, 170 deg"),
+        ('preset="sonar-3d15-low" bins="100"', "", "a 3D sonar has no range samples; remove `bins`"),
+        ('preset="sonar-3d15-low" beams="1"', "", "a 3D sonar needs at least 2 columns"),
+        ('preset="sonar-3d15-low" sector="171 deg"', "", "sector 171 deg is above the maximum, 170 deg"),
+        ('preset="sonar-3d15-high" range="5 m"', "", "above the maximum of a Water Linked Sonar 3D-15, 2.4 MHz, 4 m"),
+        ('preset="p900-130" rows="8"', "", "only a 3D sonar has `rows` and `height`"),
         ('preset="p900-130"', '<material name="weed" law="smoth"/>', "did you mean 'smooth'"),
         (
             'preset="p900-130"',

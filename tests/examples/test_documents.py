@@ -48,12 +48,13 @@ NAMES = {
     "ros": "pool",
     "navigation": "lbl",
 }
-#: tutorials that a test of their own follows, because their reader also acts on the page
-ON_THE_PAGE = {"rov": "test_rov_page.py"}
+#: tutorials that a test of their own follows, because their reader also acts on the page or needs a program that is not here
+ON_THE_PAGE = {"rov": "test_rov_page.py", "ardupilot": "test_ardupilot_page.py"}
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
     ("README.md", "900 s simulated"): "a picture of a table",
+    ("docs/devices.md", "import wlsonar"): "tests/devices/test_waterlinked_sonar.py does the same",
     ("docs/decisions.md", "before  "): "routes of data; benchmarks/routes.py traces them",
     ("README.md", "from contextlib"): "test_readme.py runs it",
     ("README.md", "from wavesim_sdk"): "test_readme.py runs it",
@@ -273,7 +274,7 @@ def test_programs_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------ programs beside a server
 
 SEA = """<time step="10 ms" duration="6 s" pace="fast"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="12 m"/></world>
-<network><grant to="referee" role="observer" rights="fault" others="yes"/></network>
+<network><grant to="referee" role="observer" rights="fault fence" others="yes"/></network>
 <fleet>
   <vehicle name="lauv" model="lauv" position="0 0 1 m"><sensors><ctd/><gps rate="5 Hz" position="0 0 -3 m"/></sensors></vehicle>
   <vehicle name="auv" model="lauv" position="0 9 6 m"><sensors>
@@ -282,7 +283,13 @@ SEA = """<time step="10 ms" duration="6 s" pace="fast"/><world latitude="41.18 d
   <vehicle name="jolner" model="jolner" position="0 20 0 m"/>
 </fleet>"""
 #: pages whose programs need a server -> how many they are
-LIVE = {"docs/SHARED_MEMORY.md": 1, "docs/network.md": 2, "docs/sonars.md": 2, "docs/camera.md": 1}
+LIVE = {
+    "docs/SHARED_MEMORY.md": 1,
+    "docs/network.md": 2,
+    "docs/sonars.md": 2,
+    "docs/camera.md": 1,
+    "docs/missions.md": 1,
+}
 
 
 @pytest.fixture

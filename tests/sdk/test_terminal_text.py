@@ -28,3 +28,9 @@ def test_a_foreign_configuration_does_not_command_the_terminal(tmp_path: Path, p
     (tmp_path / "c.xml").write_text(f"<wavesim><fleet>{inner}</fleet></wavesim>")
     done = wavesim("check", tmp_path / "c.xml")
     assert "\\u009b2J" in done.stdout + done.stderr and "\x9b" not in done.stdout + done.stderr
+
+
+def test_commands_print_in_no_other_way(root: Path) -> None:
+    sources = [path for path in root.glob("*/wavesim_*/**/*.py") if path.name != "terminal_text.py"]
+    assert len(sources) > 200
+    assert [str(path) for path in sources if "click.echo(" in path.read_text()] == []

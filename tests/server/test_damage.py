@@ -24,6 +24,7 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.data_loss import MAX_TEXTS
 from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import Front
+from wavesim_server.ring import WRITTEN
 from wavesim_server.trial import Trial
 from wavesim_world.config import LoadedConfig
 
@@ -77,6 +78,21 @@ def test_a_log_that_stops_is_said_once(config: Callable[..., LoadedConfig]) -> N
     harbour.run(0.2)
     assert status(harbour)["damage"] == [status(harbour)["log"]] == ["the log stopped: No space left on device"]
     assert sum("the log stopped" in said for said in harbour.said) == 1
+
+
+def test_a_queue_that_another_process_overwrote_is_reported(config: Callable[..., LoadedConfig]) -> None:
+    """Once, on the console and in the status; who joins later has its states."""
+    harbour = Harbour(config(FLEET))
+    harbour.join("a")
+    harbour.order("start")
+    harbour.run(0.3)
+    harbour.commands._header[WRITTEN] += 8  # the record before is read again, from its middle
+    harbour.run(0.3)
+    (found,) = status(harbour)["damage"]
+    assert found.startswith("a queue between the front end and the engine was damaged: ")
+    assert sum("a queue between" in said for said in harbour.said) == 1
+    late = harbour.join("b", 0.5)
+    assert late.states, "the queue works again"
 
 
 def test_no_end_of_damage_costs_no_memory(config: Callable[..., LoadedConfig]) -> None:

@@ -110,6 +110,29 @@ def test_a_large_record_given_up_in_the_middle_leaves_no_trace(ring: Ring) -> No
             assert ring.dropped == before + 1
 
 
+@pytest.mark.parametrize("what", ["shifted", "length", "negative", "kind", "read", "ahead", "written"])
+def test_damage_is_counted_and_skipped(ring: Ring, what: str) -> None:
+    """Another process of the user has written over the ring: what it holds is lost, later records come."""
+    reader = Ring.attach(NAME)
+    assert ring.push(1, b"before") and list(reader.pop_all()) == [(1, b"before")]
+    assert all(ring.push(2, bytes([9]) * 40) for _ in range(3))
+    at, memory = 64 + 16, ring._memory
+    if what == "shifted":
+        memory[at : at + 144] = memory[at + 8 : at + 152]
+    elif what in ("length", "negative"):
+        memory[at : at + 4] = (10**6 if what == "length" else -8).to_bytes(4, "little", signed=True)
+    elif what == "kind":
+        memory[at + 4 : at + 8] = b"\xff" * 4
+    else:
+        place, value = {"read": (module.READ, 12), "ahead": (module.READ, 10**9), "written": (module.WRITTEN, 10**9)}[
+            what
+        ]
+        ring._header[place] = value
+    assert list(reader.pop_all()) == [] and ring.damaged == reader.damaged == 1
+    assert ring.push(3, b"after") and list(reader.pop_all()) == [(3, b"after")]
+    assert reader.damaged == 1
+
+
 def test_a_reader_that_dies_in_the_middle_costs_that_record_alone(ring: Ring) -> None:
     first = Ring.attach(NAME)
     large = random.Random(0).randbytes(20_000)

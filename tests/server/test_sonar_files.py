@@ -14,7 +14,8 @@ import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.epoch import EPOCH
-from wavesim_sdk.imaging_frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
+from wavesim_sdk.imaging_frames import FRAME_KINDS, PIXEL_3D, RECORD, SOUNDING_COLUMNS, ImagingFrame
+from wavesim_server.logbook import sonar_rosbag
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.config import LoadedConfig
 
@@ -287,3 +288,33 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
         )
         assert list(scan.intensities) == [106.0, 105.0, 104.0, 103.0, 102.0, 101.0]
         assert (scan.scan_time, scan.time_increment) == pytest.approx((0.5, -0.1)) and scan.range_max == 40.0
+
+
+def test_a_3d_sonar_as_ros_messages() -> None:
+    """A range image, and the points of its echoes: 6 m north of the sonar, which looks ahead."""
+    from rosbags.typesys import Stores, get_typestore
+
+    pixels = np.zeros((3, 3), PIXEL_3D)
+    pixels["range"][1, 1:] = 65535 * 6 // 15
+    record = np.zeros((), RECORD)
+    for field, value in {
+        "kind": FRAME_KINDS.index("3d"), "beams": 3, "bins": 3, "sample_bytes": 4, "bytes": 36, "range": 15.0,
+        "sector": math.radians(90), "fan_height": math.radians(40), "body": b"rov", "name": b"eye", "floor": 110.0,
+        "span": 66.0, "p_WS_W": (100.0, 20.0, 5.0), "hold": math.inf,
+    }.items():  # fmt: skip
+        record[field] = value
+    made = ImagingFrame(record, pixels.tobytes())
+    (topic, kind, image), (more, cloud_kind, cloud) = sonar_rosbag.frame_messages(made, {})
+    assert (topic, kind) == ("/rov/eye", sonar_rosbag.PICTURE)
+    assert (more, cloud_kind) == ("/rov/eye/points", sonar_rosbag.POINTS)
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    seen: Any = store.deserialize_cdr(image, kind)
+    assert (seen.height, seen.width, seen.encoding, seen.step) == (3, 3, "32FC1", 12)
+    ranges = np.frombuffer(bytes(seen.data), "<f4").reshape(3, 3)
+    assert ranges[1, 1] == pytest.approx(6.0, abs=1e-3) and np.isnan(ranges[0]).all()
+    points: Any = store.deserialize_cdr(cloud, cloud_kind)
+    east, north, up, level = np.frombuffer(bytes(points.data), "<f4").reshape(-1, 4).T
+    assert (points.width, points.header.frame_id) == (2, "map")
+    assert north == pytest.approx([106.0, 100.0 + 6.0 * math.cos(math.pi / 4)], abs=1e-3)
+    assert east == pytest.approx([20.0, 20.0 + 6.0 * math.sin(math.pi / 4)], abs=1e-3)
+    assert up == pytest.approx(-5.0) and level == pytest.approx(110.0)

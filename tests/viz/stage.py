@@ -15,7 +15,7 @@ from aiohttp import web
 from wavesim_viz import scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.frame import ViewerFrame, bodies
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.s57 import ChartCell
 from wavesim_viz.tiles import Tileset
 from wavesim_viz.web import AccessPolicy, make_app
@@ -32,6 +32,7 @@ class Stage:
         self.faults: list[FaultRequest] = []
         self.orders: list[CommanderRequest] = []
         self.commands: list[VehicleCommandRequest] = []
+        self.fenced: list[dict[str, Any]] = []  #: its fences
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {**scene.empty("stage"), "file": file, "models": {}}
@@ -68,6 +69,17 @@ class Stage:
     def cables(self) -> list[dict[str, Any]]:
         self._work("cables")
         return []
+
+    def fences(self) -> list[dict[str, Any]]:
+        self._work("fences")
+        return self.fenced
+
+    def change_fences(self, wanted: FencesRequest) -> tuple[bool, str]:
+        self._work("fences")
+        for change in wanted.changes:
+            self.fenced = [f for f in self.fenced if f["name"] != change["name"]]
+            self.fenced += [change] if change["corners"] else []
+        return True, "done"
 
     def health(self) -> BodyHealth:
         self._work("vitals")

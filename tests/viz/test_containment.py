@@ -63,7 +63,7 @@ async def tick(ws: Any) -> float:
     raise AssertionError("the socket ended without a frame")
 
 
-@pytest.mark.parametrize("part", ["scene", "roster", "sounds", "beliefs", "weather", "panel 0", "kit 0"])
+@pytest.mark.parametrize("part", ["scene", "roster", "sounds", "beliefs", "weather", "fences", "panel 0", "kit 0"])
 async def test_a_part_that_fails_leaves_the_others(
     client: TestClient[Any, Any], part: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

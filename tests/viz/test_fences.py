@@ -13,6 +13,7 @@ from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.fences import is_inside
 from wavesim_viz import scene
+from wavesim_viz.fences import configured_fences
 from wavesim_world.config import load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
@@ -28,10 +29,11 @@ def bay(tmp_path: Path, open_page: Callable[[str], Page]) -> Iterator[tuple[Page
     """A page with the tool for fences."""
     (tmp_path / "bay.xml").write_text(BAY)
     source = Stage()
-    source.described = {**scene.describe(load(tmp_path / "bay.xml"))}
+    loaded = load(tmp_path / "bay.xml")
+    source.described, source.fenced = {**scene.describe(loaded)}, [*configured_fences(loaded)]
     with on_stage(source, tmp_path) as url:
         page = open_page(url)
-        page.wait("window.wavesim && wavesim.store.scene && wavesim.store.rows.length")
+        page.wait("window.wavesim && wavesim.store.scene && wavesim.store.rows.length && wavesim.store.fences.length")
         page.page.locator("#do-mission").click()
         page.see("wavesim.chart.look([0, 100], 1.5)")
         page.page.get_by_role("button", name="fences", exact=True).click()
@@ -73,7 +75,7 @@ def test_a_fence_is_drawn_edited_and_deleted(bay: tuple[Page, Path]) -> None:
     page.page.get_by_label("north of corner 4").press("Enter")
     page.page.get_by_label("Delete fence wreck").click()
     expect(page.page.locator("#fences tr")).to_have_count(2)
-    expect(page.page.locator("#fence-note")).to_contain_text("running server keeps the fences")
+    expect(page.page.locator("#fence-note")).to_have_text("2 fences differ from the running server")
     page.shot("fences")
     found = saved(page, folder, "nets.xml")
     assert list(found) == ["bay", "nets"]

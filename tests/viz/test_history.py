@@ -183,7 +183,7 @@ def test_alarms_come_and_go() -> None:
     watch.look(14.0)
     watch.look(24.0)
     assert watch.active == [] and alarms.version > version and alarms.all[-1].until == 14.0
-    alarms.note({"time": 4.5, "row": 0, "name": "a", "text": "left the fence 'bay'"})
+    alarms.note({"time": 4.5, "row": 0, "name": "a", "text": "left the fence 'bay' (keep inside)"})
     assert kinds(alarms, lasting=False)[-1] == ("fence", "a") and alarms.all[-1].seen is False
     assert alarms.acknowledge(alarms.all[-1].id) and not alarms.acknowledge(alarms.all[-1].id)
     assert alarms.acknowledge(None) and all(a.seen for a in alarms.all) and not alarms.acknowledge(None)
@@ -242,7 +242,7 @@ def test_occurrences_of_one_alarm_are_counted_in_one_row() -> None:
         watch.look(10.0 * k + 4)
         watch.look(10.0 * k + 6)
         assert watch.alarms.acknowledge(None), "a new occurrence must be acknowledged again"
-        watch.alarms.note({"time": 10.0 * k, "row": 1, "name": "b", "text": "left the fence 'bay'"})
+        watch.alarms.note({"time": 10.0 * k, "row": 1, "name": "b", "text": "left the fence 'bay' (keep inside)"})
     silent, fence = watch.alarms.all
     assert (silent.kind, silent.count, silent.since, silent.until) == ("silent", 5, 40.0, 44.0)
     assert (fence.kind, fence.count) == ("fence", 5)

@@ -18,6 +18,7 @@ from tests.nursery import launch
 from tests.viz.sea import READY, Opener, Page, colours
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.frame_rings import FrameReader
+from wavesim_sdk.imaging_frames import FRAME_KINDS, PIXEL_3D, RECORD, ImagingFrame
 from wavesim_sdk.log import frames
 from wavesim_viz.image_streams import ImageStream, LoggedFrames, ReceivedFrames, picture
 from wavesim_viz.page_protocol import PicturesRequest
@@ -283,3 +284,20 @@ def test_what_a_page_may_ask_for() -> None:
     ):
         with pytest.raises(InvalidRequest):
             parse_request('{"do": "pictures", "sonars": ' + wrong + "}")
+
+
+def test_a_3d_sonar_is_packed_as_ranges() -> None:
+    pixels = np.zeros((2, 3), PIXEL_3D)
+    pixels["range"] = [[0, 1, 65535], [300, 32768, 0]]
+    record = np.zeros((), RECORD)
+    for field, value in {
+        "kind": FRAME_KINDS.index("3d"), "beams": 2, "bins": 3, "sample_bytes": 4, "bytes": 24, "range": 15.0,
+        "sector": math.radians(90), "fan_height": math.radians(40),
+    }.items():  # fmt: skip
+        record[field] = value
+    packed = picture(0, ImagingFrame(record, pixels.tobytes()), 1)
+    (length,) = struct.unpack_from("<I", packed, 4)
+    head = json.loads(packed[8 : 8 + length])
+    assert (head["kind"], head["beams"], head["bins"]) == ("3d", 2, 3)
+    assert (head["sector"], head["height"]) == pytest.approx((math.radians(90), math.radians(40)))
+    assert [*packed[8 + length :]] == [0, 1, 255, 1, 128, 0], "0 is no echo; the nearest echo is still 1"

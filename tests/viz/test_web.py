@@ -18,6 +18,7 @@ from lxml import etree
 
 from tests.viz.protocol import Listener, faults
 from tests.viz.stage import Stage
+from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import SIGNALS
 from wavesim_viz import connection_limits
 from wavesim_viz import hub as hubs
@@ -244,7 +245,7 @@ async def test_an_address_opens_a_limited_number_of_pages(
 
 def test_the_budget_of_openings_grows_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "BURST", 3)
-    doors = connection_limits.OpeningLimiter()
+    doors = connection_limits.ConnectionRateLimiter()
     assert [doors.allow("a", 0.0) for _ in range(5)] == [True, True, True, False, False]
     assert doors.allow("b", 0.0), "another address"
     second = 1.0 / connection_limits.OPENINGS_PER_S
@@ -379,11 +380,27 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
         {"waypoints": {"absent": []}},
         {"waypoints": {"a": [[1, 2]]}},
         {"waypoints": {"a": [[1, 2, 3, float("nan")]]}},
+        {"waypoints": {"a": [[1e308, 2, 3, 1.5]]}},
+        {"waypoints": {"a": [[1, 2, 1e308, 1.5]]}},
+        {"fences": [{"name": "f", "corners": [[0, 0], [10, 0], [0, -1e308]]}]},
     ):
-        with pytest.raises(RequestFailed):
+        with pytest.raises(WaveSimError):
             c.mission({"file": "n.xml", **bad})
     assert not (tmp_path / "n.xml").exists()
     assert not list(tmp_path.glob(".*"))
+
+
+def test_nothing_is_written_outside_the_folder(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    """The user named one folder; the configuration of the server may lie elsewhere, and is only read there."""
+    loaded = config(SEA)
+    (folder := tmp_path / "mine").mkdir()
+    c, before = Configurator(folder, lambda: str(loaded.path)), set(tmp_path.rglob("*"))
+    instruments = {"file": loaded.path.name, "vehicle": "a", "sensors": {"tag": "sensors", "children": []}}
+    assert c.check_instruments(instruments)["ok"]
+    for save in (c.mission, c.save_instruments):
+        with pytest.raises(RequestFailed, match=f"start it with --folder {tmp_path}$"):
+            save({**instruments, "file_out": "m.xml"})
+    assert set(tmp_path.rglob("*")) == before
 
 
 def test_a_vehicles_instruments_are_written_beside_its_configuration(

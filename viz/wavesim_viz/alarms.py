@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.fences import crossing_side
 from wavesim_sdk.mission_status import is_routine
 from wavesim_viz.frame import HELD, INVALID, ViewerFrame
 from wavesim_viz.page_content import Alarm, Notice, Severity
@@ -87,6 +88,7 @@ class BodyHealth:
         default_factory=dict
     )  #: row of the body and name of the instrument -> age of the instrument's newest value, in periods
     battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
+    fences: dict[int, list[str]] = field(default_factory=dict)  #: row -> fences that the body violates, as texts
 
 
 Found = Iterable[tuple[str, int, str]]  #: conditions that hold now: kind, row and text of each
@@ -113,6 +115,9 @@ class AlarmMonitor:
         self.all: list[Alarm] = []  #: all alarms, with the newest last
         self._conditions: dict[tuple[str, int], _Condition] = {}
         self._time, self._last_id, self.version = -math.inf, 0, 1
+        self._fences_changed = False
+        #: alarms of crossings that no frame has shown yet, by the name of the body
+        self._noted: dict[str, Alarm] = {}
 
     def evaluate(
         self, frame: ViewerFrame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: BodyHealth
@@ -126,7 +131,8 @@ class AlarmMonitor:
         for kind, row, text in self._found(frame, beliefs, vitals):
             found.setdefault((kind, row), []).append(text)
         for key in self._conditions.keys() - found.keys():
-            self._end(key, now)
+            self._end(key, now, at_once=self._fences_changed and key[0] == "fence")
+        self._fences_changed = False
         for (kind, row), texts in found.items():
             more = len(texts) - MOST_SUBJECTS
             text = "; ".join(texts[:MOST_SUBJECTS]) + (f"; and {more} more" if more > 0 else "")
@@ -135,14 +141,19 @@ class AlarmMonitor:
             if condition.alarm is not None:
                 condition.alarm.text = text  # sent with the next change
             elif kind not in DELAYED or now - condition.since >= self.rules.delay:
-                condition.alarm = self._raise(kind, row, names.get(row, f"row {row}"), text, condition.since)
+                name = names.get(row, f"row {row}")
+                noted = self._noted.pop(name, None) if kind == "fence" else None
+                condition.alarm = noted or self._raise(kind, row, name, text, condition.since)
+                condition.alarm.row, condition.alarm.text, condition.alarm.until = row, text, None
+                self.version += 1
+        self._noted = {name: alarm for name, alarm in self._noted.items() if alarm.since > now}
         self._unshelve(now)
 
-    def _end(self, key: tuple[str, int], now: float) -> None:
+    def _end(self, key: tuple[str, int], now: float, at_once: bool) -> None:
         """Forget a condition that does not hold at the moment. Its alarm ends after the delay."""
         condition = self._conditions[key]
         condition.over = now if condition.over is None else condition.over
-        if condition.alarm is not None and now - condition.over < self.rules.delay:
+        if condition.alarm is not None and now - condition.over < self.rules.delay and not at_once:
             return
         del self._conditions[key]
         if condition.alarm is not None:
@@ -151,12 +162,29 @@ class AlarmMonitor:
 
     def note(self, notice: Notice) -> None:
         """Add an instantaneous event that the server has reported. Normal operation raises no alarm."""
-        text = notice["text"]
-        if is_routine(text):
+        text, crossing = notice["text"], crossing_side(notice["text"])
+        if crossing:
+            self._note_crossing(notice)
+        if crossing is not None or is_routine(text):
             return
-        kind = next((k for k in ("fence", "contact", "frozen") if k in text), "notice")
+        kind = next((k for k in ("contact", "frozen") if k in text), "notice")
         alarm = self._raise(kind, notice["row"], notice["name"], text, notice["time"], same_text=True)
         alarm.until = alarm.since
+
+    def _note_crossing(self, notice: Notice) -> None:
+        """Raise the alarm of a body that has crossed a fence. It stays active if :meth:`evaluate` then finds the body
+        on the wrong side.
+        """
+        name, time = notice["name"], notice["time"]
+        active = next((a for a in self.all if (a.kind, a.name, a.until) == ("fence", name, None)), None)
+        if active is None or active.since < time:  # otherwise, the frame showed the crossing before the notice
+            alarm = self._raise("fence", notice["row"], name, notice["text"], time)
+            if active is None:
+                alarm.until, self._noted[name] = alarm.since, alarm
+
+    def note_fence_change(self) -> None:
+        """End alarms of fences without a delay if a changed fence does not apply to the body any more."""
+        self._fences_changed = True
 
     def _raise(self, kind: str, row: int, name: str, text: str, time: float, *, same_text: bool = False) -> Alarm:
         """Add an alarm, or count another occurrence of the alarm of this kind and body."""
@@ -226,6 +254,9 @@ class AlarmMonitor:
         for (row, name), periods in vitals.stale.items():
             if 0.0 < rules.stale < periods:
                 yield "stale", row, f"no new value from '{name}' for {periods:.0f} of its periods"
+        for row, texts in vitals.fences.items():
+            for text in texts:
+                yield "fence", row, text
         for row, charge in vitals.battery.items():
             if charge < self._limit("battery", row, rules.battery, 1.0):
                 yield "battery", row, f"battery at {100.0 * charge:.0f} %"

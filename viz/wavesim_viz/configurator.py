@@ -6,15 +6,13 @@ declaration of elements and keys. The page can therefore set everything that the
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
-import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +37,7 @@ from wavesim_viz.page_protocol import (
 )
 from wavesim_viz.scene import model_info
 from wavesim_viz.xml_trees import RequestFailed, classes, parse, root_of, to_element, to_text, to_tree
-from wavesim_world.config import LoadedConfig, Model, library, load
+from wavesim_world.config import LoadedConfig, Model, library, load, load_text
 from wavesim_world.config.build import read_models
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.config.validation import check_model
@@ -51,7 +49,7 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}\.xml")
 
 
 class Configurator:
-    """Handler of requests from the page. It answers with plain data and writes files only in ``folder``."""
+    """Handler of requests from the page. It answers with plain data, and writes files only in ``folder`` and below it."""
 
     def __init__(self, folder: Path, configuration: Callable[[], str]) -> None:
         self.folder, self._configuration = folder, configuration
@@ -127,7 +125,7 @@ class Configurator:
         path = self._configuration_of(query)
         element = _body(parse(path.read_bytes()), str(query.get("name", "")))
         own = element.find("sensors")
-        model, instruments, inherited = self._describe_body(path, element)
+        model, instruments, inherited = self._describe_body(load(path), element)
         return {
             "file": path.name,
             "sensors": to_tree(own) if own is not None else None,
@@ -143,11 +141,10 @@ class Configurator:
         return known[name]
 
     @staticmethod
-    def _describe_body(path: Path, element: Any) -> tuple[ModelInfo, list[InstrumentInfo], list[str]]:
+    def _describe_body(loaded: LoadedConfig, element: Any) -> tuple[ModelInfo, list[InstrumentInfo], list[str]]:
         """Return the drawing and all instruments of a body, as the configuration reader resolves them, and the names of
         the inherited instruments.
         """
-        loaded = load(path)
         body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
         own = {i.name for i in body.sensors.instruments} if body.sensors is not None else set()
         suite = loaded.suite(body)
@@ -189,18 +186,17 @@ class Configurator:
         result.
         """
         try:
-            with self._draft(body) as (draft, element):
-                model, instruments, inherited = self._describe_body(draft, element)
-                return {"ok": True, "look": model, "instruments": instruments, "given": inherited}
+            _, loaded, element = self._with_instruments(body)
+            model, instruments, inherited = self._describe_body(loaded, element)
+            return {"ok": True, "look": model, "instruments": instruments, "given": inherited}
         except RequestFailed:
             raise
         except WaveSimError as error:
             return {"ok": False, "error": getattr(error, "message", str(error))}
 
-    @contextlib.contextmanager
-    def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
-        """Write a configuration with changed instruments of one body. The new file is next to the original, because the
-        file names in it are relative to that folder.
+    def _with_instruments(self, body: Any) -> tuple[str, LoadedConfig, Any]:
+        """Return the text of a configuration with changed instruments of one body, the configuration itself, and the
+        body's element.
         """
         base = self._configuration_of(body)
         root = parse(base.read_bytes())
@@ -209,24 +205,8 @@ class Configurator:
             element.remove(old)
         if body.get("sensors"):
             element.append(to_element(body["sensors"]))
-        with self._beside(base, root) as draft:
-            yield draft, element
-
-    @contextlib.contextmanager
-    def _beside(self, base: Path, root: Any) -> Iterator[Path]:
-        """Create a temporary configuration next to another one, check it, and delete it at the end of the ``with``
-        block.
-        """
-        draft = base.parent / f".{base.stem}.{os.getpid()}.draft.xml"
-        try:
-            try:
-                draft.write_text(to_text(root))
-            except OSError as error:
-                raise RequestFailed(f"cannot write a file in the folder of {base}: {error.strerror}") from None
-            load(draft)
-            yield draft
-        finally:
-            draft.unlink(missing_ok=True)
+        text = to_text(root)
+        return text, load_text(text, base.parent), element
 
     @staticmethod
     def _read(tree: Any, folder: Path) -> Model:
@@ -310,10 +290,8 @@ class Configurator:
 
     def save_instruments(self, body: Any) -> SavedFile:
         """Write a configuration in which a vehicle's own instruments are changed."""
-        base = self._configuration_of(body)
-        target = self._target_beside(base, body)
-        with self._draft(body) as (draft, _):
-            return self._put(draft, target)
+        target = self._target_beside(self._configuration_of(body), body)
+        return self._put(self._with_instruments(body)[0], target)
 
     def mission(self, body: Any) -> SavedMission:
         """Write the scene's configuration with changed waypoints, beacons and fences."""
@@ -326,14 +304,18 @@ class Configurator:
         if fleet is None:
             fleet = etree.SubElement(root, "fleet")
         self._missions(fleet, body)
-        with self._beside(base, root) as draft:
-            warnings = _waypoints_below_bed(load(draft), body.get("waypoints") or {})
-            return {**self._put(draft, target), "warnings": warnings}
+        text = to_text(root)
+        warnings = _waypoints_below_bed(load_text(text, base.parent), body.get("waypoints") or {})
+        return {**self._put(text, target), "warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
         """Return the path for a changed configuration. It is next to the original, because file names in the
-        configuration are relative to that folder.
+        configuration are relative to that folder. Raise RequestFailed if this folder is not within our own.
         """
+        if not base.parent.resolve().is_relative_to(self.folder.resolve()):
+            raise RequestFailed(
+                f"{base.name} lies outside the folder in which this viewer writes; start it with --folder {base.parent}"
+            )
         target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
         if target.parent.resolve() != base.parent.resolve():
             target = base.parent / target.name
@@ -344,9 +326,9 @@ class Configurator:
         return target
 
     @staticmethod
-    def _put(draft: Path, target: Path) -> SavedFile:
+    def _put(text: str, target: Path) -> SavedFile:
         try:
-            draft.replace(target)
+            target.write_text(text)
         except OSError as error:
             raise RequestFailed(f"cannot write {target}: {error.strerror}") from None
         return {"file": str(target)}

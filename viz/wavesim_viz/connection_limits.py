@@ -21,7 +21,7 @@ REQUEST_S = 10.0  #: maximum time in s until the headers of a request are comple
 BODY_S = 10.0  #: maximum time in s for the body of a request
 
 
-class OpeningLimiter:
+class ConnectionRateLimiter:
     """Limit on the rate at which an address may open websockets: each address has a budget that grows with time."""
 
     def __init__(self) -> None:

@@ -40,9 +40,9 @@ class FenceHistory:
     """The fences of a logged run: those of its configuration, changed by each logged command."""
 
     def __init__(self, log: Log, loaded: LoadedConfig | None) -> None:
-        self._times, self._fences = [0], [configured_fences(loaded)]
-        now = {f.name: f for f in (loaded.config.fleet.fence if loaded is not None else ())}
-        current = {name: fence.request() for name, fence in now.items()}
+        configured = loaded.config.fleet.fence if loaded is not None else ()
+        current = {f.name: f.request() for f in configured}
+        self._times, self._fences = [0], [fence_infos(current.values())]
         for time_ns, message in log.json.get("/commands", []):
             if message["verb"] != "fence":
                 continue
@@ -67,16 +67,15 @@ def fence_violations(
     fences: Iterable[FenceInfo], frame: ViewerFrame, roster: Sequence[RosterEntry]
 ) -> dict[int, list[str]]:
     """Return a text for each fence on whose wrong side a body is, by the row of the body. Buoys may be anywhere."""
-    rows = {r[0] for r in roster if r[3] != "buoy"}
-    b = frame.bodies
-    watched = b[np.isin(b[:, 0], list(rows)) & np.all(np.isfinite(b[:, 1:3]), axis=1)] if rows else b[:0]
+    b = np.asarray(frame.bodies, float)
+    watched = b[np.isin(b[:, 0], [r[0] for r in roster if r[3] != "buoy"]) & np.isfinite(b[:, 1:3]).all(axis=1)]
+    rows, p = watched[:, 0].astype(int), watched[:, 1:3]
     found: dict[int, list[str]] = {}
-    for info in fences:
-        corners = np.array(info["corners"], float).reshape(-1, 2)
-        fence = Fence(info["name"], info["keep"])
-        for row in watched[violates(fence, corners, watched[:, 1:3]), 0]:
-            side = "outside" if fence.keep == "inside" else "inside"
-            found.setdefault(int(row), []).append(f"{side} the fence '{fence.name}' (keep {fence.keep})")
+    for fence in fences:
+        keep, corners = fence["keep"], np.array(fence["corners"], float).reshape(-1, 2)
+        side = "outside" if keep == "inside" else "inside"
+        for row in rows[violates(keep, corners, p)].tolist():
+            found.setdefault(row, []).append(f"{side} the fence '{fence['name']}' (keep {keep})")
     return found
 
 
@@ -86,7 +85,7 @@ def change_fences(server: str, request: FencesRequest) -> tuple[bool, str]:
     try:
         with Commander(server) as commander:
             for change in request.changes:
-                reply = commander.send("fence", name=change.name, keep=change.keep, corners=list(change.corners))
+                reply = commander.send("fence", **change)
                 if not reply.ok:
                     return False, "; ".join([*done, reply.text])
                 done.append(reply.text)

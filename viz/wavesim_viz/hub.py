@@ -24,6 +24,7 @@ from wavesim_sdk import __version__
 from wavesim_viz.alarms import AlarmMonitor, AlarmRules
 from wavesim_viz.connection_limits import address_of
 from wavesim_viz.error_registry import ErrorRegistry, LogThrottle, print_line
+from wavesim_viz.fences import fence_violations
 from wavesim_viz.frame import ViewerFrame
 from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
@@ -33,6 +34,7 @@ from wavesim_viz.manual_control import ManualControlSession
 from wavesim_viz.page_content import (
     BodyEquipment,
     CableInfo,
+    FenceInfo,
     FleetStatus,
     Numbers,
     RosterEntry,
@@ -44,6 +46,7 @@ from wavesim_viz.page_protocol import (
     ControlRequest,
     DriveRequest,
     FaultRequest,
+    FencesRequest,
     HelloMessage,
     ServerMessage,
     VehicleCommandRequest,
@@ -58,7 +61,7 @@ FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropp
 _numbers = itertools.count(1)
 MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that are waiting for an answer
 #: types of messages that replace the previous one of their type; a new page receives the last one of each
-STATE_MESSAGES = frozenset(("trouble", "weather", "sea", "cables", "fleet", "mishaps"))
+STATE_MESSAGES = frozenset(("trouble", "weather", "sea", "cables", "fences", "fleet", "mishaps"))
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
 
@@ -130,6 +133,7 @@ class Hub:
         self._weather: WeatherReport | None = None
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
+        self._fences: list[FenceInfo] | None = None  #: None: to be sent
         self._fleet: FleetStatus | None = None
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._due["log"] = 0.0
@@ -232,7 +236,9 @@ class Hub:
         if n := self.refused.count(kind):
             print_line(f"wavesim viz: closed the socket of a page: {text}" + ("" if n == 1 else f" ({n} times so far)"))
 
-    async def control(self, request: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
+    async def control(
+        self, request: ControlRequest | FaultRequest | CommanderRequest | FencesRequest
+    ) -> tuple[bool, str]:
         """Run commands one at a time in a thread, because the commander may block."""
         source = self.source
         if source is None:
@@ -241,6 +247,8 @@ class Hub:
         try:
             if isinstance(request, FaultRequest):
                 return await run(self._commands, source.fault, request)
+            if isinstance(request, FencesRequest):
+                return await run(self._commands, source.change_fences, request)
             if isinstance(request, CommanderRequest):
                 return await run(self._commands, source.run_order, request)
             return await run(self._commands, source.control, request.verb, request.value)
@@ -359,13 +367,14 @@ class Hub:
                 if beliefs != self._beliefs:
                     self._beliefs = beliefs
                     self._broadcast({"type": "beliefs", "bodies": beliefs})
+            self._read_fences(source)
         if isinstance(self.history, History):
             with part("the history"):
                 self.history.add(frame, self._listed or [], self._beliefs)
         if now >= self._due["alarms"]:
             self._due["alarms"] = now + ALARM_S
             with part("alarms"):
-                self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
+                self._evaluate_alarms(source, frame)
                 self._broadcast_alarms()
             with part("the missions"):
                 if (fleet := source.fleet()) != self._fleet:
@@ -392,6 +401,22 @@ class Hub:
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             self._send_panels(source)
+
+    def _read_fences(self, source: ViewerSource) -> None:
+        """Send the fences when they have changed."""
+        with self.errors.contain("the fences"):
+            fences = source.fences()
+            if fences == self._fences:
+                return
+            if self._fences is not None:
+                self.alarms.note_fence_change()
+            self._fences = fences
+            self._broadcast({"type": "fences", "fences": fences})
+
+    def _evaluate_alarms(self, source: ViewerSource, frame: ViewerFrame) -> None:
+        health, roster = source.health(), self._listed or []
+        health.fences = fence_violations(self._fences or [], frame, roster)
+        self.alarms.evaluate(frame, {b[0]: b[1] for b in roster}, self._beliefs, health)
 
     def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
         """Return the weather and the clients, with the state of the log and the number of pages that share a replay."""

@@ -3,7 +3,8 @@ may need it.
 
 On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and its numbers,
 little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples from a sonar are u1 (beams,
-bins); those of a camera are rows of red, green and blue values. Soundings are rows of f4: north, east, down, starboard,
+bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no echo,
+255 = maximum range. Soundings are rows of f4: north, east, down, starboard,
 sigma (m).
 """
 
@@ -29,7 +30,7 @@ from wavesim_viz.page_content import ImageKind
 from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
-MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
+MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1, "3d": 1}
 RETRY_S = 0.5
 MAX_READ = 20  #: maximum number of frames that are read from a log in one call
 MAX_RECEIVED = 64  #: maximum number of received frames that have not been read yet
@@ -174,6 +175,7 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         "at": r["p_WS_W"],
         "range": float(r["range"]),
         "sector": float(r["sector"]),
+        "height": float(r["fan_height"]),
         "azimuth": float(r["azimuth"]),
         "tilt": float(r["tilt"]),
         "frequency": float(r["frequency"]),
@@ -190,6 +192,9 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         good = s[:, _DETECTION] > 0.0
         numbers = np.column_stack([frame.points[good], s[good][:, [_Y, _SIGMA]]]).astype("<f4").tobytes()
         head["bins"] = 5
+    elif frame.kind == "3d":
+        far = frame.samples["range"]
+        numbers = np.maximum(far >> 8, far > 0).astype(np.uint8).tobytes()
     elif int(r["sample_bytes"]) == 2:
         numbers = (frame.samples >> 8).astype(np.uint8).tobytes()
     else:

@@ -23,6 +23,7 @@ from wavesim_sdk.wire.messages import Role
 from wavesim_viz import cables, image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, model_of
+from wavesim_viz.fences import change_fences, fence_infos
 from wavesim_viz.fleet_status import MissionTracker
 from wavesim_viz.frame import (
     HeldBodyDetector,
@@ -41,6 +42,7 @@ from wavesim_viz.page_content import (
     BodyPanel,
     CableInfo,
     Effort,
+    FenceInfo,
     FleetStatus,
     Notice,
     Numbers,
@@ -51,7 +53,7 @@ from wavesim_viz.page_content import (
     SignalEvents,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
 
@@ -93,6 +95,9 @@ class ViewerSource(Protocol):
     def cables(self) -> list[CableInfo]:
         """Return the current tethers, moorings and tow cables (``cables.py``)."""
 
+    def fences(self) -> list[FenceInfo]:
+        """Return the current fences."""
+
     def health(self) -> BodyHealth:
         """Return the inputs for the alarms, except motion and estimates."""
 
@@ -118,6 +123,9 @@ class ViewerSource(Protocol):
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         """Apply a force to a body, move it, or change the weather. This may block."""
+
+    def change_fences(self, request: FencesRequest) -> tuple[bool, str]:
+        """Add, replace or remove fences. This may block."""
 
     def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
         """Send a command to the program that drives a body and return its answer. This may block for seconds."""
@@ -231,6 +239,7 @@ class LiveSource:
         self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
         self._missions = MissionTracker()
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
+        self._fences, self._fences_written = list[FenceInfo](), -1
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
         #: faults that pages have injected into parts, by row and generation; the tables contain only the faults of
         #: instruments
@@ -347,6 +356,15 @@ class LiveSource:
 
     def cables(self) -> list[CableInfo]:
         return cables.cable_messages(self.state.vehicles["lines"].snapshot()[1])
+
+    def fences(self) -> list[FenceInfo]:
+        written = int(self.state.simulation["fences"].header[DONE])
+        if written != self._fences_written:
+            self._fences, self._fences_written = fence_infos(self.state.fences()), written
+        return self._fences
+
+    def change_fences(self, request: FencesRequest) -> tuple[bool, str]:
+        return change_fences(self.name, request)
 
     def health(self) -> BodyHealth:
         clients, now = self.state.clients(), int(self.state.clock()["time_ns"])

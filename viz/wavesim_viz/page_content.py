@@ -10,7 +10,7 @@ Numbers = list[float | None]
 Vector = tuple[float, ...]
 HullKind = Literal["box", "cylinder", "sphere"]
 ActuatorKindName = Literal["thruster", "fin", "angle", "deflector", "ballast", "other"]
-ImageKind = Literal["forward", "sidescan", "scanning", "bathymetry", "camera"]
+ImageKind = Literal["forward", "sidescan", "scanning", "bathymetry", "camera", "3d"]
 
 # -- scene ---------------------------------------------------------------------------------------------------------
 
@@ -116,7 +116,6 @@ class Scene(TypedDict):
     piers: Annotated[list[list[float]], "position (3), radius and height of each pier"]
     triangles: Annotated[list[float], "three corners of each triangle, one after the other"]
     waves: Annotated[float | None, "significant wave height; null: unknown"]
-    fences: list[FenceInfo]
     bodies: list[PlannedBody]
     models: dict[str, ModelInfo]
     takeover: NotRequired[Annotated[str, "whether a second pilot takes over a body: no, yes or return"]]

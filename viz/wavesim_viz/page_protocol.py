@@ -18,6 +18,7 @@ from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FenceInfo,
     FleetStatus,
     ImageKind,
     InstrumentInfo,
@@ -133,6 +134,13 @@ class CablesMessage(TypedDict):
     cables: list[CableInfo]
 
 
+class FencesMessage(TypedDict):
+    """Fences at the time that the page shows."""
+
+    type: Literal["fences"]
+    fences: list[FenceInfo]
+
+
 class TrafficMessage(TypedDict):
     """Encounters of the body that the page watches; null means that the body is not a surface vessel."""
 
@@ -235,6 +243,7 @@ ServerMessage = (
     | FleetMessage
     | SeaMessage
     | CablesMessage
+    | FencesMessage
     | TrafficMessage
     | EquipmentMessage
     | PanelMessage
@@ -265,6 +274,7 @@ class ImageHeader(TypedDict):
     at: Annotated[Numbers, "position of the instrument in W"]
     range: float
     sector: float
+    height: Annotated[float, "vertical beam width; 3D sonar: vertical angle of the image, rad"]
     azimuth: float
     tilt: float
     frequency: float
@@ -359,6 +369,13 @@ class CommanderRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class FencesRequest:
+    """Add, replace or remove fences of a running server. A fence without corners is removed."""
+
+    changes: tuple[FenceInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class VehicleCommandRequest:
     """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` contains north, east and down in W
     and a speed (0 means the vehicle's own speed); None means that it is not stated. The page selects ``number``, which
@@ -398,6 +415,7 @@ PageRequest = (
     | AcknowledgeRequest
     | ShelveRequest
     | CommanderRequest
+    | FencesRequest
     | VehicleCommandRequest
     | DriveRequest
 )
@@ -412,6 +430,7 @@ VERBS: dict[type, str] = {
     AcknowledgeRequest: "acknowledge",
     ShelveRequest: "shelve",
     CommanderRequest: "order",
+    FencesRequest: "fences",
     VehicleCommandRequest: "command",
     DriveRequest: "drive",
 }

@@ -16,12 +16,14 @@ from wavesim_sdk.observer import FleetFrame, Observer
 from wavesim_viz import image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
+from wavesim_viz.fences import configured_fences
 from wavesim_viz.frame import SIGNAL, HeldBodyDetector, ViewerFrame, bodies
 from wavesim_viz.live import MAX_SIGNALS, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FenceInfo,
     FleetStatus,
     Numbers,
     RosterEntry,
@@ -31,7 +33,7 @@ from wavesim_viz.page_content import (
     SignalReception,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_world.config import load
 
 RETRY_S = 2.0
@@ -51,6 +53,7 @@ class RemoteSource:
         self.trouble = ""
         self._loaded = load(config) if config is not None else None
         self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
+        self._fences = configured_fences(self._loaded)
         self._listening: dict[int, tuple[BodyListener, float]] = {}  # row -> session, time of the last request
         self._held_detector = HeldBodyDetector({b["name"]: b["position"] for b in self._described["bodies"]})
         self._speed = float(self._described["sound"]["speed"])
@@ -201,6 +204,12 @@ class RemoteSource:
 
     def cables(self) -> list[CableInfo]:
         return []  # the server does not send them to an observer
+
+    def fences(self) -> list[FenceInfo]:
+        return self._fences  # of the configuration: the server does not send changes to an observer
+
+    def change_fences(self, request: FencesRequest) -> tuple[bool, str]:
+        return self.control("fence", None)
 
     def health(self) -> BodyHealth:
         return BodyHealth()

@@ -30,6 +30,7 @@ from wavesim_viz import cables, image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, LogSeries
 from wavesim_viz.equipment import InstrumentDescription, body_equipment, described_instruments, model_of
+from wavesim_viz.fences import FenceHistory
 from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
@@ -38,6 +39,7 @@ from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
     CableInfo,
+    FenceInfo,
     FleetStatus,
     HullShape,
     ModelInfo,
@@ -51,7 +53,7 @@ from wavesim_viz.page_content import (
     TrackPoints,
     WeatherReport,
 )
-from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, VehicleCommandRequest
+from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
@@ -78,6 +80,7 @@ class ReplaySource:
         self.end = self.log.end_ns * 1e-9
         self._scene, self._loaded = scene.of_log(self.log)
         self._seas, self._weathers = self._sea_of_log()
+        self._fence_history = FenceHistory(self.log, self._loaded)
         self._kits: dict[int, BodyEquipment] = {}
         self._scene["models"] |= {
             b["model"]: self._default_model_info(b)
@@ -332,6 +335,9 @@ class ReplaySource:
         found = (self._at_time(topic, LINES) for topic in self.log.series if topic.startswith("/lines/"))
         return cables.cable_messages([r for r in found if r is not None])
 
+    def fences(self) -> list[FenceInfo]:
+        return self._fence_history.at(self._at * 1e9)
+
     def health(self) -> BodyHealth:
         return BodyHealth()
 
@@ -482,6 +488,9 @@ class ReplaySource:
 
     def command(self, request: VehicleCommandRequest) -> tuple[bool, str]:
         return False, "a replay accepts no commands"
+
+    def change_fences(self, request: FencesRequest) -> tuple[bool, str]:
+        return False, "a replay shows the fences of the log and does not change them"
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         return False, "a replay does not accept changes"

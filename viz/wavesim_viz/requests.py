@@ -8,6 +8,7 @@ from typing import Any
 
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
+from wavesim_viz.page_content import FenceInfo
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     CommanderRequest,
@@ -15,6 +16,7 @@ from wavesim_viz.page_protocol import (
     DetailsRequest,
     DriveRequest,
     FaultRequest,
+    FencesRequest,
     MosaicRequest,
     PageRequest,
     PicturesRequest,
@@ -27,6 +29,7 @@ MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
 MOST_WAYPOINTS = 1000  #: maximum number of waypoints in a mission
+MOST_FENCES = 1024  #: maximum number of fences in a request, and maximum number of corners of each
 MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
 MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may shelve an alarm
 #: number of values in a point (north, east, down, speed) and in the axes of a helm (ahead, starboard, down, turn)
@@ -69,6 +72,8 @@ def parse_request(text: str) -> PageRequest:
             return CommanderRequest(verb, None if row is None else _row(row), _values(values))
         case {"do": "order", "verb": "mission", "row": row, "values": {"points": list() as points}}:
             return CommanderRequest("mission", _row(row), _values({"points": points}, 4 * MOST_WAYPOINTS))
+        case {"do": "fences", "changes": list() as changes} if len(changes) <= MOST_FENCES:
+            return FencesRequest(tuple(_fence(c) for c in changes))
         case {"do": "command", "row": row, "number": number, "action": str() as action, "point": point} if (
             action in VEHICLE_ACTIONS
         ):
@@ -100,6 +105,22 @@ def _values(values: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float 
             raise InvalidRequest("number", "invalid value: expected a number")
         found[_word(name)] = good if isinstance(value, list) else good[0]
     return found
+
+
+def _fence(change: Any) -> FenceInfo:
+    match change:
+        case {"name": name, "keep": keep, "corners": list() as corners} if len(corners) <= MOST_FENCES:
+            return {"name": _word(name), "keep": _word(keep), "corners": [_corner(c) for c in corners]}
+    raise InvalidRequest("fence", "invalid fence: expected name, keep and corners")
+
+
+def _corner(corner: Any) -> tuple[float, float]:
+    match corner:
+        case [north, east]:
+            n, e = _value(north), _value(east)
+            if n is not None and e is not None:
+                return n, e
+    raise InvalidRequest("number", "invalid corner: expected [north, east]")
 
 
 def _row(value: Any) -> int:

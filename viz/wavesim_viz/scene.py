@@ -71,9 +71,6 @@ def describe(loaded: LoadedConfig) -> Scene:
         "piers": [[*p.position, p.radius, p.height] for p in world.obstacles.pier],
         "triangles": np.asarray(triangles, np.float32).round(3).ravel().tolist(),
         "waves": world.waves.height if world.waves.beaufort < 0 else None,
-        "fences": [
-            {"name": f.name, "keep": f.keep, "corners": [(c.north, c.east) for c in f.corner]} for f in fleet.fence
-        ],
         "bodies": [
             {
                 "name": b.name,
@@ -107,7 +104,6 @@ def empty(name: str) -> Scene:
         "piers": [],
         "triangles": [],
         "waves": None,
-        "fences": [],
         "bodies": [],
         "models": {n: model_info(m) for n, m in library().items()},
     }

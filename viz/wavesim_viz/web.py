@@ -28,7 +28,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
-from wavesim_viz.connection_limits import BODY_S, OpeningLimiter, address_of, upgraded
+from wavesim_viz.connection_limits import BODY_S, ConnectionRateLimiter, address_of, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import ViewerSource
@@ -336,7 +336,7 @@ WORKERS, MOST_WORK = (
 )  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
-OPENINGS = web.AppKey("openings", OpeningLimiter)
+OPENINGS = web.AppKey("openings", ConnectionRateLimiter)
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
 CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
 
@@ -382,7 +382,7 @@ def make_app(
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
-    app[OPENINGS] = OpeningLimiter()
+    app[OPENINGS] = ConnectionRateLimiter()
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)

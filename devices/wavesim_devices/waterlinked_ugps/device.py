@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from wavesim_devices.http import NOT_FOUND, HttpAnswer, HttpConnection
+from wavesim_devices.json_fields import Fields, InvalidContent, check_fields
 from wavesim_devices.level_frame import Point
 from wavesim_devices.ports import Bytes, Connection
 from wavesim_devices.waterlinked_ugps import settings as s
@@ -118,7 +119,7 @@ class UnderwaterGps:
         elif method in ("PUT", "POST") and name in self._put:
             try:
                 self._put[name](content)
-            except s.InvalidContent as error:
+            except InvalidContent as error:
                 self.errors += 1
                 return HttpAnswer(400, {"success": False, "error": str(error)})
             return HttpAnswer(200, {"success": True})
@@ -129,20 +130,20 @@ class UnderwaterGps:
         return dict(zip(("id", "x", "y", "z"), (k, *self.receivers[k]), strict=True))
 
     @staticmethod
-    def _configure(target: s.AntennaSettings | s.GenericSettings, content: Any, fields: s.Fields) -> None:
-        for name, value in s.check_fields(content, fields).items():
+    def _configure(target: s.AntennaSettings | s.GenericSettings, content: Any, fields: Fields) -> None:
+        for name, value in check_fields(content, fields).items():
             setattr(target, name, value)
 
     def _set_depth(self, content: Any) -> None:
-        self._depth = s.check_fields(content, s.EXTERNAL_DEPTH_FIELDS, ("depth",))["depth"]
+        self._depth = check_fields(content, s.EXTERNAL_DEPTH_FIELDS, ("depth",))["depth"]
 
     def _set_master(self, content: Any) -> None:
         if isinstance(content, dict) and "long" in content and "lon" not in content:
             content = {"lon" if k == "long" else k: v for k, v in content.items()}
-        self._external = (self._external or _no_master()) | s.check_fields(content, s.EXTERNAL_MASTER, ("lat", "lon"))
+        self._external = (self._external or _no_master()) | check_fields(content, s.EXTERNAL_MASTER, ("lat", "lon"))
 
     def _set_orientation(self, content: Any) -> None:
-        self._external = (self._external or _no_master()) | s.check_fields(
+        self._external = (self._external or _no_master()) | check_fields(
             content, s.EXTERNAL_ORIENTATION, ("orientation",)
         )
 

@@ -1,56 +1,17 @@
-"""Settings of the Underwater GPS, and checks of the content that a host sends."""
+"""Settings of the Underwater GPS, and limits of the content that a host sends."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+
+from wavesim_devices.json_fields import ChoiceField, Fields, NumberField
 
 MAX_CHANNEL = 32
 SOURCES = ("onboard", "static", "external")
 LOCATORS = ("d1", "a1", "s1", "p1", "u1")
 EXTERNAL_DEPTH = "a1"  #: type of a locator without a depth sensor
-
-
-class InvalidContent(Exception):
-    """Raised for content that the topside rejects. Its text is the error."""
-
-
-@dataclass(frozen=True)
-class NumberField:
-    """Setting that is a number between two limits."""
-
-    low: float
-    high: float
-    is_whole: bool = False
-
-    def check(self, name: str, value: Any) -> float | int:
-        """Return the number. Raises InvalidContent if it is invalid."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
-            raise InvalidContent(f"{name} must be a number between {self.low:g} and {self.high:g}")
-        if self.is_whole:
-            if value != int(value):
-                raise InvalidContent(f"{name} must be a whole number")
-            return int(value)
-        return float(value)
-
-
-@dataclass(frozen=True)
-class ChoiceField:
-    """Setting that is one of several words."""
-
-    words: tuple[str, ...]
-
-    def check(self, name: str, value: Any) -> str:
-        """Return the word. Raises InvalidContent if it is invalid."""
-        if not isinstance(value, str) or value not in self.words:
-            raise InvalidContent(f"{name} must be one of {', '.join(self.words)}")
-        return value
-
-
-Fields = Mapping[str, NumberField | ChoiceField]
 _ANY = NumberField(-1e9, 1e9)
 _LATITUDE, _LONGITUDE, _ANGLE = NumberField(-90.0, 90.0), NumberField(-180.0, 180.0), NumberField(-360.0, 360.0)
 ANTENNA: Fields = MappingProxyType(
@@ -90,19 +51,6 @@ EXTERNAL_MASTER: Fields = MappingProxyType(
     }
 )
 EXTERNAL_ORIENTATION: Fields = MappingProxyType({"orientation": _ANGLE})
-
-
-def check_fields(content: Any, fields: Fields, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the checked values of a JSON object. Raises InvalidContent if one of them is invalid."""
-    if not isinstance(content, dict):
-        raise InvalidContent("the content must be a JSON object")
-    for name in content:
-        if name not in fields:
-            raise InvalidContent(f"unknown key '{name[:40]}': use {', '.join(fields)}")
-    for name in required:
-        if name not in content:
-            raise InvalidContent(f"'{name}' is missing")
-    return {name: fields[name].check(name, value) for name, value in content.items()}
 
 
 @dataclass

@@ -13,6 +13,7 @@ from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_emulators.sonar.imaging import ForwardLookingSonar, PingResult, ScanningSonar, SideScanSonar, SonarPose
 from wavesim_emulators.sonar.multibeam import MultibeamSonar
+from wavesim_emulators.sonar.sonar_3d import Sonar3D
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.arrays import Record
 from wavesim_world.config import LoadedConfig
@@ -25,6 +26,7 @@ SONAR_TYPES: dict[str, Any] = {
     "sidescan": SideScanSonar,
     "scanning": ScanningSonar,
     "bathymetry": MultibeamSonar,
+    "3d": Sonar3D,
 }
 
 
@@ -52,6 +54,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
         stabilised=p.stabilised,
         equidistant=p.equidistant,
         assumed_speed=p.assumed_speed,
+        minimum=preset.minimum,
     )
 
 
@@ -78,8 +81,8 @@ class SonarEmulator(FrameEmulator):
 
     def warm_up(self) -> None:
         here = SonarPose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
-        for preset in ("p900-45", "starfish-450"):
-            small = replace(presets.find_preset(preset), beams=2, sector=0.1)
+        for preset in ("p900-45", "starfish-450", "sonar-3d15-low"):
+            small = replace(presets.find_preset(preset), beams=2, sector=0.1, rows=2)
             for bits, bins, labels in ((8, 8, True), (16, 64, False)):
                 made = SonarDesign(small, 2.0, bins, bits=bits, labels=labels)
                 SONAR_TYPES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
@@ -105,7 +108,7 @@ class SonarEmulator(FrameEmulator):
             out["frame"][i] = self._publish(place, own.record, frame, now)
             for name in ("range", "beams", "bins"):
                 out[name][i] = own.record[name]
-            out["saturated"][i] = frame.saturated / (d.preset.beams * d.bins)
+            out["saturated"][i] = frame.saturated / (own.record["beams"] * own.record["bins"])
             out["altitude"][i] = frame.altitude
 
     def _instrument(self, now: Batch, i: int, place: int, generation: int, key: int) -> SonarInstrument:
@@ -140,15 +143,18 @@ def describe(d: SonarDesign, body: bytes, name: bytes, generation: int, preset: 
     """Return a frame record with all fields that stay the same from frame to frame."""
     p = d.preset
     record = np.zeros((), frames.RECORD)
-    soundings = p.kind == "bathymetry"
+    beams, bins, sample_bytes = {
+        "bathymetry": (p.beams, len(frames.SOUNDING_COLUMNS), 8),
+        "3d": (p.rows, p.beams, frames.PIXEL_3D.itemsize),
+    }.get(p.kind, (p.beams, d.bins, d.bits // 8))
     for field, value in {
         "generation": generation, "body": body, "name": name, "preset": preset.encode(), "kind": frames.FRAME_KINDS.index(p.kind),
-        "beams": p.beams, "bins": len(frames.SOUNDING_COLUMNS) if soundings else d.bins,
-        "sample_bytes": 8 if soundings else d.bits // 8, "labels": int(d.labels and not soundings), "range": d.range,
-        "sector": p.sector if p.kind in ("forward", "bathymetry") else 0.0, "tilt": p.tilt, "frequency": p.frequency,
+        "beams": beams, "bins": bins, "sample_bytes": sample_bytes,
+        "labels": int(d.labels and p.kind != "bathymetry"), "range": d.range,
+        "sector": p.sector if p.kind in ("forward", "bathymetry", "3d") else 0.0, "tilt": p.tilt, "frequency": p.frequency,
         "bandwidth": p.bandwidth, "sound_speed": d.sound_speed, "absorption": d.absorption,
         "source_level": p.source_level, "gain": d.gain, "tvg": d.tvg, "hold": d.hold, "floor": d.floor, "span": d.span,
-        "beam_width": p.beam, "fan_height": p.vertical,
+        "beam_width": p.beam, "fan_height": p.height or p.vertical,
     }.items():  # fmt: skip
         record[field] = value
     return record

@@ -97,6 +97,19 @@ class PingResult:
     altitude: float = math.nan
 
 
+def ray_energy(geometry: Floats, labels: Any, weight: Any, tables: Floats, decay: float) -> Floats:
+    """Return the echo energy of rays: weight s_b e^(-decay r) / (r^2 cos theta), where the weight is the solid angle times
+    the beam pattern. ``geometry`` (..., 4) and ``labels`` (..., 2) are those of FanHits.
+    """
+    hit = (geometry[..., 0] > 0.0) & (geometry[..., 0] < k.FAR)
+    safe = np.where(hit, geometry[..., 0], 1.0)
+    angle = np.degrees(np.arccos(np.clip(geometry[..., 1], 1e-4, 1.0)))
+    row = np.minimum(angle.astype(int), 89)
+    material = np.maximum(labels[..., 0], 0)
+    s_b = tables[material, row] + (angle - row) * (tables[material, row + 1] - tables[material, row])
+    return np.where(hit, weight * s_b * np.exp(-decay * safe) / (safe**2 * np.maximum(geometry[..., 1], 1e-4)), 0.0)
+
+
 class ImagingSonar:
     """Base class of forward-looking, side-scan and scanning sonars. Each has one array; its echoes are stored by beam
     and range bin.

@@ -9,7 +9,7 @@ import numpy as np
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import SonarDesign
-from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose
+from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose, ray_energy
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Floats
@@ -48,15 +48,9 @@ class MultibeamSonar:
         out, what = out.reshape(beams, -1, 4), what.reshape(beams, -1, 2)
         centre = shape.ACROSS * (shape.ACROSS // 2) + shape.ACROSS // 2
         r, cosine = out[:, centre, 0], np.clip(out[:, centre, 1], 1e-3, 1.0)
-        hit = out[..., 0] < k.FAR
-        safe = np.where(hit, out[..., 0], 1.0)
         weight = (rays.gain_u * rays.du * np.cos(rays.angle)).reshape(beams, -1, 1) * (rays.gain_e * rays.de)
         weight = weight.reshape(beams, -1)
-        angle = np.degrees(np.arccos(np.clip(out[..., 1], 1e-4, 1.0)))
-        row = np.minimum(angle.astype(int), 89)
-        material = np.maximum(what[..., 0], 0)
-        s_b = self.tables[material, row] + (angle - row) * (self.tables[material, row + 1] - self.tables[material, row])
-        energy = np.where(hit, weight * s_b * np.exp(-d.decay * safe) / (safe**2 * np.maximum(out[..., 1], 1e-4)), 0.0)
+        energy = ray_energy(out, what, weight, self.tables, d.decay)
         total = d.energy_per_ray * energy.sum(axis=1)
 
         there = r < k.FAR

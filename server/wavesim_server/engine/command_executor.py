@@ -69,16 +69,17 @@ class CommandExecutor:
         self.events = events
         self._traced: set[str] = set()
 
-    def execute_record(self, kind: int, payload: bytes) -> None:
-        """Decode and execute a record from the ring."""
+    def execute_record(self, kind: int, payload: bytes) -> bool:
+        """Decode and execute a record from the ring. Return whether it could be decoded."""
         try:
             command = decode_command(kind, payload)
         except Exception as error:  # the front wrote an invalid record, so the sender is unknown
             self._print_traceback_once(error)
             if kind == COMMANDS.numbers[ReleaseCommand]:
                 self.run.awaits_release = False  # the answers are lost; the simulation continues
-            return
+            return False
         self.execute(command)
+        return True
 
     def execute(self, command: EngineCommand) -> None:
         """Execute a command. If an error occurs, report it to the sender and continue."""

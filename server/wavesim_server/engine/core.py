@@ -121,8 +121,10 @@ class Engine:
         try:
             if not self.events.push_backlog():
                 return now + FULL_QUEUE_RETRY_S
-            for kind, payload in self.commands.pop_all() if self.commands is not None else ():
-                self.command_executor.execute_record(kind, payload)
+            if self.commands is not None:
+                for kind, payload in self.commands.pop_all():
+                    if not self.command_executor.execute_record(kind, payload):
+                        self.commands.count_damaged()
             due = self._run_due(now)
             for v in self.emulators.verdicts(now, self.sim.time_ns * 1e-9):
                 self.events.emit(SlowEmulator(v.name, int(v.slow), v.text))

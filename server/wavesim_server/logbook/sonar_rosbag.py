@@ -6,6 +6,7 @@
 - Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each
   turn as a LaserScan (`/scan`) with the range of the strongest sample in each step, counter-clockwise as ROS counts
   angles.
+- 3D sonars: the range image as Image (32FC1, m, NaN = no echo) and, under `/points`, PointCloud2 in the frame `map`.
 - Cameras: images as Image, and depths also as Image (`/depth`).
 
 Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
@@ -165,6 +166,8 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
     """Return (message type, message) for a frame."""
     if frame.kind == "camera":
         return PICTURE, image_message(frame, frame.image, "rgb8")
+    if frame.kind == "3d":
+        return PICTURE, image_message(frame, frame.ranges.astype("<f4"), "32FC1")
     r, out = frame.record, _begin_message(frame)
     out.add("f", float(r["frequency"]), float(r["sound_speed"]))
     if frame.kind == "bathymetry":
@@ -191,11 +194,14 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
 
 
 def point_cloud_message(frame: ImagingFrame) -> bytes:
-    """Return the detected soundings of a frame as a PointCloud2 with east, north, up and level."""
-    s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
-    good = s["detection"] > 0.0
+    """Return the detected soundings or pixels of a frame as a PointCloud2 with east, north, up and level."""
+    if frame.kind == "3d":
+        good, level = np.isfinite(frame.ranges), frame.levels
+    else:
+        s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
+        good, level = s["detection"] > 0.0, s["level"]
     north, east, down = frame.points[good].T
-    data = np.stack([east, north, -down, s["level"][good]], axis=1).astype("<f4").tobytes()
+    data = np.stack([east, north, -down, level[good]], axis=1).astype("<f4").tobytes()
     out = CdrWriter()
     out.add("I", *unix(frame.record["ping_ns"]))
     out.text("map")
@@ -251,7 +257,7 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
     """Yield (topic, type, message) for each message made from a frame; ``turns`` keeps the unfinished turns."""
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
-    if frame.kind == "bathymetry":
+    if frame.kind in ("bathymetry", "3d"):
         yield f"{topic}/points", POINTS, point_cloud_message(frame)
     elif frame.kind == "scanning":
         yield f"{topic}/echo", ECHO, sonar_echo_message(frame)

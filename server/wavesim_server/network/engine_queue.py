@@ -15,6 +15,10 @@ from wavesim_server.messages import ClientMessage, EngineCommand, FrontCommand, 
 class EngineCommands(Protocol):
     """Queue of commands to the engine."""
 
+    @property
+    def damaged(self) -> int:
+        """Number of times that the engine has found the queue damaged."""
+
     def send(self, command: FrontCommand) -> None:
         """Queue a command."""
 
@@ -49,6 +53,11 @@ class EngineQueue:
         """Number of commands that are waiting for room."""
         return len(self._backlog)
 
+    @property
+    def damaged(self) -> int:
+        """Number of times that the engine has found the queue damaged."""
+        return self._ring.damaged
+
     def send(self, command: FrontCommand) -> None:
         self._backlog.append(messages.encode(command))
 
@@ -76,6 +85,8 @@ class EngineQueue:
 
 class LocalEngineQueue:
     """Commands to an engine in the same process, as objects."""
+
+    damaged = 0  #: objects cannot be damaged
 
     def __init__(self) -> None:
         self.waiting: deque[EngineCommand] = deque()

@@ -132,7 +132,7 @@ class Front:
         self.gauges: Callable[[], dict[str, Any]] = dict
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
         self.admission_policy, self.crews = AdmissionPolicy(loaded, step_ns), Crews()
-        self._look_at = 0.0
+        self._look_at, self._damaged = 0.0, 0
         self.data_loss = DataLossReport(log, self.clock)
         self.observers = Observers(self.sessions.push)
         self.emulators = EmulatorSessions(name, loaded, areas, self.sessions, lambda: self.now)
@@ -344,6 +344,7 @@ class Front:
             if now >= self._look_at:
                 self._look_at = now + LONG_S
                 self.steps.report_slow(now)
+                self._report_damaged_queues()
             self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
             states = min(states, self.vehicle_commands.poll(now))
             if self.observers.has_roll_calls:
@@ -356,6 +357,17 @@ class Front:
         if reason := self.data_loss.take_log_failure():
             self.print_line(reason)
         return min(self._poll_sessions_at, states, self.barrier.deadline, self._orphans_until)
+
+    def _report_damaged_queues(self) -> None:
+        """Report records that another process has destroyed between the engine and the front. A session that was joining
+        may then wait for its body without end.
+        """
+        found = self.engine_queue.damaged + (self.events.damaged if self.events is not None else 0)
+        if found > self._damaged:
+            self._damaged = found
+            text = "a queue between the front end and the engine was damaged: commands or events are lost; restart the server"
+            self.data_loss.record(text)
+            self.print_line(text)
 
     def hand_over(self) -> None:
         """Forward the results of earlier input to the clients and the engine."""

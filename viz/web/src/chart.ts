@@ -13,12 +13,12 @@ import { contours, depthRange } from "./bed_contours";
 import { context2d, haloText, pageZoom, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
 import { drawTraffic, labelTraffic } from "./traffic_list";
-import { SIGNAL_WIDTH } from "./page_protocol";
+import { type FenceInfo, SIGNAL_WIDTH } from "./page_protocol";
 
 export interface MissionDraft {
   waypoints: Map<string, [number, number, number, number][]>;
   beacons: { name: string; position: [number, number, number] }[];
-  fences: { name: string; keep: string; corners: [number, number][] }[];
+  fences: FenceInfo[];
   area: [number, number][]; // area to be surveyed
 }
 
@@ -377,7 +377,7 @@ export class Chart {
       });
       c.globalAlpha = 1;
     }
-    for (const f of this.draft?.fences ?? s.fences) {
+    for (const f of this.draft?.fences ?? this.store.fences) {
       c.strokeStyle = c.fillStyle = cssVariable("--fence");
       c.setLineDash(FENCE_DASH);
       c.lineWidth = 1.6;

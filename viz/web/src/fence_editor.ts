@@ -1,11 +1,14 @@
-// Fences of a mission draft: drawn, edited and deleted on the chart and in a list.
+// Fences of a mission draft: drawn, edited and deleted on the chart and in a list, and applied to the running server.
 
 import type { MissionDraft } from "./chart";
 import { h, toast } from "./dom";
+import { changeProblem, fenceChanges, fenceProblem, withChanges } from "./fence_rules";
+import type { FenceInfo as Fence } from "./page_protocol";
+import { whyNoCommands } from "./permissions";
+import type { SceneStore } from "./scene_store";
 import { circlePoints } from "./survey_patterns";
 import { round } from "./waypoint_table";
 
-type Fence = MissionDraft["fences"][number];
 type Corner = [north: number, east: number];
 
 const CIRCLE_CORNERS = 24,
@@ -16,13 +19,38 @@ export class FenceEditor {
   private selected: Fence | null = null; // fence whose corners are listed
   private keep = KEEP[0]!; // of the next fence
   private radius = 50; // of the next circle
+  private server: Fence[] = []; // fences of the running server, on which the draft is based
 
   /** `changed` is called after each change of the draft, `rebuild` when only the controls change. */
   constructor(
+    private readonly store: SceneStore,
     private readonly draft: () => MissionDraft,
-    private readonly changed: () => void,
-    private readonly rebuild: () => void,
+    private readonly on: { changed: () => void; rebuild: () => void; apply: (changes: Fence[]) => void },
   ) {}
+
+  /** Begin with the fences of the server and return a copy for the draft. */
+  begin(): Fence[] {
+    this.close();
+    this.selected = null;
+    this.server = this.store.fences;
+    return structuredClone(this.server);
+  }
+
+  /** Follow fences that changed on the server and keep the changes of the draft; return whether the draft changed. */
+  follow(): boolean {
+    if (this.server === this.store.fences) return false;
+    const draft = this.draft(),
+      shown = this.selected?.name;
+    draft.fences = withChanges(this.store.fences, this.changes);
+    this.server = this.store.fences;
+    this.selected = draft.fences.find((f) => f.name === shown) ?? null;
+    return true;
+  }
+
+  /** Changes that the running server does not have. */
+  private get changes(): Fence[] {
+    return fenceChanges(this.server, this.draft().fences);
+  }
 
   /** Forget the fence being drawn; it stays in the draft. */
   close(): void {
@@ -39,7 +67,7 @@ export class FenceEditor {
       fences.push((this.drawn = this.selected = { name: `fence${k}`, keep: this.keep, corners: [] }));
     }
     this.drawn.corners.push(corner);
-    this.changed();
+    this.on.changed();
   }
 
   /** Remove the last corner of the fence being drawn, or else the last fence. */
@@ -55,28 +83,16 @@ export class FenceEditor {
     if (k >= 0) fences.splice(k, 1);
     if (this.drawn === fence) this.drawn = null;
     if (this.selected === fence) this.selected = null;
-    this.changed();
+    this.on.changed();
   }
 
-  /** Reason why the fences cannot be saved; empty: they can. */
-  problem(): string {
-    const seen = new Set<string>();
-    for (const { name, corners } of this.draft().fences) {
-      if (!name.trim()) return "a fence has no name: enter one in the list of fences";
-      if (seen.has(name)) return `two fences are named '${name}': give each its own name`;
-      seen.add(name);
-      if (corners.length < 3) return `fence '${name}' has fewer than 3 corners: add corners, or delete it`;
-    }
-    return "";
-  }
-
-  /** Controls of the tool. ``live``: a server runs, which does not take fences. */
-  controls(live: boolean): HTMLElement {
+  /** Controls of the tool. */
+  controls(): HTMLElement {
     const { fences } = this.draft(),
       keep = this.keepChoice("Side of the next fence", this.keep, (side) => {
         this.keep = side;
         if (this.drawn) this.drawn.keep = side;
-        if (this.drawn) this.changed();
+        if (this.drawn) this.on.changed();
       });
     const radius = h("input", {
       type: "number",
@@ -118,19 +134,46 @@ export class FenceEditor {
       ),
       fences.length ? this.list(fences) : null,
       this.selected && fences.includes(this.selected) ? this.corners(this.selected) : null,
-      live
-        ? h(
-            "div",
-            { class: "soft", id: "fence-note" },
-            "The running server keeps the fences that it started with. To use the fences drawn here, save them and run the file.",
-          )
-        : null,
     );
+  }
+
+  /** Button that changes the fences of the running server, and what it would change. */
+  applying(): HTMLElement {
+    const why = this.store.hello ? whyNoCommands(this.store.hello) : "no connection",
+      { length } = this.changes;
+    return h(
+      "div",
+      { class: "row" },
+      h(
+        "button",
+        { id: "apply-fences", disabled: why !== "" || !length, title: why, onclick: () => this.apply() },
+        "apply to the server",
+      ),
+      h(
+        "span",
+        { class: "soft", id: "fence-note" },
+        length
+          ? `${length} ${length === 1 ? "fence differs" : "fences differ"} from the running server`
+          : "the running server has these fences",
+      ),
+    );
+  }
+
+  private apply(): void {
+    const { changes } = this,
+      problem = fenceProblem(this.draft().fences) || changeProblem(changes);
+    if (problem) {
+      toast(problem, true);
+      return;
+    }
+    this.drawn = null;
+    this.on.apply(changes);
+    this.on.rebuild();
   }
 
   private end(): void {
     this.drawn = null;
-    this.rebuild();
+    this.on.rebuild();
   }
 
   private circle(): void {
@@ -138,7 +181,7 @@ export class FenceEditor {
       ring = circlePoints(fence.corners[0]!, this.radius, CIRCLE_CORNERS).slice(0, -1);
     fence.corners = ring.map(([n, e]): Corner => [round(n), round(e)]);
     this.drawn = null;
-    this.changed();
+    this.on.changed();
   }
 
   private keepChoice(label: string, value: string, set: (side: string) => void): HTMLSelectElement {
@@ -157,16 +200,16 @@ export class FenceEditor {
         "aria-label": `Name of fence ${fence.name}`,
         onchange: () => {
           fence.name = name.value.trim();
-          this.changed();
+          this.on.changed();
         },
       });
       const keep = this.keepChoice(`Side of fence ${fence.name}`, fence.keep, (side) => {
         fence.keep = side;
-        this.changed();
+        this.on.changed();
       });
       const select = (): void => {
         this.selected = this.selected === fence ? null : fence;
-        this.rebuild();
+        this.on.rebuild();
       };
       const shown = this.selected === fence;
       return h(
@@ -211,7 +254,7 @@ export class FenceEditor {
         "aria-label": `${axis ? "east" : "north"} of corner ${k + 1}`,
         onchange: () => {
           if (Number.isFinite(input.valueAsNumber)) corner[axis] = input.valueAsNumber;
-          this.changed();
+          this.on.changed();
         },
       });
       return h("td", {}, input);
@@ -219,11 +262,11 @@ export class FenceEditor {
     const insert = (k: number): void => {
       const [a, b] = [fence.corners[k]!, fence.corners[(k + 1) % fence.corners.length]!];
       fence.corners.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2)]);
-      this.changed();
+      this.on.changed();
     };
     const remove = (k: number): void => {
       fence.corners.splice(k, 1);
-      this.changed();
+      this.on.changed();
     };
     const row = (corner: Corner, k: number): HTMLElement =>
       h(

@@ -5,6 +5,7 @@ import type { BodyDetails } from "./body_details";
 import type { BottomPanel } from "./bottom_panel";
 import type { ConnectionBanner } from "./connection_banner";
 import { toast } from "./dom";
+import { fenceChanges } from "./fence_rules";
 import type { ErrorBanner } from "./error_banner";
 import type { HelloMessage, RosterMessage, SceneMessage, ServerMessage, SoundsMessage } from "./page_protocol";
 import type { SceneStore } from "./scene_store";
@@ -80,6 +81,9 @@ function handlers(p: MessageTargets): Handlers {
     answer: (m) => p.commands.answer(m),
     cables: (m) => {
       s.cables = m.cables;
+    },
+    fences: (m) => {
+      if (fenceChanges(s.fences, m.fences).length) s.fences = m.fences; // sent again after a reconnection
     },
     traffic: (m) => {
       if (m.row === s.chosen) s.traffic = m.traffic;

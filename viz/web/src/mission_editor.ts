@@ -3,11 +3,12 @@
 import type { Chart, MissionDraft } from "./chart";
 import { setChildren, h, formatNumber, toast } from "./dom";
 import { FenceEditor } from "./fence_editor";
+import { fenceProblem } from "./fence_rules";
 import { formatOffset } from "./geodesy";
 import { postJson } from "./http";
-import type { SendCommand } from "./commander_forms";
 import { PlanningPanel } from "./planning_panel";
 import type { SceneStore } from "./scene_store";
+import type { ViewerSocket } from "./websocket";
 import type { HelloMessage, SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
 import { lasting, round, WaypointTable } from "./waypoint_table";
@@ -31,11 +32,7 @@ export class MissionEditor {
   private draft: MissionDraft | null = null;
   private saved = true;
   private waypoints: WaypointTable | null = null;
-  private readonly fences = new FenceEditor(
-    () => this.draft!,
-    () => this.changed(),
-    () => this.build(),
-  );
+  private readonly fences: FenceEditor;
   private readonly plan: PlanningPanel;
   private readonly where = h("span", { class: "soft num" });
   private readonly info = h("div", { class: "soft" });
@@ -48,10 +45,15 @@ export class MissionEditor {
     private readonly chart: Chart,
     stage: HTMLElement,
     private readonly toChart: () => void,
-    private readonly order: SendCommand,
+    private readonly requests: Pick<ViewerSocket, "order" | "fences">,
     private readonly choose: (row: number | null) => void,
   ) {
     stage.append(this.box);
+    this.fences = new FenceEditor(store, () => this.draft!, {
+      changed: () => this.changed(),
+      rebuild: () => this.build(),
+      apply: (changes) => requests.fences(changes),
+    });
     this.plan = new PlanningPanel(store, chart, () => this.draft, {
       send: (vehicle) => this.send(vehicle),
       save: () => void this.save(),
@@ -94,6 +96,7 @@ export class MissionEditor {
     } // the draft is kept for the next visit
     this.toChart();
     this.draft ??= this.fresh();
+    this.fences.follow();
     this.chart.draft = this.draft;
     this.follow();
     this.chart.onClick = (n, e) => this.clicked(n, e);
@@ -167,9 +170,8 @@ export class MissionEditor {
   }
 
   private fresh(): MissionDraft {
-    this.fences.close();
     this.saved = true;
-    return { waypoints: new Map(), beacons: [], fences: structuredClone(this.store.scene?.fences ?? []), area: [] };
+    return { waypoints: new Map(), beacons: [], fences: this.fences.begin(), area: [] };
   }
 
   private startOver(): void {
@@ -282,7 +284,7 @@ export class MissionEditor {
             }),
           )
         : null,
-      this.tool === "fence" ? this.fences.controls(this.store.hello?.kind === "live") : null,
+      this.tool === "fence" ? this.fences.controls() : null,
       this.tool === "plan" ? this.plan.controls() : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
     );
@@ -300,6 +302,7 @@ export class MissionEditor {
       ),
       this.inputs,
       this.info,
+      this.tool === "fence" ? this.fences.applying() : null,
       h(
         "div",
         { class: "row" },
@@ -346,6 +349,7 @@ export class MissionEditor {
   update(): void {
     const d = this.chart.draft;
     if (!this.open || !d) return;
+    if (this.fences.follow()) this.build();
     if (this.store.chosen !== this.followed) {
       const before = this.vehicle;
       this.follow();
@@ -370,7 +374,7 @@ export class MissionEditor {
           : this.tool === "beacon"
             ? `${d.beacons.length} new beacons`
             : this.tool === "fence"
-              ? `${d.fences.length} fences; click the corners of the next fence`
+              ? `${d.fences.length} ${d.fences.length === 1 ? "fence" : "fences"}; click the corners of the next fence`
               : "";
     if (this.tool === "plan") this.plan.update();
   }
@@ -432,7 +436,7 @@ export class MissionEditor {
     else if (points.length > MOST_SENT)
       toast(`missions of more than ${MOST_SENT} waypoints must be loaded from a file`, true);
     else {
-      this.order("mission", row, { points: points.flat() });
+      this.requests.order("mission", row, { points: points.flat() });
       return true;
     }
     return false;
@@ -441,7 +445,7 @@ export class MissionEditor {
   private async save(): Promise<void> {
     const d = this.chart.draft!;
     const waypoints = Object.fromEntries([...d.waypoints].filter(([, w]) => w.length));
-    const problem = this.fences.problem();
+    const problem = fenceProblem(d.fences);
     if (problem) {
       toast(problem, true);
       return;

@@ -110,7 +110,6 @@ export interface Scene {
   triangles: number[];
   /** significant wave height; null: unknown */
   waves: number | null;
-  fences: FenceInfo[];
   bodies: PlannedBody[];
   models: Record<string, ModelInfo>;
   /** whether a second pilot takes over a body: no, yes or return */
@@ -570,6 +569,12 @@ export interface CablesMessage {
   cables: CableInfo[];
 }
 
+/** Fences at the time that the page shows. */
+export interface FencesMessage {
+  type: "fences";
+  fences: FenceInfo[];
+}
+
 /** Encounters of the body that the page watches; null means that the body is not a surface vessel. */
 export interface TrafficMessage {
   type: "traffic";
@@ -669,6 +674,7 @@ export type ServerMessage =
   | FleetMessage
   | SeaMessage
   | CablesMessage
+  | FencesMessage
   | TrafficMessage
   | EquipmentMessage
   | PanelMessage
@@ -685,7 +691,7 @@ export interface ImageHeader {
   body: string;
   name: string;
   preset: string;
-  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera";
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d";
   /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;
@@ -699,6 +705,8 @@ export interface ImageHeader {
   at: (number | null)[];
   range: number;
   sector: number;
+  /** vertical beam width; 3D sonar: vertical angle of the image, rad */
+  height: number;
   azimuth: number;
   tilt: number;
   frequency: number;
@@ -785,6 +793,12 @@ export interface CommanderRequest {
   values: Record<string, number | number[]>;
 }
 
+/** Add, replace or remove fences of a running server. A fence without corners is removed. */
+export interface FencesRequest {
+  do: "fences";
+  changes: FenceInfo[];
+}
+
 /**
  * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` contains north, east and down in W and a
  * speed (0 means the vehicle's own speed); None means that it is not stated. The page selects `number`, which the
@@ -826,6 +840,7 @@ export type PageRequest =
   | AcknowledgeRequest
   | ShelveRequest
   | CommanderRequest
+  | FencesRequest
   | VehicleCommandRequest
   | DriveRequest;
 

@@ -9,6 +9,7 @@ import {
   type BodyEquipment,
   type BodyPanel,
   type CableInfo,
+  type FenceInfo,
   type EstimatesMessage,
   type FleetStatus,
   type HelloMessage,
@@ -90,6 +91,7 @@ export class SceneStore {
   weather: WeatherReport | null = null;
   sea: SeaState | null = null; // of the simulation; null if unknown
   cables: CableInfo[] = [];
+  fences: FenceInfo[] = []; // at the time that is drawn
   traffic: Traffic | null = null; // of the selected body
   panel: BodyPanel | null = null;
   kit: BodyEquipment | null = null; // equipment of the selected body

@@ -7,6 +7,7 @@ import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "
 import { CameraView } from "./camera_view";
 import { FanView } from "./fan_view";
 import { MultibeamView } from "./multibeam_view";
+import { RangeImageView } from "./range_image_view";
 import { SidescanView } from "./sidescan_view";
 import { context2d, deviceRatio } from "./canvas";
 import type { ImageHeader } from "./page_protocol";
@@ -148,11 +149,13 @@ export class SonarWindow {
             ? new MultibeamView()
             : p.head.kind === "camera"
               ? new CameraView()
-              : new FanView();
+              : p.head.kind === "3d"
+                ? new RangeImageView()
+                : new FanView();
       if (this.painter instanceof MultibeamView) this.stage.points(this.painter.cloud, true);
       toggleClass(this.ground, "hidden", p.head.kind !== "sidescan");
       for (const e of [this.contrast, this.colouring])
-        toggleClass(e, "hidden", p.head.kind === "bathymetry" || p.head.kind === "camera");
+        toggleClass(e, "hidden", ["bathymetry", "camera", "3d"].includes(p.head.kind));
     }
     this.head = p.head;
     this.trouble = "";

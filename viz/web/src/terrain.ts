@@ -3,7 +3,7 @@
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import { depthColour } from "./colour_scales";
-import { bodyColour, cssVariable } from "./dom";
+import { bodyColour } from "./dom";
 import { SOFTWARE_RENDERING } from "./canvas";
 import { vertexLitMaterial } from "./lights";
 import { contours, depthRange } from "./bed_contours";
@@ -183,19 +183,6 @@ export class Terrain {
         this.still.add(mesh);
       }
       if (pieces.length) lines(pieces, colour, 0.6, true);
-    }
-    for (const fence of scene.fences) {
-      const pieces: number[] = [];
-      fence.corners.forEach((c, k) => {
-        const d = fence.corners[(k + 1) % fence.corners.length]!;
-        pieces.push(
-          ...toThree(c[0], c[1], 0),
-          ...toThree(d[0], d[1], 0),
-          ...toThree(c[0], c[1], 0),
-          ...toThree(c[0], c[1], this.deepest),
-        );
-      });
-      lines(pieces, cssVariable("--fence"), 0.9);
     }
   }
 }

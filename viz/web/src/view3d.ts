@@ -6,6 +6,7 @@ import { NavigationEstimates } from "./navigation_estimates";
 import { Mosaic3D } from "./mosaic3d";
 import { BodyMeshes } from "./body_meshes";
 import { Cables } from "./cables3d";
+import { Fences } from "./fences3d";
 import { drawCompassCard, drawHud } from "./compass_hud";
 import { Traffic3D } from "./traffic3d";
 import { cssVariable } from "./dom";
@@ -60,6 +61,7 @@ export class View3D {
   readonly working: BodyAnimation;
   dark = true;
   readonly cables = new Cables();
+  readonly fences = new Fences();
   private readonly crossings: Traffic3D;
   readonly mosaic: Mosaic3D;
   private followed: THREE.Vector3 | null = null;
@@ -106,6 +108,7 @@ export class View3D {
       this.crossings.lines,
       this.mosaic.group,
       this.cables.lines,
+      this.fences.lines,
     );
     this.scene.add(
       ...sceneLights(),
@@ -135,6 +138,7 @@ export class View3D {
     this.dark = this.sounds.dark = dark;
     this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density are set with each view
     this.sky.theme(dark);
+    this.fences.theme();
     this.trails.theme(dark);
     this.build();
   }
@@ -342,6 +346,7 @@ export class View3D {
     this.sounds.update(s, this.show.spheres);
     this.trails.update(this.show.trails);
     this.cables.update(s.cables, this.dark);
+    this.fences.update(s.fences, this.terrain.deepest);
     this.working.update(dt, this.show);
     if (this.onboard) this.renderOnboard(this.onboard);
     this.frames++;

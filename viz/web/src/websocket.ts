@@ -5,6 +5,7 @@ import { decodeMosaicTile } from "./mosaic";
 import { decodeSonarImage, type SonarImage } from "./sonar_image";
 import {
   BODY_WIDTH,
+  type FenceInfo,
   type PageRequest,
   type ServerMessage,
   SIGNAL_WIDTH,
@@ -128,6 +129,10 @@ export class ViewerSocket {
   }
   order(verb: string, row: number | null, values: Record<string, number | number[]>): void {
     this.send({ do: "order", verb, row, values });
+  }
+  /** Add, replace or remove fences of the running server. */
+  fences(changes: FenceInfo[]): void {
+    this.send({ do: "fences", changes });
   }
   command(command: Omit<VehicleCommandRequest, "do">): void {
     this.send({ do: "command", ...command });

@@ -96,7 +96,10 @@ export function furnish(first: FirstView) {
     stage.chart,
     stage.element,
     () => stage.showChart(),
-    (verb, row, values) => link.order(verb, row, values),
+    {
+      order: (verb, row, values) => link.order(verb, row, values),
+      fences: (changes) => link.fences(changes),
+    },
     choose,
   );
   const chartTools = new ChartTools(store, stage.chart, () => stage.showChart(), wake);

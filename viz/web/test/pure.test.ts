@@ -19,7 +19,8 @@ import { circlePoints, distancesAndTimes, parallelLegs, type Point } from "../sr
 import { zoomOf } from "../src/text_size";
 import { placeLabel } from "../src/traffic_list";
 import { axisRange, axisWidth, displayUnit, tickTexts, formatValue } from "../src/units";
-import { BODY_WIDTH, INVALID, type SignalReception } from "../src/page_protocol";
+import { changeProblem, crossingSides, fenceChanges, fenceProblem, withChanges } from "../src/fence_rules";
+import { BODY_WIDTH, type FenceInfo, INVALID, type SignalReception } from "../src/page_protocol";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -511,4 +512,64 @@ test("sizes follow large windows only", () => {
     ].map(([w, h]) => zoomOf(w!, h!)),
     [1, 1, 1, 1.35, 2, 1],
   );
+});
+
+const corner = (k: number, r = 10): [number, number] => [r * Math.cos(k), r * Math.sin(k)],
+  fence = (name: string, corners = [0, 2, 4].map((k) => corner(k)), keep = "inside"): FenceInfo => ({
+    name,
+    keep,
+    corners,
+  });
+
+test("a fence that a server would refuse has its reason", () => {
+  const bow: [number, number][] = [
+    [0, 0],
+    [10, 10],
+    [10, 0],
+    [0, 10],
+  ];
+  assert.deepEqual(crossingSides(bow), [1, 3]);
+  assert.equal(crossingSides([bow[0]!, bow[2]!, bow[1]!, bow[3]!]), null);
+  assert.match(
+    fenceProblem([fence("a", bow)]),
+    /fence 'a' crosses itself: the sides that begin at corners 1 and 3 cross/,
+  );
+  assert.match(fenceProblem([fence("a", bow.slice(2))]), /fewer than 3 corners/);
+  assert.match(fenceProblem([fence("a"), fence("a")]), /two fences are named 'a'/);
+  assert.match(fenceProblem([fence("å".repeat(16))]), /too long: use at most 31 bytes/);
+  assert.match(fenceProblem([fence(" ")]), /no name/);
+  assert.equal(fenceProblem([fence("a"), fence("b")]), "");
+  const large = fence(
+    "c",
+    Array.from({ length: 49 }, (_, k) => corner((2 * Math.PI * k) / 49)),
+  );
+  assert.equal(fenceProblem([large]), "");
+  assert.match(changeProblem([fence("a"), large]), /'c' has 49 corners: a running server takes at most 48/);
+});
+
+test("changes of fences lead from one set to another, and stay when the server's fences change", () => {
+  const [a, b, c] = [fence("a"), fence("b"), fence("c")],
+    draft = [structuredClone(a), { ...b, keep: "outside" }, fence("d")],
+    changes = fenceChanges([a, b, c], draft);
+  assert.deepEqual(
+    changes.map((f) => [f.name, f.keep, f.corners.length]),
+    [
+      ["c", "inside", 0],
+      ["b", "outside", 3],
+      ["d", "inside", 3],
+    ],
+  );
+  assert.deepEqual(withChanges([a, b, c], changes), draft);
+  assert.deepEqual(fenceChanges(draft, structuredClone(draft)), []);
+  const later = withChanges([fence("a", undefined, "outside"), b, fence("e")], changes); // another operator's
+  assert.deepEqual(
+    later.map((f) => [f.name, f.keep]),
+    [
+      ["a", "outside"],
+      ["b", "outside"],
+      ["e", "inside"],
+      ["d", "inside"],
+    ],
+  );
+  assert.equal(later[3], draft[2], "the fence that is being drawn");
 });

@@ -66,7 +66,13 @@ def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
         fail_at(s.place, f"{who}: `bits` must be 8 or 16")
     if s.beams and p.kind in ("sidescan", "scanning"):
         fail_at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed; remove `beams`")
-    if s.sector and p.kind in ("forward", "bathymetry") and s.sector > math.radians(170.0):
+    if s.bins and p.kind == "3d":
+        fail_at(s.place, f"{who}: a 3D sonar has no range samples; remove `bins`")
+    if s.beams == 1 and p.kind == "3d":
+        fail_at(s.place, f"{who}: a 3D sonar needs at least 2 columns (`beams`)")
+    if (s.rows or s.height) and p.kind != "3d":
+        fail_at(s.place, f"{who}: only a 3D sonar has `rows` and `height`; remove them")
+    if s.sector and p.kind in ("forward", "bathymetry", "3d") and s.sector > math.radians(170.0):
         fail_at(s.place, f"{who}: sector {math.degrees(s.sector):.0f} deg is above the maximum, 170 deg")
     size = frame_sizes.payload_bytes(s)
     if size > frame_sizes.MAX_BYTES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.guidance.control import Waypoint
@@ -18,6 +19,14 @@ from wavesim_world.config.schema import Vector, child, children, choice, flag, k
 from wavesim_world.config.sensors import SensorsConfig
 from wavesim_world.config.vehicle import Model
 from wavesim_world.config.world import World
+
+MAX_COORDINATE = 1e7  #: largest distance from the origin along each axis in m
+
+
+def coordinate(doc: str, count: int = 1) -> Any:
+    """Declare a position in the world frame, or one coordinate of it."""
+    return key(doc, "length", count=count, low=-MAX_COORDINATE, high=MAX_COORDINATE)
+
 
 # --------------------------------------------------------------------------- the fleet
 
@@ -40,9 +49,9 @@ class Mooring:
 class WaypointConfig(Waypoint):
     """Waypoint of the mission that the on-board program follows."""
 
-    north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
-    east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
-    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0)
+    north: float = coordinate("North coordinate of the waypoint, relative to the origin of the world.")
+    east: float = coordinate("East coordinate of the waypoint, relative to the origin of the world.")
+    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0, high=MAX_COORDINATE)
     speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
 
 
@@ -143,7 +152,7 @@ class BodyConfig:
 
     name: str = text("Unique name of the body. A broker joins under this name.")
     model: str = text("Name of the body's model, from this file, an included file or the library.")
-    position: Vector = key("Initial position of the body (north, east, down).", "length", count=3)
+    position: Vector = coordinate("Initial position of the body (north, east, down).", count=3)
     attitude: Vector = key("Initial roll, pitch and heading of the body.", "angle", (0.0, 0.0, 0.0), count=3)
     velocity: Vector = key(
         "Initial velocity of the body over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3
@@ -432,8 +441,8 @@ class Models:
 class Corner:
     """Corner of the area of a fence."""
 
-    north: float = key("North coordinate of the corner, relative to the origin of the world.", "length")
-    east: float = key("East coordinate of the corner, relative to the origin of the world.", "length")
+    north: float = coordinate("North coordinate of the corner, relative to the origin of the world.")
+    east: float = coordinate("East coordinate of the corner, relative to the origin of the world.")
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     beams: int = key(
-        "Number of sonar beams. Default: as many as the instrument has.",
+        "Number of sonar beams, or of columns of a 3D sonar's image. Default: as many as the instrument has.",
         default=0,
         low=1,
         high=1024,
@@ -127,6 +127,23 @@ class SonarConfig(SensorConfig):
         0.0,
         low=0.0,
         high=6.283185307179586,
+    )
+    rows: int = key(
+        "Number of rows of a 3D sonar's image. Default: as many as the instrument has.",
+        default=0,
+        low=2,
+        high=1024,
+        integer=True,
+    )
+    height: float = key(
+        "Full vertical angle of a 3D sonar's image; 0 = that of the instrument.", "angle", 0.0, low=0.0, high=2.967
+    )
+    minimum: float = key(
+        "Minimum range of a multibeam echosounder or a 3D sonar, which do not detect closer echoes; 0 = that of the "
+        "instrument.",
+        "length",
+        0.0,
+        low=0.0,
     )
     tilt: float = key(
         "Angle of the sonar axis below the x-y plane of the sensor frame S. -1 rad or less selects the "
@@ -155,7 +172,13 @@ class SonarConfig(SensorConfig):
         low=1.0,
         high=200.0,
     )
-    bits: int = key("Number of bits per sample: 8 or 16.", default=8, low=8, high=16, integer=True)
+    bits: int = key(
+        "Number of bits per sample: 8 or 16. The levels of a 3D sonar always have 16.",
+        default=8,
+        low=8,
+        high=16,
+        integer=True,
+    )
     volume: float = key(
         "Volume scattering strength of the water in dB: -90 for clear water, -60 for a wake.",
         default=-90.0,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from wavesim_sdk.frame_rings import FrameRings
-from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, SOUNDING_COLUMNS
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
 from wavesim_world.sonars.presets import Preset, find_preset
@@ -22,6 +22,7 @@ def resolve_preset(s: SonarConfig) -> Preset:
     changes |= {"beams": s.beams} if s.beams else {}
     changes |= {"sector": s.sector} if s.sector else {}
     changes |= {"tilt": s.tilt} if s.tilt > -1.0 else {}
+    changes |= {key: value for key in ("rows", "height", "minimum") if (value := getattr(s, key))}
     bins = s.bins or p.bins or min(MAX_BINS, max(16, round(changes["range"] / p.resolution)))
     return replace(p, bins=bins, **changes)
 
@@ -33,6 +34,8 @@ def payload_bytes(s: SonarConfig | CameraConfig) -> int:
     p = resolve_preset(s)
     if p.kind == "bathymetry":
         return p.beams * len(SOUNDING_COLUMNS) * 8
+    if p.kind == "3d":
+        return p.beams * p.rows * (PIXEL_3D.itemsize + (4 if s.truth else 0))
     return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
 
 

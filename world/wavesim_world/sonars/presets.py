@@ -21,6 +21,7 @@ KINDS = dict(
             "side-scan: a line of echoes on each side",
             "multibeam echosounder: one sounding per beam",
             "mechanical scanning: one beam that turns by one step per ping",
+            "3D: an image with the range and the level of the strongest echo in each direction",
         ),
         strict=True,
     )
@@ -40,9 +41,10 @@ class Preset:
     title: str
     frequency: float  #: centre frequency, Hz
     bandwidth: float  #: bandwidth B of the pulse, Hz; the range resolution is c/2B
-    beams: int
-    sector: float  #: full angle of the sector, rad; for a scanning sonar, of the scanned sector
-    #: beam width at -3 dB across the array, rad: height of the fan, or along-track beam width of a multibeam echosounder
+    beams: int  #: number of beams; for a 3D sonar, of columns of the image
+    sector: float  #: full horizontal angle, rad; for a scanning sonar, of the scanned sector
+    #: beam width at -3 dB across the array, rad: height of the fan, along-track beam width of a multibeam echosounder, or
+    #: vertical beam width of a 3D sonar
     vertical: float
     beam: float  #: beam width at -3 dB along the array, rad
     max_range: float  #: maximum range, m
@@ -56,6 +58,9 @@ class Preset:
     step: float = 0.0  #: step of a scanning sonar per ping, rad
     shading: str = "hamming"
     confirmed: bool = False
+    rows: int = 0  #: number of rows of the image of a 3D sonar
+    height: float = 0.0  #: full vertical angle of the image of a 3D sonar, rad
+    minimum: float = 0.0  #: minimum range, m
 
     @property
     def resolution(self) -> float:
@@ -96,6 +101,8 @@ _ALL = (
     Preset("imagenex-852-sounder", "scanning", "Imagenex 852 echo sounder, 675 kHz, fixed beam", 675e3, 40e3, 1, _deg(0.1), _deg(10), _deg(10), 50.0, 30.0, 10.0, "675 kHz and 5 to 50 m from the serial specification, cone of 10 deg from a driver; source level is assumed; its axis is the x axis of the mount", source_level=195.0, bins=1500, step=_deg(0.1), shading="none"),
     Preset("imagenex-881l", "scanning", "Imagenex 881L, 675 kHz", 675e3, 20e3, 1, 2 * math.pi, _deg(20), _deg(1.8), 200.0, 30.0, 20.0, "675 kHz, 1.8 x 20 deg, 1 to 200 m from the data sheet; source level is assumed", source_level=200.0, bins=500, step=_deg(0.9), shading="none"),
     Preset("imagenex-881l-profiler", "scanning", "Imagenex 881L as a profiler, 1 MHz", 1e6, 40e3, 1, _deg(120), _deg(1.4), _deg(1.4), 50.0, 20.0, 20.0, "pencil beam at 1 MHz; all other values are assumed", source_level=200.0, bins=1000, step=_deg(0.9), shading="none"),
+    Preset("sonar-3d15-low", "3d", "Water Linked Sonar 3D-15, 1.2 MHz", 1.2e6, 187.5e3, 256, _deg(90), _deg(2.4), _deg(0.6), 15.0, 15.0, 5.0, "frequency, angles, ranges, rate and the range resolution of 4 mm from the maker's documents; source level, noise and shading are assumed", source_level=200.0, rows=64, height=_deg(40), minimum=0.2),
+    Preset("sonar-3d15-high", "3d", "Water Linked Sonar 3D-15, 2.4 MHz", 2.4e6, 500e3, 256, _deg(40), _deg(1.1), _deg(0.4), 4.0, 4.0, 20.0, "frequency, angles, ranges, rate and the range resolution of 1.5 mm from the maker's documents; source level, noise and shading are assumed", source_level=200.0, rows=64, height=_deg(40), minimum=0.2),
 )  # fmt: skip
 
 PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
@@ -117,7 +124,7 @@ def list_presets() -> str:
         f"{'name':24} {'kind':11} {'frequency':>9} {'beams':>5} {'sector':>8} {'beam':>9} {'range':>6}  instrument"
     ]
     for p in PRESETS.values():
-        sector = f"{math.degrees(p.sector):.0f} deg" if p.sector else "-"
+        sector = f"{math.degrees(p.sector):.3g} deg" if p.sector else "-"
         lines.append(
             f"{p.name:24} {p.kind:11} {p.frequency * 1e-3:5.0f} kHz {p.beams:5} {sector:>8} "
             f"{math.degrees(p.beam):5.2f} deg {p.max_range:4.0f} m  {p.title}"
@@ -132,7 +139,7 @@ def describe_preset(p: Preset) -> str:
         ("frequency, band", f"{p.frequency * 1e-3:g} kHz, {p.bandwidth * 1e-3:g} kHz"),
         ("resolution", f"{p.resolution * 1e3:.1f} mm at 1500 m/s"),
         ("beams", f"{p.beams}, {degrees(p.beam):.2f} x {degrees(p.vertical):.1f} deg at -3 dB, shading {p.shading}"),
-        ("sector", f"{degrees(p.sector):.0f} deg" if p.sector else "both sides"),
+        ("sector", f"{degrees(p.sector):.3g} deg" if p.sector else "both sides"),
         ("axis", f"{degrees(p.tilt):.0f} deg below the horizontal" if p.kind != "bathymetry" else "down"),
         (
             "range",
@@ -141,7 +148,13 @@ def describe_preset(p: Preset) -> str:
         ("source level", f"{p.source_level:g} dB re 1 uPa at 1 m; electronic noise floor {p.noise:g} dB"),
         ("sources", p.source),
     ]
-    if p.step:
+    if p.rows:
+        rows[2:4] = [
+            ("image", f"{p.beams} x {p.rows} pixels, {degrees(p.sector):.0f} x {degrees(p.height):.0f} deg"),
+            ("beams", f"{degrees(p.beam):.2f} x {degrees(p.vertical):.1f} deg at -3 dB, shading {p.shading}"),
+            ("minimum range", f"{p.minimum:g} m"),
+        ]
+    if p.sector > p.step > 0.0:
         rows.insert(4, ("step", f"{degrees(p.step):.2f} deg, {round(p.sector / p.step)} pings per scan"))
     text = "\n".join(f"  {name:16} {value}" for name, value in rows)
     return f'{p.title}\n  {KINDS[p.kind]}\n{text}\n  mount it         <sonar preset="{p.name}" range="{p.range:g} m" rate="{min(p.rate, 5.0):g} Hz"/>'

@@ -1,0 +1,179 @@
+"""Position fixes of a vehicle from its transducer: from ranges to transponders (long baseline), or from the range and
+direction that a USBL head measures. The fixes are independent of each other, as a navigation filter expects them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from wavesim_sdk.acoustics import position_from_ranges, usbl_offset
+from wavesim_sdk.arrays import Floats
+from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.frames import quaternion
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.wire.items import Reception
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.water import depth_of_pressure
+
+METHODS = ("lbl", "usbl")
+RANGE_SIGMA = 0.15  #: standard deviation of a range in m: timing, sound speed, beacons that swing on their moorings
+ANGLE_SIGMA = math.radians(1.0)  #: standard deviation of a direction in rad: head and compass together
+MIN_RANGES = 3  #: ranges that a long-baseline fix needs; two ranges leave two possible positions
+MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix contradict each other
+DEPTH_SENSORS = ("pressure", "ctd")
+
+
+class AcousticFix(NamedTuple):
+    """Position of the transducer: north, east and depth in m, and the horizontal covariance (nn, ne, ee) in m2."""
+
+    time: float  #: simulation time in s to which the position belongs
+    position: tuple[float, float, float]
+    covariance: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Transponder:
+    """Transponder at a surveyed position in W (m)."""
+
+    name: str
+    position: tuple[float, float, float]
+    query: float  #: frequency of its queries in Hz
+    reply: float  #: frequency of its replies in Hz
+    turn_around: float  #: s
+
+
+def transponders(loaded: LoadedConfig, vehicle: str) -> list[Transponder]:
+    """Return the transponders of a configuration at their configured positions, without the vehicle's own."""
+    found = []
+    for body in loaded.config.fleet.bodies:
+        t = loaded.transducer(body)
+        if t is not None and t.query and body.name != vehicle:
+            north, east, depth = (p + o for p, o in zip(body.position, t.position, strict=True))
+            found.append(Transponder(body.name, (north, east, depth), t.query, t.reply, t.turn_around))
+    return found
+
+
+class AcousticFixes:
+    """Source of fixes. It sends one query per period, and every transponder with that frequency answers it."""
+
+    def __init__(self, method: str, loaded: LoadedConfig, vehicle: str, period: float) -> None:
+        bodies = {b.name: b for b in loaded.config.fleet.bodies}
+        if vehicle not in bodies:
+            raise WaveSimError(f"{loaded.path} has no vehicle '{vehicle}'{suggest_name(vehicle, bodies)}")
+        transducer = loaded.transducer(bodies[vehicle])
+        self._beacons = transponders(loaded, vehicle)
+        need = MIN_RANGES if method == "lbl" else 1
+        if transducer is None:
+            raise WaveSimError(f"fixes need a <transducer> of '{vehicle}' in {loaded.path}")
+        if method == "usbl" and transducer.head is None:
+            raise WaveSimError(f"USBL fixes need a <head> in the transducer of '{vehicle}' in {loaded.path}")
+        if len(self._beacons) < need:
+            raise WaveSimError(
+                f"{method} fixes need at least {need} transponders with 'query' and 'reply' in {loaded.path}, "
+                f"which has {len(self._beacons)}"
+            )
+        if len({b.query for b in self._beacons}) > 1:
+            raise WaveSimError(f"the transponders in {loaded.path} have different query frequencies; use one for all")
+        self._is_lbl, self._period, self._world = method == "lbl", period, loaded.config.world
+        self._sound_speed = loaded.config.acoustics.sound_speed
+        self._near: Sequence[float] = np.mean([b.position for b in self._beacons], axis=0)[:2].tolist()
+        self._depth_sensor = self._ahrs = ""
+        self._next: float | None = None  # time of the next query; None until the first step
+        self._request = self._signal = 0
+        self._ranges: dict[int, tuple[float, float]] = {}  # range in m and time in s by transponder
+        self.fixes = self.contradictions = 0  #: number of fixes, and of cycles whose ranges contradict each other
+
+    def on_joined(self, broker: AsyncBroker) -> None:
+        """Select the sensors that the fixes need."""
+        self._depth_sensor = _sensor(broker, *DEPTH_SENSORS)
+        self._ahrs = "" if self._is_lbl else _sensor(broker, "ahrs")
+        self._next, self._request, self._signal = None, 0, 0
+
+    def advance(self, broker: AsyncBroker, step: Step) -> Iterator[AcousticFix]:
+        """Process a step, send the query that is due, and yield the fixes that are complete."""
+        for sent in step.sent:
+            if sent.request == self._request:
+                self._signal = sent.id
+        for heard in step.receptions:
+            if self._signal and heard.query == self._signal and heard.range is not None:
+                yield from self._take(heard, heard.range, step)
+        if self._next is None:
+            self._next = step.time
+        if step.time >= self._next - 1e-9:
+            if self._is_lbl and len(self._ranges) >= MIN_RANGES:
+                yield from self._solve(step)
+            self._next += self._period * max(1, math.ceil((step.time - self._next) / self._period + 1e-9))
+            self._ranges.clear()
+            self._signal, self._request = 0, broker.ping(self._beacons[0].query)
+
+    def _take(self, heard: Reception, distance: float, step: Step) -> Iterator[AcousticFix]:
+        k = min(range(len(self._beacons)), key=lambda k: abs(self._beacons[k].reply - heard.frequency))
+        beacon = self._beacons[k]
+        middle = step.time - distance / self._sound_speed - 0.5 * beacon.turn_around  # of the round trip
+        if self._is_lbl:
+            self._ranges[k] = distance, middle
+            if len(self._ranges) == len(self._beacons):
+                yield from self._solve(step)
+            return
+        depth, ahrs = self._depth(step), step.sensors.get(self._ahrs)
+        if depth is None or ahrs is None:
+            return
+        offset = usbl_offset(heard, quaternion(ahrs.roll, ahrs.pitch, ahrs.heading).tolist(), distance)
+        if offset is not None and np.isfinite(offset).all():
+            variance = RANGE_SIGMA**2 + (distance * ANGLE_SIGMA) ** 2
+            north, east = (float(b - o) for b, o in zip(beacon.position[:2], offset[:2], strict=True))
+            self.fixes += 1
+            yield AcousticFix(step.time, (north, east, depth), (variance, 0.0, variance))
+
+    def _solve(self, step: Step) -> Iterator[AcousticFix]:
+        depth = self._depth(step)
+        places = np.array([self._beacons[k].position for k in self._ranges])
+        ranges = np.array([r for r, _ in self._ranges.values()])
+        time = float(np.mean([t for _, t in self._ranges.values()]))
+        self._ranges.clear()
+        if depth is None:
+            return
+        found = position_from_ranges(places, ranges, depth, self._near)
+        if found is None:
+            self.contradictions += 1
+            return
+        away = found - places
+        distances = np.linalg.norm(away, axis=1)
+        if math.sqrt(float(np.mean((distances - ranges) ** 2))) > MAX_RESIDUAL:
+            self.contradictions += 1
+            return
+        covariance = _covariance(away[:, :2] / distances[:, None])
+        self._near = found[:2].tolist()
+        self.fixes += 1
+        yield AcousticFix(time, (float(found[0]), float(found[1]), depth), covariance)
+
+    def _depth(self, step: Step) -> float | None:
+        value = step.sensors.get(self._depth_sensor)
+        if value is None:
+            return None
+        depth = float(depth_of_pressure(self._world, value.pressure))
+        return depth if math.isfinite(depth) else None
+
+
+def _covariance(directions: Floats) -> tuple[float, float, float]:
+    """Return the covariance (nn, ne, ee) of a least-squares position from the horizontal directions (n, 2) of its
+    ranges.
+    """
+    nn, ne, ee = (float(np.sum(directions[:, i] * directions[:, j])) for i, j in ((0, 0), (0, 1), (1, 1)))
+    scale = RANGE_SIGMA**2 / max(nn * ee - ne * ne, 1e-12)
+    return scale * ee, -scale * ne, scale * nn
+
+
+def _sensor(broker: AsyncBroker, *types: str) -> str:
+    """Return the name of the first sensor of one of these types."""
+    for sensor in broker.sensors:
+        if sensor.type in types:
+            return sensor.name
+    have = ", ".join(s.type for s in broker.sensors) or "none"
+    raise BrokerError(f"the fixes need a sensor of type {' or '.join(types)} on '{broker.join.name}'; it has {have}")

@@ -1,0 +1,1 @@
+"""Virtual Water Linked Sonar 3D-15."""
