@@ -130,7 +130,7 @@ def test_faults_switched_by_command(running: RunningDevice, tmp_path: Path) -> N
     (first, *_, last) = running.read()
     assert last == first + 2
     ok, text = running.fault("silent")
-    assert ok and "fault 'silent' in 'device:counter' of 'boat' from " in text
+    assert ok and "fault 'silent' in 'device:counter' of 'boat' starting at " in text
     running.step()
     assert running.read() == []
     assert running.fault("none")[0]
