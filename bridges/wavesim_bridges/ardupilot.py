@@ -251,7 +251,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     known = parameter_files()
     for name in names.split(","):
         if name not in known:
-            raise click.BadParameter(f"no parameters for '{name}'{suggest_name(name, known)}")
+            raise click.BadParameter(f"there are no ArduPilot parameters for '{name}'{suggest_name(name, known)}")
     echo(",".join(str(known[name]) for name in names.split(",")))
     context.exit()
 

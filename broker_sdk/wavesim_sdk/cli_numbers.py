@@ -63,9 +63,13 @@ class Quantity(click.FloatRange):
         return self.fail(message, param, ctx)
 
 
+def protect_negative_numbers(words: list[str]) -> list[str]:
+    """Return the words with a space before each negative number, so that the parser does not read an option in it."""
+    return [f" {text}" if _NEGATIVE.match(text) else text for text in words]
+
+
 class NumbersCommand(click.Command):
     """Command whose arguments may be negative numbers. Any other argument that begins with - is an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # a leading space: the parser of options does not take the number apart
-        return super().parse_args(ctx, [f" {text}" if _NEGATIVE.match(text) else text for text in args])
+        return super().parse_args(ctx, protect_negative_numbers(args))

@@ -52,6 +52,7 @@ VERBS: dict[str, tuple[type[Any], str]] = {
         VehicleCommand,
         "send a vehicle one of the commands goto, loiter, return, pause, resume or abort; its program answers",
     ),
+    "fence": (Fence, "add a fence, or replace the fence with this name; without corners, remove it"),
 }
 
 #: the right that a session needs for each command

@@ -94,6 +94,11 @@ def _play(server: Server, found: Run) -> None:
                 case 100:  # 2 s
                     referee.wait(referee.fault("rudder-top", "stuck", body="thrown"))
                     assert referee.wait(referee.mission(LAWN, body="boat")) == "mission 'boat' starting at 2.000 s"
+                    yard = ((-40.0, -40.0), (40.0, -40.0), (40.0, 40.0), (-40.0, 40.0))
+                    done = "added the fence 'yard' (keep inside) starting at 2.000 s"
+                    assert referee.wait(referee.fence("yard", yard)) == done
+                    with pytest.raises(Refused, match="no fence is named 'yrad'; did you mean 'yard'"):
+                        referee.wait(referee.remove_fence("yrad"))
                     with pytest.raises(Refused, match="no right to 'push'"):
                         referee.wait(referee.push((1.0, 0.0, 0.0), body="boat"))
                 case 150:  # 3 s

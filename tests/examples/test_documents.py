@@ -30,6 +30,7 @@ from lxml import etree
 from tests.conftest import Server
 from tests.examples.pages import Block, all_blocks, at_desk, differs, page_blocks
 from tests.nursery import launch
+from wavesim_sdk.cli_numbers import NumbersCommand, protect_negative_numbers
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frame_rings import FrameReader
 from wavesim_world.config import load
@@ -196,7 +197,9 @@ def test_commands_of_the_documents(root: Path) -> None:
                 at, words = found, words[1:]
             context = click.Context(at, info_name=at.name)
             try:
-                _, left, _ = at.make_parser(context).parse_args(words)
+                _, left, _ = at.make_parser(context).parse_args(
+                    protect_negative_numbers(words) if isinstance(at, NumbersCommand) else words
+                )
             except click.UsageError as error:
                 pytest.fail(f"{block.page}: wavesim {line}: {error.message}")
             assert not left or context.ignore_unknown_options or at.ignore_unknown_options, (
@@ -357,7 +360,7 @@ def test_programs_beside_a_server_run(
     assert "frame" in given and given["reader"].last_read > 3
     output = capsys.readouterr().out
     assert re.search(r"^0\.71\d* -0\.15\d*$", output, re.MULTILINE), "the GPS receiver's program, in rad"
-    assert "' of 'jolner' from" in output and "b'lauv'" in output
+    assert "' of 'jolner' starting at" in output and "b'lauv'" in output
 
 
 # ------------------------------------------------------------------ configurations

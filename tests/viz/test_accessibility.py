@@ -1,4 +1,4 @@
-"""Accessibility of the pages, checked by axe-core in both themes: no serious or critical violation."""
+"""Accessibility of the pages, checked by axe-core in both themes and on a phone: no serious or critical violation."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from wavesim_world.config import LoadedConfig
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
 AXE = ROOT / "viz/web/node_modules/axe-core/axe.min.js"
 THEMES = pytest.mark.parametrize("theme", ["dark", "light"])
+LOOKS = pytest.mark.parametrize(("theme", "width"), [("dark", 1280), ("light", 1280), ("light", 390)])
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +38,12 @@ def lenient() -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(lenient: Any) -> Iterator[Callable[[str, str, str], Any]]:
+def opened(lenient: Any) -> Iterator[Callable[..., Any]]:
     """Open pages in a theme, wait for a condition, and load axe-core."""
     contexts: list[Any] = []
 
-    def start(url: str, theme: str, ready: str) -> Any:
-        contexts.append(lenient.new_context(viewport={"width": 1280, "height": 720}, bypass_csp=True))
+    def start(url: str, theme: str, ready: str, width: int = 1280) -> Any:
+        contexts.append(lenient.new_context(viewport={"width": width, "height": 720}, bypass_csp=True))
         page = contexts[-1].new_page()
         page.add_init_script(f"localStorage.setItem('wavesim-theme', '{theme}')")
         page.goto(url)
@@ -81,24 +82,36 @@ def violations_of_tabs(page: Any) -> set[str]:
     return found | set(violations(page))
 
 
-@THEMES
-def test_the_page_of_a_running_server(opened: Callable[[str, str, str], Any], tmp_path: Path, theme: str) -> None:
+@LOOKS
+def test_the_page_of_a_running_server(opened: Callable[..., Any], tmp_path: Path, theme: str, width: int) -> None:
+    """With its tabs and menus, the mission editor with each of its tools, and the helm."""
     with on_stage(Bay(), tmp_path) as url:
-        page = opened(url, theme, "window.wavesim && wavesim.view && wavesim.store.rows.length")
+        page = opened(url, theme, "window.wavesim && wavesim.view && wavesim.store.rows.length", width)
         page.evaluate("wavesim.app.selection.choose(1)")
         page.wait_for_function("() => wavesim.store.panel && wavesim.store.kit")
         found = violations_of_tabs(page)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = false })")
+        page.keyboard.press("Escape")  # closes the help
+        page.keyboard.press("m")
+        mission = page.locator("#mission")
+        for tool in ("waypoints", "survey", "beacons", "fences", "plan"):
+            mission.get_by_role("button", name=tool, exact=True).click()
+            found.update(violations(page))
+        page.keyboard.press("j")
+        page.locator("#helm").wait_for()
+        found.update(violations(page))
         page.close()
     assert not found
 
 
-@THEMES
+@LOOKS
 def test_a_replay(
-    opened: Callable[[str, str, str], Any],
+    opened: Callable[..., Any],
     view: Callable[..., Viewer],
     config: Callable[..., LoadedConfig],
     tmp_path: Path,
     theme: str,
+    width: int,
 ) -> None:
     writer = LogWriter(
         tmp_path / "run.mcap", config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>'), 1
@@ -109,14 +122,16 @@ def test_a_replay(
     for k in range(20):
         writer.table(k * 100_000_000, "state", [0], state.tobytes())
     writer.close()
-    page = opened(view(tmp_path / "run.mcap").url, theme, "window.wavesim && wavesim.view && wavesim.store.rows.length")
+    page = opened(
+        view(tmp_path / "run.mcap").url, theme, "window.wavesim && wavesim.view && wavesim.store.rows.length", width
+    )
     page.evaluate("wavesim.app.selection.choose(0)")
     page.wait_for_function("() => wavesim.store.panel")
     assert not violations_of_tabs(page)
 
 
 @THEMES
-def test_the_configurator(opened: Callable[[str, str, str], Any], view: Callable[..., Viewer], theme: str) -> None:
+def test_the_configurator(opened: Callable[..., Any], view: Callable[..., Viewer], theme: str) -> None:
     page = opened(view(command="configure").url, theme, "document.querySelector('#configure .key')")
     assert not violations(page)
     page.locator("#configure .element .title", has_text="thruster").first.click()

@@ -222,7 +222,7 @@ def test_damaged_or_old_layouts(url: str, open_page: Opener, tmp_path: Path) -> 
     page.wait(f"{TOAST} === 'cannot open the layout in notes.json: it is not a layout; nothing was changed'")
     assert page.see(PANES) == ["sound", "charts", "alarms"]
     open_layout(page, "old")
-    page.wait(f"{TOAST}?.startsWith(\"cannot open the layout 'old': it has version 0\")")
+    page.wait(f"{TOAST}?.startsWith(\"cannot open the layout 'old': the layout has version 0\")")
     assert page.see(PANES) == ["signals"]
     page.see("localStorage.setItem('wavesim-layouts', '[')")
     page.page.click("#layouts summary")

@@ -109,7 +109,10 @@ def test_commands_and_the_answers_of_the_programs(
         expect(fleet.locator("tr[data-of='0'] [data-part=mission]")).to_contain_text("mission 1/2")
         expect(fleet.locator("tr[data-of='0'] [data-part=link]")).to_contain_text("ms")
         assert "Driven by 127.0.0.1:" in str(fleet.locator("tr[data-of='0'] [data-part=link]").get_attribute("title"))
-        for kind, why in (("battery", "No battery"), ("mission", "No on-board program is reporting a mission")):
+        for kind, why in (
+            ("battery", "No valid battery charge reading"),
+            ("mission", "No on-board program is reporting a mission"),
+        ):
             cell = fleet.locator(f"tr[data-of='1'] [data-part={kind}]")
             expect(cell).to_have_text("–")
             assert why in str(cell.get_attribute("title"))

@@ -72,7 +72,7 @@ export class AlarmList {
       ),
       h(
         "div",
-        { class: "list", id: "alarms" },
+        { class: "list", id: "alarms", tabindex: 0 },
         h(
           "table",
           {},
@@ -182,7 +182,7 @@ export class NoticeList {
       { class: "pane" },
       h(
         "div",
-        { class: "list", id: "notices" },
+        { class: "list", id: "notices", tabindex: 0 },
         h(
           "table",
           {},

@@ -71,7 +71,7 @@ export class BookmarkList {
       ),
       h(
         "div",
-        { class: "list", id: "bookmarks" },
+        { class: "list", id: "bookmarks", tabindex: 0 },
         h("table", {}, h("thead", {}, h("tr", {}, ...["time", "note", ""].map((t) => h("th", {}, t)))), this.body),
         this.none,
       ),

@@ -208,6 +208,7 @@ export class MissionEditor {
     const name = h("input", {
       value: this.file,
       id: "mission-file",
+      "aria-label": "File for the mission",
       class: "grow",
       onchange: () => {
         this.file = name.value;

@@ -45,7 +45,7 @@ export class SignalList {
     );
     const list = h(
       "div",
-      { class: "list", id: "events" },
+      { class: "list", id: "events", tabindex: 0 },
       h(
         "table",
         {},

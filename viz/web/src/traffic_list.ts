@@ -62,7 +62,7 @@ export class TrafficList {
       h("div", { class: "events-head" }, this.about),
       h(
         "div",
-        { class: "list", id: "traffic" },
+        { class: "list", id: "traffic", tabindex: 0 },
         h(
           "table",
           {},
