@@ -496,7 +496,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     page.page.keyboard.press("[")
     page.page.reload()
     page.wait(
-        f"wavesim?.store?.weather && ({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)"
+        f"window.wavesim?.store?.weather && ({data}).length === 2 && ({data}).every(d => d.length === 3 && d[0].length > 50)"
     )
     assert page.see("[wavesim.app.bottom.open, wavesim.app.root.className]") == ["charts", "no-left"]
     page.page.keyboard.press("[")
