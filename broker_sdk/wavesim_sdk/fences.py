@@ -77,7 +77,7 @@ def check_fence(fence: Fence) -> None:
             "list the corners in order around the area"
         )
     n, e = corners.T
-    if abs(float(n @ np.roll(e, -1) - e @ np.roll(n, -1))) < 2.0 * MIN_AREA:
+    if abs(float(np.sum(n * np.roll(e, -1) - e * np.roll(n, -1)))) < 2.0 * MIN_AREA:
         raise ValueError(f"{name} encloses no area")
 
 

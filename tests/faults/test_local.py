@@ -21,8 +21,8 @@ from wavesim_server.resources import NameLock, remove_leftovers
 from wavesim_server.serve import default_options
 from wavesim_world import data_files
 from wavesim_world.config import LoadedConfig, allow_files, load
-from wavesim_world.config.file_access import FILES_VARIABLE, allowed_folders
 from wavesim_world.config.standalone_xml import load_standalone
+from wavesim_world.file_access import FILES_VARIABLE, allowed_folders
 
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 9 m" client="optional">{0}</vehicle></fleet>'
 

@@ -15,8 +15,8 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.environment import spectra, weather
 from wavesim_world.config import LoadedConfig
-from wavesim_world.config.file_access import FILES_VARIABLE
 from wavesim_world.config.world import Waves
+from wavesim_world.file_access import FILES_VARIABLE
 from wavesim_world.ocean import surface, wind
 
 

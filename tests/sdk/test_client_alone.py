@@ -27,6 +27,7 @@ LOCAL = {
     "mailbox",
     "reply_queue",
     "shared_memory",
+    "terminal_text",
     "wire.seal",
 }
 

@@ -90,6 +90,6 @@ def test_a_kernel_of_another_package_names_the_compiler(tmp_path: Path, monkeypa
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trimesh", None)
-    with pytest.raises(MissingPackage, match=r"'trimesh': run pip install 'wavesim\[scenes\]'"):
+    with pytest.raises(MissingPackage, match=r"'trimesh' package: run pip install 'wavesim\[scenes\]'"):
         check_installed("trimesh")
     check_installed("numpy")

@@ -15,7 +15,7 @@ from wavesim_sdk.attach import SharedState, simulation_tables
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.shared_memory import SharedMemoryArea, TableView
-from wavesim_sdk.tables import CREW_ROWS, HISTORY_ROWS, VEHICLE_TABLES, WORLD, RunState
+from wavesim_sdk.tables import CREW_ROWS, FENCE_CORNERS, HISTORY_ROWS, VEHICLE_TABLES, WORLD, RunState
 
 STEP_NS = 4_000_000
 ROWS = 4
@@ -249,6 +249,7 @@ def test_how_many_rows_the_tables_of_the_simulation_have() -> None:
         "clock": 1,
         "world": 1,
         "weather": 1,
+        "fences": FENCE_CORNERS,
         "clients": 5,
         "crew": 5 + CREW_ROWS,
         "signals": 8,

@@ -172,7 +172,7 @@ def test_a_running_server_checks_its_changed_fences(config: Callable[..., Loaded
 
     around = {"name": "net", "keep": "outside", "corners": [[-9, -9], [9, -9], [9, 9], [-9, 9]]}
     assert step_to(25) == []
-    assert harbour.order("fence", **around) == (True, "added the fence 'net' (keep outside) from 0.250 s on")
+    assert harbour.order("fence", **around) == (True, "added the fence 'net' (keep outside) starting at 0.250 s")
     assert step_to(60) == [(400, "entered the fence 'net' (keep outside)")]
     table = harbour.areas["simulation"]["fences"]
     net = Fence("net", "outside", (-9.0, -9.0, 9.0, -9.0, 9.0, 9.0, -9.0, 9.0))
@@ -180,7 +180,7 @@ def test_a_running_server_checks_its_changed_fences(config: Callable[..., Loaded
     assert harbour.order("fence", **{**around, "keep": "inside"})[0]
     assert step_to(85) == [(800, "entered the fence 'net' (keep inside)")]
     assert harbour.order("fence", name="nett") == (False, "no fence is named 'nett'; did you mean 'net'?")
-    assert harbour.order("fence", name="net") == (True, "removed the fence 'net' from 0.850 s on")
+    assert harbour.order("fence", name="net") == (True, "removed the fence 'net' starting at 0.850 s")
     assert step_to(130) == [] and status(harbour)["fences"] == []
     many = [[float(k), float(k * k)] for k in range(49)]
     assert harbour.order("fence", name="net", corners=many) == (

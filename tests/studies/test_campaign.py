@@ -276,7 +276,7 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_cluster_that_is_not_installed_is_named() -> None:
-    with pytest.raises(WaveSimError, match='<workers kind="slurm"> requires the package dask_jobqueue'):
+    with pytest.raises(WaveSimError, match='<workers kind="slurm"> requires the dask_jobqueue package'):
         clusters.made(WorkersConfig(kind="slurm"), 1)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from wavesim_world.config.file_access import FILES_VARIABLE, allow_files
+from wavesim_world.file_access import FILES_VARIABLE, allow_files
 
 
 def _allow(context: click.Context, _parameter: click.Parameter, folders: tuple[Path, ...]) -> None:

@@ -22,10 +22,10 @@ from wavesim_sdk.names import suggest_name
 from wavesim_world import modem_presets
 from wavesim_world.config import xml
 from wavesim_world.config.acoustics import TransducerConfig
-from wavesim_world.config.file_access import FILES_VARIABLE
 from wavesim_world.config.model import Config, Models
 from wavesim_world.config.schema import Key, child_elements, keys
 from wavesim_world.config.vehicle import Model
+from wavesim_world.file_access import FILES_VARIABLE
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config.acoustics import TransducerConfig
 from wavesim_world.config.build import library
-from wavesim_world.config.file_access import allowed_folders
 from wavesim_world.config.model import BodyConfig, Config
 from wavesim_world.config.primitives import mounted
 from wavesim_world.config.sensors import InstrumentConfig, SensorsConfig
 from wavesim_world.config.vehicle import Model
+from wavesim_world.file_access import allowed_folders
 
 
 @dataclasses.dataclass(frozen=True)
