@@ -268,19 +268,19 @@ def test_an_extra_is_named(elsewhere: Elsewhere) -> None:
 
 def _page(address: str) -> None:
     """The page comes with each script that it loads, now or later, and holds no address of another place to fetch from."""
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # keeps the token of the address
-
-    def fetch(url: str) -> str:
-        with browser.open(url, timeout=30) as answer:
-            return str(answer.read().decode())
-
-    page = fetch(address)
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # the token becomes a cookie
+    page = _fetch(browser, address)
     assert not re.search(r'(src|href)="https?://', page)
     scripts: dict[str, str] = {}
     missing = {urllib.parse.urljoin(address, script) for script in re.findall(r'src="([^"]+\.js)"', page)}
     while missing:
         script = missing.pop()
-        scripts[script] = fetch(script)
+        scripts[script] = _fetch(browser, script)
         imported = re.findall(r"""(?:from|import\(?)\s*["'](\./[^"']+\.js)["']""", scripts[script])
         missing |= {urllib.parse.urljoin(script, path) for path in imported} - scripts.keys()
     assert sum(map(len, scripts.values())) > 600_000, "the 3D view is among them"
+
+
+def _fetch(browser: urllib.request.OpenerDirector, address: str) -> str:
+    with browser.open(address, timeout=30) as answer:
+        return str(answer.read().decode())
