@@ -437,7 +437,7 @@ LINES = Table(
         integer("nodes", "", "Number of nodes including the two ends: one more than the number of segments."),
         integer("broken", "", "Number of the broken segment, from 0; -1 = none."),
         value("tension", "N", "Tension at the two ends.", 2),
-        value("greatest", "N", "Maximum tension over all segments."),
+        value("greatest", "N", "Maximum tension in any segment."),
         value("on_bed", "m", "Length of the part of the line that lies on the bed."),
         value(
             "nodes_W",

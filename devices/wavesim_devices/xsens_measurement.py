@@ -1,4 +1,4 @@
-"""What an Xsens MTi measures: the numbers of each data identifier, from the newest values of the body's sensors."""
+"""Measurement of an Xsens MTi: the numbers of each data identifier, from the newest values of the body's sensors."""
 
 from __future__ import annotations
 
