@@ -10,31 +10,26 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-MAX_PER_ADDRESS = (
-    64  #: maximum number of connections per address, not counting websockets; a new connection closes the oldest one
-)
-BURST, OPENINGS_PER_S = (
-    32,
-    1.0,
-)  #: number of websockets that an address may open in one burst, and per second in the long run
+from wavesim_sdk.wire.address_validation import TokenBucket
+
+#: maximum number of connections per address, not counting websockets; a new connection closes the oldest one
+MAX_PER_ADDRESS = 64
+#: number of websockets that an address may open in one burst, and per second in the long run
+BURST, OPENINGS_PER_S = 32, 1.0
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s for the body of a request
 
 
 class ConnectionRateLimiter:
-    """Limit on the rate at which an address may open websockets: each address has a budget that grows with time."""
+    """Limit on the rate at which each address may open websockets."""
 
     def __init__(self) -> None:
-        self._budgets: dict[str, tuple[float, float]] = {}  # address -> remaining openings, and when
+        self._budgets: dict[str, TokenBucket] = {}
 
     def allow(self, address: str, now: float) -> bool:
         """Return whether an address may open a websocket ``now`` (s), and count it."""
-        for other in [a for a, (left, then) in self._budgets.items() if left + OPENINGS_PER_S * (now - then) >= BURST]:
-            del self._budgets[other]
-        left, then = self._budgets.get(address, (float(BURST), now))
-        left = min(left + OPENINGS_PER_S * (now - then), float(BURST))
-        self._budgets[address] = (left - 1.0 if left >= 1.0 else left, now)
-        return left >= 1.0
+        self._budgets = {a: budget for a, budget in self._budgets.items() if not budget.is_full(now)}
+        return self._budgets.setdefault(address, TokenBucket(OPENINGS_PER_S, BURST)).consume(now)
 
 
 class ConnectionLimiter:

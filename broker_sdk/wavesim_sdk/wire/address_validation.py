@@ -24,25 +24,32 @@ USED_JOIN_LIFETIME_S = (
 
 
 class TokenBucket:
-    """Rate limit in datagrams per second; a burst may contain as many datagrams as the rate permits in one second."""
+    """Rate limit in events per second, such as datagrams. A ``burst`` may contain at most as many; by default, as many as
+    the rate permits in one second.
+    """
 
-    __slots__ = ("rate", "received", "tokens", "updated_at")
+    __slots__ = ("burst", "rate", "received", "tokens", "updated_at")
 
-    def __init__(self, rate: float) -> None:
-        self.rate = self.tokens = rate
+    def __init__(self, rate: float, burst: float | None = None) -> None:
+        self.rate = rate
+        self.burst = self.tokens = rate if burst is None else burst
         self.updated_at = 0.0
         self.received = 0  #: number of bytes received from an unproven host, minus the number sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Count another datagram with this cost if the rate permits it; return whether it does."""
+        """Count another event with this cost if the rate permits it; return whether it does."""
         if self.rate == math.inf:
             return True
-        self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)
+        self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.burst)
         self.updated_at = max(self.updated_at, now)
         if self.tokens < cost:
             return False
         self.tokens -= cost
         return True
+
+    def is_full(self, now: float) -> bool:
+        """Return whether the whole burst is permitted, as for a new limit."""
+        return self.tokens + self.rate * (now - self.updated_at) >= self.burst
 
 
 class AddressValidator:
