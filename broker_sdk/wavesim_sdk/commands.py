@@ -36,38 +36,45 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence
 
-#: record and meaning of each verb, except the verbs that control the clock
-VERBS: dict[str, tuple[type[Any], str]] = {
+#: record, meaning and required right of each verb, except the verbs that control the clock
+VERBS: dict[str, tuple[type[Any], str, Right]] = {
     "fault": (
         Fault,
         "set a fault, or clear it (none). Actuators: stuck, frozen for `amount` s, lost, reduced to the fraction `amount`, "
         "reversed. Sensors: lost, frozen, bias, spikes, noisy, wet, unlocked",
+        Right.FAULT,
     ),
-    "push": (Push, "apply an external force and moment (N, N m, in B) to a body until the next push"),
-    "pose": (Pose, "set position (W), attitude and velocity (B) of a body; omitted values stay unchanged"),
-    "allocate": (Allocate, "set the thruster allocation matrix of a body: six rows of one value per thruster"),
-    "weather": (Weather, "change current, wind and waves; omitted values stay unchanged"),
-    "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
+    "push": (Push, "apply an external force and moment (N, N m, in B) to a body until the next push", Right.PUSH),
+    "pose": (
+        Pose,
+        "set position (W), attitude and velocity (B) of a body; omitted values stay unchanged",
+        Right.POSE,
+    ),
+    "allocate": (
+        Allocate,
+        "set the thruster allocation matrix of a body: six rows of one value per thruster",
+        Right.ALLOCATE,
+    ),
+    "weather": (Weather, "change current, wind and waves; omitted values stay unchanged", Right.WEATHER),
+    "mission": (
+        Mission,
+        "send waypoints (north, east, down, speed) to a pilot that accepts missions",
+        Right.MISSION,
+    ),
     "command": (
         VehicleCommand,
         "send a vehicle one of the commands goto, loiter, return, pause, resume or abort; its program answers",
+        Right.MISSION,
     ),
-    "fence": (Fence, "add a fence, or replace the fence with this name; without corners, remove it"),
+    "fence": (
+        Fence,
+        "add a fence, or replace the fence with this name; without corners, remove it",
+        Right.FENCE,
+    ),
 }
-
+_NAMES: dict[type[Any], str] = {record: verb for verb, (record, _, _) in VERBS.items()}
 #: the right that a session needs for each command
-RIGHTS: dict[type[Any], Right] = {
-    Control: Right.CONTROL,
-    Fault: Right.FAULT,
-    Push: Right.PUSH,
-    Pose: Right.POSE,
-    Allocate: Right.ALLOCATE,
-    Weather: Right.WEATHER,
-    Mission: Right.MISSION,
-    VehicleCommand: Right.MISSION,
-    Fence: Right.FENCE,
-}
-_NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
+RIGHTS: dict[type[Any], Right] = {Control: Right.CONTROL} | {record: right for record, _, right in VERBS.values()}
 MAX_TICKS = 10_000_000
 MIN_SPEED, MAX_SPEED = 1e-3, 1000.0
 
