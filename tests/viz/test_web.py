@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import math
 import struct
@@ -387,6 +388,26 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
         with pytest.raises(WaveSimError):
             c.mission({"file": "n.xml", **bad})
     assert not (tmp_path / "n.xml").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    config: Callable[..., LoadedConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, for example, must not destroy the configuration that the user replaces."""
+    loaded = config(SEA)
+    c = Configurator(tmp_path, lambda: str(loaded.path))
+    old = Path(c.mission({"file": "m.xml"})["file"]).read_bytes()
+    write = Path.write_text
+
+    def write_half(path: Path, text: str) -> int:
+        write(path, text[: len(text) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", write_half)
+    with pytest.raises(RequestFailed, match=r"cannot write .*m\.xml: No space left on device"):
+        c.mission({"file": "m.xml", "replace": True})
+    assert (tmp_path / "m.xml").read_bytes() == old
     assert not list(tmp_path.glob(".*"))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import re
 import subprocess
 import sys
@@ -281,17 +282,15 @@ class Configurator:
             (folder / trial.name).write_text(_trial_configuration(model, target.name))
             load(folder / trial.name)
             texts = [(folder / p.name).read_text() for p in (target, trial)]
-        try:
-            target.write_text(texts[0])
-            trial.write_text(texts[1])
-        except OSError as error:
-            raise RequestFailed(f"cannot write to {self.folder}: {error.strerror}") from None
+        _write(target, texts[0])
+        _write(trial, texts[1])
         return {"file": str(target), "trial": str(trial)}
 
     def save_instruments(self, body: Any) -> SavedFile:
         """Write a configuration in which a vehicle's own instruments are changed."""
         target = self._target_beside(self._configuration_of(body), body)
-        return self._put(self._with_instruments(body)[0], target)
+        _write(target, self._with_instruments(body)[0])
+        return {"file": str(target)}
 
     def mission(self, body: Any) -> SavedMission:
         """Write the scene's configuration with changed waypoints, beacons and fences."""
@@ -306,7 +305,8 @@ class Configurator:
         self._missions(fleet, body)
         text = to_text(root)
         warnings = _waypoints_below_bed(load_text(text, base.parent), body.get("waypoints") or {})
-        return {**self._put(text, target), "warnings": warnings}
+        _write(target, text)
+        return {"file": str(target), "warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
         """Return the path for a changed configuration. It is next to the original, because file names in the
@@ -324,14 +324,6 @@ class Configurator:
                     f"{target.name} already exists next to {base.name}; use another name, or tick 'replace'"
                 )
         return target
-
-    @staticmethod
-    def _put(text: str, target: Path) -> SavedFile:
-        try:
-            target.write_text(text)
-        except OSError as error:
-            raise RequestFailed(f"cannot write {target}: {error.strerror}") from None
-        return {"file": str(target)}
 
     @staticmethod
     def _missions(fleet: Any, body: Any) -> None:
@@ -356,6 +348,18 @@ class Configurator:
                 fence = etree.SubElement(fleet, "fence", name=_word(f, "name"), keep=_word(f, "keep", "inside"))
                 for n, e in _points(f.get("corners"), 2):
                     etree.SubElement(fence, "corner", north=f"{n:g} m", east=f"{e:g} m")
+
+
+def _write(target: Path, text: str) -> None:
+    """Write a file. If that fails, a file that it replaces stays as it is."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        draft.write_text(text)
+        draft.replace(target)
+    except OSError as error:
+        raise RequestFailed(f"cannot write {target}: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _of(type_: type, value: Any, what: str) -> Any:
