@@ -11,19 +11,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
+from wavesim_sdk.fences import MIN_CORNERS
+from wavesim_sdk.wire.items import MAX_ITEM_CORNERS
+from wavesim_sdk.wire.messages import NAME_BYTES
 from wavesim_viz import frame, page_content, page_protocol
 
 FILE = Path("viz/web/src/page_protocol.ts")
 WIDTH = 120
 HEAD = "// Protocol with the viewer's server. Generated from viz/wavesim_viz/page_protocol.py by `make docs`; do not edit.\n"
 PLAIN = {int: "number", float: "number", str: "string", bool: "boolean", type(None): "null", Any: "unknown"}
-#: numbers of the binary frames, by their names in TypeScript
+#: numbers of the binary frames, and limits of the server, by their names in TypeScript
 CONSTANTS = {
     "BODY_WIDTH": frame.BODY,
     "SIGNAL_WIDTH": frame.SIGNAL,
     "OK": frame.WELL,
     "HELD": frame.HELD,
     "INVALID": frame.INVALID,
+    "MAX_ITEM_CORNERS": MAX_ITEM_CORNERS,
+    "MIN_CORNERS": MIN_CORNERS,
+    "NAME_BYTES": NAME_BYTES,
 }
 
 

@@ -32,9 +32,8 @@ from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.session import Admission, Session, StepDone
 
 NOISE_BYTES = 1_000_000
-CHUNK_BYTES = (
-    4000  #: size of a chunk of noise; a device may close a connection between chunks, for example after invalid HTTP
-)
+#: size of a chunk of noise; a device may close a connection between chunks, for example after invalid HTTP
+CHUNK_BYTES = 4000
 ANSWER_S = 10.0
 NOISE_S = 60.0  #: time in s within which a device must process the noise
 STEP_TICKS = 25  #: the lockstep period of 100 ms

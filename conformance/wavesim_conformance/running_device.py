@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from wavesim_conformance.broker import ConformanceChecker, Finding
 from wavesim_conformance.device import ANSWER_S, PortChecker, open_host
 
-RETRY_S = 0.2  #: time in s after which a command is sent again, because after noise the device may have read the command as a part of the noise
+#: time in s after which a command is sent again: after noise, the device may have read the command as a part of the noise
+RETRY_S = 0.2
 
 
 def place_of(where: str) -> str:
@@ -62,9 +63,8 @@ class RunningDeviceChecker(ConformanceChecker):
                     if host.receive(RETRY_S):
                         return True
             except OSError:
-                time.sleep(
-                    RETRY_S
-                )  # the device has closed the connection, for example after a command for another port
+                # the device has closed the connection, for example after a command for another port
+                time.sleep(RETRY_S)
             finally:
                 host.close()
         return False

@@ -142,6 +142,18 @@ def outlet_option(option: str, title: str) -> Any:
     )
 
 
+def port_option(port: str, default: str, *, can_be_off: bool) -> Any:
+    """Return the option for where a device opens one of its ports. The value of the word `off` is None."""
+    return click.option(
+        f"--{port}",
+        metavar="WHERE",
+        default=default,
+        show_default=True,
+        help=f"Where to open the port `{port}`.",
+        callback=lambda _context, _option, text: None if can_be_off and text == "off" else where(text),
+    )
+
+
 def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
     """Create a command that serves a device with several ports. The decorated function returns the device type.
 
@@ -163,17 +175,7 @@ def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: An
                 raise click.UsageError(f"{name} has no port: set one of {', '.join(f'--{p}' for p in default_ports)}")
             asyncio.run(serve_devices(place, (function(**own), chosen)))
 
-        options = [
-            click.option(
-                f"--{port}",
-                metavar="WHERE",
-                default=default,
-                show_default=True,
-                help=f"Where to open the port `{port}`.",
-                callback=lambda _context, _option, text: None if text == "off" else where(text),
-            )
-            for port, default in default_ports.items()
-        ]
+        options = [port_option(port, default, can_be_off=True) for port, default in default_ports.items()]
         for option in (*reversed(options), *(() if modem else (sensor_option,)), *reversed(more)):
             run = option(run)
         text = f"{meaning}\n\nWHERE is {PLACES}, all on loopback, or off."

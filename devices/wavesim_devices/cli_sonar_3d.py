@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_devices.cli_devices import at_body, device, sensor_option
-from wavesim_devices.cli_traffic import PLACES, where
+from wavesim_devices.cli_devices import at_body, device, port_option, sensor_option
+from wavesim_devices.cli_traffic import PLACES
 
 if TYPE_CHECKING:
     from wavesim_devices.ports import Accept, OpenPort, Port
@@ -26,14 +26,7 @@ if TYPE_CHECKING:
     f"literals).\n\nWHERE is {PLACES}, all on loopback."
 )
 @at_body
-@click.option(
-    "--http",
-    metavar="WHERE",
-    default="tcp:8081",
-    show_default=True,
-    help="Where to open the port `http`.",
-    callback=lambda _context, _option, text: where(text),
-)
+@port_option("http", "tcp:8081", can_be_off=False)
 @click.option(
     "--multicast-port",
     type=click.IntRange(1, 65535),

@@ -55,7 +55,7 @@ def test_messages_of_the_aids() -> None:
     fix = PositionFix(12.5, (3.0, -4.0, 2.0), (0.04, 0.01, 0.09))
     aids.beat(1.0)
     aids.send_fix(fix)
-    assert sent == [], "nobody is there"
+    assert sent == [], "no autopilot is connected"
     mav = dialect.MAVLink(None, srcSystem=7, srcComponent=1)
     for component in (190, 1):  # a ground station is no autopilot
         mav.srcComponent = component

@@ -31,17 +31,20 @@ def fence_infos(fences: Iterable[Fence]) -> list[FenceInfo]:
     ]
 
 
+def _requests(loaded: LoadedConfig | None) -> list[Fence]:
+    return [f.request() for f in loaded.config.fleet.fence] if loaded is not None else []
+
+
 def configured_fences(loaded: LoadedConfig | None) -> list[FenceInfo]:
     """Return the fences of a configuration; none if the configuration is unknown."""
-    return fence_infos(f.request() for f in loaded.config.fleet.fence) if loaded is not None else []
+    return fence_infos(_requests(loaded))
 
 
 class FenceHistory:
     """The fences of a logged run: those of its configuration, changed by each logged command."""
 
     def __init__(self, log: Log, loaded: LoadedConfig | None) -> None:
-        configured = loaded.config.fleet.fence if loaded is not None else ()
-        current = {f.name: f.request() for f in configured}
+        current = {f.name: f for f in _requests(loaded)}
         self._times, self._fences = [0], [fence_infos(current.values())]
         for time_ns, message in log.json.get("/commands", []):
             if message["verb"] != "fence":

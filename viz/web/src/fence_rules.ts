@@ -1,9 +1,7 @@
 // Rules for fences, as the server applies them, and the difference between two sets of fences.
 
-import type { FenceInfo } from "./page_protocol";
+import { MAX_ITEM_CORNERS, MIN_CORNERS, NAME_BYTES, type FenceInfo } from "./page_protocol";
 
-const MOST_CORNERS = 48,
-  MOST_NAME_BYTES = 31;
 type Corner = readonly [north: number, east: number];
 
 /** Numbers of two sides of a polygon that cross each other, from 1; side k begins at corner k. */
@@ -26,10 +24,11 @@ export function fenceProblem(fences: readonly FenceInfo[]): string {
   for (const { name, corners } of fences) {
     if (!name.trim()) return "a fence has no name: enter one in the list of fences";
     if (seen.has(name)) return `two fences are named '${name}': give each its own name`;
-    if (new TextEncoder().encode(name).length > MOST_NAME_BYTES)
-      return `the name '${name}' is too long: use at most ${MOST_NAME_BYTES} bytes`;
+    if (new TextEncoder().encode(name).length > NAME_BYTES)
+      return `the name '${name}' is too long: use at most ${NAME_BYTES} bytes`;
     seen.add(name);
-    if (corners.length < 3) return `fence '${name}' has fewer than 3 corners: add corners, or delete it`;
+    if (corners.length < MIN_CORNERS)
+      return `fence '${name}' has fewer than ${MIN_CORNERS} corners: add corners, or delete it`;
     const crossing = crossingSides(corners);
     if (crossing)
       return `fence '${name}' crosses itself: the sides that begin at corners ${crossing.join(" and ")} cross; move a corner`;
@@ -39,9 +38,9 @@ export function fenceProblem(fences: readonly FenceInfo[]): string {
 
 /** Reason why a running server would refuse these changes; "": it takes them. */
 export function changeProblem(changes: readonly FenceInfo[]): string {
-  const large = changes.find(({ corners }) => corners.length > MOST_CORNERS);
+  const large = changes.find(({ corners }) => corners.length > MAX_ITEM_CORNERS);
   return large
-    ? `fence '${large.name}' has ${large.corners.length} corners: a running server takes at most ${MOST_CORNERS}`
+    ? `fence '${large.name}' has ${large.corners.length} corners: a running server takes at most ${MAX_ITEM_CORNERS}`
     : "";
 }
 

@@ -5,6 +5,9 @@ export const SIGNAL_WIDTH = 9;
 export const OK = 0;
 export const HELD = 1;
 export const INVALID = 2;
+export const MAX_ITEM_CORNERS = 48;
+export const MIN_CORNERS = 3;
+export const NAME_BYTES = 31;
 
 /** Shape of a hull. */
 export interface HullShape {
