@@ -426,7 +426,7 @@ REGRESSIONS: dict[str, Regression] = {
     "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 324),
     "observe unchecked": Regression((3,), observe_unchecked, _FRONT, 95),
     "endless refusals": Regression((4,), endless_refusals, _FRONT, 59),
-    "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 134),
+    "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 232),
     "resume unchecked": Regression((6,), resume_unchecked, ("a period that cannot be",), 230),
     "engine uncontained": Regression((7,), engine_uncontained, ("internal: the engine failed", "ConfigError in"), 127),
     "one datagram": Regression((8,), one_datagram, ("no states", "no steps", *_FRONT), 20),
@@ -454,7 +454,7 @@ REGRESSIONS: dict[str, Regression] = {
     "names by row": Regression((), names_by_row, ("the log differs",), 691),
     "copies recorded": Regression((), copies_recorded, ("somebody without a key",), 16),
     "forged life": Regression((), forged_life, ("somebody without a key",), 16),
-    "late answers": Regression((), late_answers, ("left out", "no rest"), 65),
+    "late answers": Regression((), late_answers, ("left out", "no rest"), 108),
 }
 
 
