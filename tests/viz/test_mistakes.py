@@ -174,7 +174,7 @@ def test_a_fault_of_an_actuator_is_shown_until_it_is_repaired(
 
     assert faults() == {}
     ok, text = live.fault(FaultRequest(0, "starboard", "stuck", "", ""))
-    assert ok and text.startswith("fault 'stuck' in 'starboard' of 'boat' from"), text
+    assert ok and text.startswith("fault 'stuck' in 'starboard' of 'boat' starting at"), text
     assert not live.fault(FaultRequest(0, "port", "no such fault", "", ""))[0]
     assert faults() == {"starboard": "stuck"}
     assert live.fault(FaultRequest(0, "starboard", "none", "", ""))[0]

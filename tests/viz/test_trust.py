@@ -92,9 +92,7 @@ def sea(tmp_path: Path) -> Iterator[tuple[Sea, str, contextlib.ExitStack]]:
 
 def press(page: Page, selector: str, hold: str) -> None:
     """A slow click: the button goes up when something has come to pass."""
-    box = page.page.locator(selector).first.bounding_box()
-    assert box is not None
-    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.page.locator(selector).first.hover()  # waits until it stands still: the panel grows while its values arrive
     page.page.mouse.down()
     page.wait(hold)
     page.page.mouse.up()

@@ -66,10 +66,11 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         # somebody joins, and leaves
         with Broker("guest", ("127.0.0.1", server.port)) as guest:
             guest.connect()
-            page.wait(
+            joined = (
                 "[...wavesim.store.bodies.values()].some(b => b.name === 'guest') && wavesim.store.rows.length === 4"
+                " && [...document.querySelectorAll('#fleet td.name')].some(e => e.textContent === 'guest')"
             )
-            page.wait("[...document.querySelectorAll('#fleet td.name')].some(e => e.textContent === 'guest')")
+            page.until(lambda: (guest.poll(), page.see(joined))[1])  # a guest that does not poll is removed
         page.wait(
             "wavesim.store.rows.length === 3 && ![...wavesim.store.bodies.values()].some(b => b.name === 'guest')"
         )
