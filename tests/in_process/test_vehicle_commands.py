@@ -84,7 +84,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         "accepted: continues to waypoint 1 of 2",
         "accepted: circles with a radius of 25 m; resume continues its mission",
         "accepted: its mission has ended; it surfaces",
-        "not supported: the program that drives it accepts no commands",
+        "not supported: the program that drives it does not accept commands, or not yet",
         "no answer within 4 s",
         "command: no program drives 'absent'",
         "refused: there is no mission to resume",

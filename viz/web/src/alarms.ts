@@ -2,6 +2,7 @@
 
 import { formatTime, bodyDot, h, toggleClass, setText } from "./dom";
 import type { AlarmAnnouncer } from "./alarm_announcer";
+import { readableText } from "./readable_text";
 import type { SceneStore } from "./scene_store";
 import { type Alarm, HELD, INVALID, type Notice } from "./page_protocol";
 import type { ViewerSocket } from "./websocket";
@@ -209,7 +210,7 @@ export class NoticeList {
             { class: "warm" },
             h("td", { class: "n" }, formatTime(n.time)),
             h("td", {}, n.name),
-            h("td", { class: "wide-text" }, n.text),
+            h("td", { class: "wide-text" }, readableText(n.text)),
           ),
         ),
     );

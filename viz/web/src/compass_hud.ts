@@ -71,12 +71,32 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   const { c, w, hh } = page;
   c.clearRect(0, 0, w, hh);
   const perDegree = hh / 75; // the camera's vertical field of view is 75 degrees
-  const dark = document.documentElement.dataset["theme"] !== "light",
-    ink = dark ? "#9ff5d8" : "#04384a";
-  c.strokeStyle = c.fillStyle = ink;
-  c.lineWidth = 1.4;
-  c.shadowColor = dark ? "#000" : "#fff";
-  c.shadowBlur = 3;
+  // light with a dark outline, because the picture behind is light or dark in both themes
+  const light = "#d6fff2",
+    outline = "rgba(0, 18, 28, 0.85)";
+  c.fillStyle = light;
+  c.lineJoin = "round";
+  const lines = (...ends: [x0: number, y0: number, x1: number, y1: number][]): void => {
+    c.beginPath();
+    for (const [x0, y0, x1, y1] of ends) {
+      c.moveTo(x0, y0);
+      c.lineTo(x1, y1);
+    }
+    for (const [style, width] of [
+      [outline, 3.4],
+      [light, 1.4],
+    ] as const) {
+      c.strokeStyle = style;
+      c.lineWidth = width;
+      c.stroke();
+    }
+  };
+  const text = (value: string, x: number, y: number): void => {
+    c.strokeStyle = outline;
+    c.lineWidth = 3;
+    c.strokeText(value, x, y);
+    c.fillText(value, x, y);
+  };
   c.save();
   c.translate(w / 2, hh / 2);
   c.rotate((-v.roll * Math.PI) / 180);
@@ -86,25 +106,14 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
     const y = (v.pitch - a) * perDegree,
       half = a === 0 ? w * 0.2 : w * 0.075;
     if (Math.abs(y) > hh * 0.42) continue;
-    c.globalAlpha = a === 0 ? 0.9 : 0.55;
-    c.beginPath();
-    c.moveTo(-half, y);
-    c.lineTo(-half * 0.3, y);
-    c.moveTo(half * 0.3, y);
-    c.lineTo(half, y);
-    c.stroke();
-    if (a) c.fillText(`${a}`, half + 4, y);
+    c.globalAlpha = a === 0 ? 0.9 : 0.7;
+    lines([-half, y, -half * 0.3, y], [half * 0.3, y, half, y]);
+    if (a) text(`${a}`, half + 4, y);
   }
   c.restore();
   c.globalAlpha = 1;
-  c.beginPath();
-  c.moveTo(w / 2 - 12, hh / 2);
-  c.lineTo(w / 2 - 4, hh / 2);
-  c.moveTo(w / 2 + 4, hh / 2);
-  c.lineTo(w / 2 + 12, hh / 2);
-  c.moveTo(w / 2, hh / 2 - 4);
-  c.lineTo(w / 2, hh / 2 + 4);
-  c.stroke();
+  const [x, y] = [w / 2, hh / 2];
+  lines([x - 12, y, x - 4, y], [x + 4, y, x + 12, y], [x, y - 4, x, y + 4]);
   c.font = "600 12px system-ui, sans-serif";
   c.textBaseline = "alphabetic";
   const left = [
@@ -112,13 +121,13 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
     `DEPTH ${formatNumber(v.depth, 2)} m`,
     `SPEED ${formatNumber(v.speed, 2)} m/s`,
   ];
-  left.forEach((t, i) => c.fillText(t, 10, hh - 44 + 17 * i));
+  left.forEach((t, i) => text(t, 10, hh - 44 + 17 * i));
   c.textAlign = "right";
   const right = [
     `ROLL ${formatNumber(v.roll, 1)}°`,
     `PITCH ${formatNumber(v.pitch, 1)}°`,
     v.altitude === null ? "" : `ALT ${formatNumber(v.altitude, 1)} m`,
   ];
-  if (w > 250) right.forEach((t, i) => c.fillText(t, w - 10, hh - 44 + 17 * i));
+  if (w > 250) right.forEach((t, i) => text(t, w - 10, hh - 44 + 17 * i));
   c.textAlign = "left";
 }

@@ -4,6 +4,7 @@
 import { Bookmarks } from "./bookmarks";
 import { cssVariable } from "./dom";
 import type { TimeMark } from "./page_protocol";
+import { readableText } from "./readable_text";
 import type { SceneStore } from "./scene_store";
 
 const TINTS: Record<string, string> = {
@@ -55,7 +56,7 @@ export class EventMarks {
     if (this.store.hello?.kind === "replay") return this.logged;
     const { notices, alarms } = this.store;
     return [
-      ...notices.map((n) => ({ time: n.time, kind: "notice", text: `${n.name}: ${n.text}` })),
+      ...notices.map((n) => ({ time: n.time, kind: "notice", text: `${n.name}: ${readableText(n.text)}` })),
       ...alarms.map((a) => ({ time: a.since, kind: "alarm", text: `${a.name}: ${a.text}` })),
       ...this.seen,
     ];

@@ -11,6 +11,7 @@ import type { HelloMessage, RosterMessage, SceneMessage, ServerMessage, SoundsMe
 import type { SceneStore } from "./scene_store";
 import { SeaState } from "./sea_state";
 import type { SonarWindows } from "./sonar_windows";
+import { readableText } from "./readable_text";
 import type { Stage } from "./stage";
 import type { Toolbar } from "./toolbar";
 import type { VehicleCommands } from "./vehicle_commands";
@@ -45,7 +46,7 @@ function tellSounds(p: MessageTargets, m: SoundsMessage): void {
   }
   sounds?.hear(p.store, m.receptions, p.stage.show.beacons);
   p.bottom.signals.add(events);
-  for (const n of m.notices) if (!p.commands.shows(n)) toast(`${n.name}: ${n.text}`);
+  for (const n of m.notices) if (!p.commands.shows(n)) toast(`${n.name}: ${readableText(n.text)}`);
   if (m.missed) p.bottom.signals.lose(m.missed);
 }
 
@@ -108,7 +109,7 @@ function handlers(p: MessageTargets): Handlers {
     },
     trouble: (m) => p.connection.source(m.text),
     mishaps: (m) => p.errors.there(m.parts, m.total),
-    reply: (m) => toast(m.text || (m.ok ? "done" : "refused"), !m.ok),
+    reply: (m) => toast(readableText(m.text) || (m.ok ? "done" : "refused"), !m.ok),
   };
 }
 

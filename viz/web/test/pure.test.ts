@@ -9,6 +9,7 @@ import { formatNumber, formatTime } from "../src/dom";
 import { formatHeading, wrapDegrees, euler, fromThree, toThree } from "../src/coordinate_frames";
 import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
 import { viewLink, parseViewLink } from "../src/url_state";
+import { readableText } from "../src/readable_text";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
 import { decodeFrame } from "../src/websocket";
 import { distanceAndDepth } from "../src/depth_profile";
@@ -424,6 +425,25 @@ test("offsets, headings and times are written as an operator writes them", () =>
   assert.deepEqual(
     [formatTime(59.97), formatTime(629.2), formatTime(657, 0), formatTime(3599.6, 0)],
     ["1:00.0", "10:29.2", "10:57", "1:00:00"],
+  );
+});
+
+test("texts of the server have the page's formats", () => {
+  assert.deepEqual(
+    [
+      "paused at 1738.572 s",
+      "fault 'lost' in 'port' of 'boat' starting at 12.000 s",
+      "mission: mission; waypoint 3 of 8; to 100.0 m north, -120.5 m east",
+      "mission: loiter; to -3.0 m north, 4.0 m east",
+      "weather set: peak 1.2 rad/s",
+    ].map(readableText),
+    [
+      "paused at 28:58.6",
+      "fault 'lost' in 'port' of 'boat' starting at 0:12.0",
+      "mission; waypoint 3 of 8; to 100.0 N, 120.5 W",
+      "mission: loiter; to 3.0 S, 4.0 E",
+      "weather set: peak 1.2 rad/s",
+    ],
   );
 });
 

@@ -1,0 +1,17 @@
+// Texts of the server and of programs, in the page's formats. The command line shows them unchanged.
+
+import { formatTime } from "./dom";
+import { formatOffset } from "./geodesy";
+
+const TIME = /\b(at|from|until) (\d+\.\d{3}) s\b/g;
+const OFFSET = /(-?\d+\.\d) m (north|east)\b/g;
+
+/** Show times as h:mm:ss.s, and positions with N, S, E and W. */
+export function readableText(text: string): string {
+  return text
+    .replace(/^mission: mission\b/, "mission")
+    .replace(TIME, (_, word: string, seconds: string) => `${word} ${formatTime(Number(seconds))}`)
+    .replace(OFFSET, (_, metres: string, axis: string) =>
+      formatOffset(Number(metres), axis === "north" ? "NS" : "EW", 1),
+    );
+}
