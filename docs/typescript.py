@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import textwrap
 import types
 import typing
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
+from wavesim_sdk.device_faults import KINDS, PREFIX
 from wavesim_sdk.fences import MIN_CORNERS
 from wavesim_sdk.wire.items import MAX_ITEM_CORNERS
 from wavesim_sdk.wire.messages import NAME_BYTES
@@ -20,8 +22,8 @@ FILE = Path("viz/web/src/page_protocol.ts")
 WIDTH = 120
 HEAD = "// Protocol with the viewer's server. Generated from viz/wavesim_viz/page_protocol.py by `make docs`; do not edit.\n"
 PLAIN = {int: "number", float: "number", str: "string", bool: "boolean", type(None): "null", Any: "unknown"}
-#: numbers of the binary frames, and limits of the server, by their names in TypeScript
-CONSTANTS = {
+#: numbers of the binary frames, limits of the server, and faults of devices, by their names in TypeScript
+CONSTANTS: dict[str, int | str | list[str]] = {
     "BODY_WIDTH": frame.BODY,
     "SIGNAL_WIDTH": frame.SIGNAL,
     "OK": frame.WELL,
@@ -30,18 +32,26 @@ CONSTANTS = {
     "MAX_ITEM_CORNERS": MAX_ITEM_CORNERS,
     "MIN_CORNERS": MIN_CORNERS,
     "NAME_BYTES": NAME_BYTES,
+    "DEVICE_PREFIX": PREFIX,
+    "DEVICE_FAULTS": [*KINDS, "none"],
 }
 
 
 def declarations() -> str:
     """Return the whole file."""
-    blocks = [HEAD, "".join(f"export const {name} = {value};\n" for name, value in CONSTANTS.items())]
+    blocks = [HEAD, "".join(f"export const {name} = {_value(value)};\n" for name, value in CONSTANTS.items())]
     for name, value in (vars(page_content) | vars(page_protocol)).items():
         if inspect.isclass(value) and value.__module__ in (page_content.__name__, page_protocol.__name__):
             blocks.append(_declared(value))
         elif isinstance(value, types.UnionType):
             blocks.append(_union(name, [_written(v) for v in typing.get_args(value)]))
     return "\n".join(blocks)
+
+
+def _value(value: int | str | list[str]) -> str:
+    if isinstance(value, list):
+        return "[\n" + "".join(f"  {json.dumps(v)},\n" for v in value) + "]"
+    return json.dumps(value)
 
 
 def _declared(of: type) -> str:

@@ -84,6 +84,7 @@ def clipped_text(actuator: Actuator, value: float, count: int) -> str:
 _FLOATS = frozenset({float})
 #: faults of an actuator: stuck = it keeps its value forever; frozen = it keeps its value for a time; lost = it has no
 #: force; reduced = it has less force; reversed = it acts in the opposite direction; none = it works normally
+#: (in shared memory, a fault is its index plus 1, and none is 0)
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 

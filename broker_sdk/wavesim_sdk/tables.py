@@ -229,6 +229,11 @@ WEATHER = Table(
     ),
 )
 
+_DEVICE = (
+    _s("device", "Name of the device that the session serves; empty: none."),
+    _s("device_fault", "Kind of the injected fault of the device; empty: none."),
+)
+
 CLIENTS = Table(
     "clients",
     "Pilots (clients that drive a body), with keep-alive data. Each pilot is in the row of its body.",
@@ -249,6 +254,7 @@ CLIENTS = Table(
         integer("replies", "", "Replies received."),
         integer("datagrams_in", "", "Datagrams accepted from the client."),
         integer("datagrams_out", "", "Datagrams sent to the client."),
+        *_DEVICE,
     ),
 )
 
@@ -266,6 +272,7 @@ CREW = Table(
         value("rtt_mean", "s", "Mean round-trip time of keep-alive messages."),
         integer("datagrams_in", "", "Datagrams accepted from the session."),
         integer("datagrams_out", "", "Datagrams sent to the session."),
+        *_DEVICE,
     ),
 )
 #: additional rows in the `crew` table, beyond one row per body; sessions for which no row is left appear only in the
@@ -344,6 +351,15 @@ ACTUATION = Table(
     ),
 )
 
+ACTUATOR_FAULT = Table(
+    "actuator_fault",
+    "Newest fault of each actuator, in the order of the model. Written when a fault changes.",
+    "engine",
+    (
+        integer("kind", "", "Fault: 0 none, 1 stuck, 2 frozen, 3 lost, 4 reduced, 5 reversed.", MAX_ACTUATORS),
+        value("until", "s", "Time at which a frozen actuator recovers; infinite for other faults.", MAX_ACTUATORS),
+    ),
+)
 
 INSTRUMENTS = Table(
     "instruments",
@@ -578,7 +594,7 @@ ESTIMATE = Table(
 )
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE, FENCES)
-VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
+VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, ACTUATOR_FAULT, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
 HISTORY_ROWS = 512  #: number of SENT, RECEPTION and NOTICE records kept in shared memory
 
 

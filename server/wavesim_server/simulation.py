@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import actuator_index, fault_amount, order_command
+from wavesim_sdk.actuators import ACTUATOR_FAULTS, actuator_index, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
-from wavesim_sdk.tables import GEOMETRY, IDENTITY, BodyType
+from wavesim_sdk.tables import ACTUATOR_FAULT, GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
 from wavesim_server.acoustics.channel import AcousticChannel, EmissionRequest
 from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_ticks, checked_velocity
@@ -88,6 +88,7 @@ class Simulation:
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
+        self.actuator_faults = np.zeros(capacity, ACTUATOR_FAULT.dtype)
         self._entry_checker = EntryChecker(loaded, self.fleet, self.weather_model, self.channel, self._start_clearance)
         self._entry_checker.check_configuration()
         self.line_system = LineSystem(
@@ -188,6 +189,7 @@ class Simulation:
         self.contacts.add(row)
         self._reset_last_finite(row)
         generation = generation or int(self.identity[row]["generation"]) + 1
+        self.actuator_faults[row] = 0
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
@@ -276,6 +278,9 @@ class Simulation:
             position = actuator_index(occupant.actuators, actuator)
             number = fault_amount(occupant.actuators[position], fault, amount)
             self.fleet.set_actuator_fault(row, position, fault, number, self.time_s)
+            known = self.actuator_faults[row]
+            known["kind"][position] = 0 if fault == "none" else ACTUATOR_FAULTS.index(fault) + 1
+            known["until"][position] = self.time_s + number if fault == "frozen" else np.inf
         except ValueError as error:
             kind = UnknownName if isinstance(error, UnknownName) else InvalidArgument
             raise kind(f"'{occupant.name}': {error}") from None

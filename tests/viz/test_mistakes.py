@@ -164,7 +164,7 @@ def test_a_fault_of_an_actuator_is_shown_until_it_is_repaired(
     from wavesim_viz.live import LiveSource
     from wavesim_viz.page_protocol import FaultRequest
 
-    serve(config(ONE_BOAT).path)
+    server = serve(config(ONE_BOAT).path)
     live = LiveSource(name)
 
     def faults() -> dict[str, str]:
@@ -179,3 +179,8 @@ def test_a_fault_of_an_actuator_is_shown_until_it_is_repaired(
     assert faults() == {"starboard": "stuck"}
     assert live.fault(FaultRequest(0, "starboard", "none", "", ""))[0]
     assert faults() == {}
+    server.send("fault", body="boat", part="port", kind="frozen", amount="2 s")  # from elsewhere
+    assert faults() == {"port": "frozen"}
+    server.send("step", ticks=600)
+    server.wait(lambda s: float(str(s["time_ns"])) > 2e9)
+    assert faults() == {}, "it recovers by itself"

@@ -69,6 +69,8 @@ class Sea(Stage):
                 "silent": 0.01 * self.tick,
                 "rtt_ms": 1.0,
                 "lockstep_ms": 0.0,
+                "device": "",
+                "device_fault": "",
                 "datagrams": [1, self.tick],
             }
         ]

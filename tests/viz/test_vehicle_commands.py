@@ -269,7 +269,14 @@ class Fleet(Stage):
         return {"charges": {"0": 0.83, "1": 0.12}, "missions": {"0": mission, "2": {**mission, "waypoint": 4}}}
 
     def weather(self) -> dict[str, Any]:
-        session = {"role": "pilot", "status": "connected", "lockstep_ms": 0.0, "datagrams": [1, 1]}
+        session = {
+            "role": "pilot",
+            "status": "connected",
+            "lockstep_ms": 0.0,
+            "datagrams": [1, 1],
+            "device": "",
+            "device_fault": "",
+        }
         clients = [
             {"row": 0, "address": "10.0.0.1:5000", "silent": 0.1, "rtt_ms": 1.25, **session},
             {"row": 1, "address": "10.0.0.2:5000", "silent": 7.2, "rtt_ms": 2.0, **session},

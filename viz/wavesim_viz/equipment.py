@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind
+from wavesim_sdk.actuators import ACTUATOR_FAULTS, FIRST_SLOT, Actuator, ActuatorKind
 from wavesim_sdk.sensors import all_sensor_tables, value_fields
 from wavesim_sdk.tables import Field
 from wavesim_viz.beams import beams
@@ -20,8 +20,6 @@ from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.sensors import InstrumentConfig, LeakConfig, SensorConfig
 from wavesim_world.sensor_faults import fault_names_of
-
-ACTUATOR_FAULTS = ("lost", "stuck", "frozen", "reduced", "reversed", "none")
 
 
 @dataclass(frozen=True)

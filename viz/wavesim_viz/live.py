@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import ACTUATOR_FAULTS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.commands import TIMER_VERBS
@@ -37,6 +38,7 @@ from wavesim_viz.frame import (
 )
 from wavesim_viz.page_content import (
     Actuation,
+    ActuatorInfo,
     BodyEquipment,
     BodyMotion,
     BodyPanel,
@@ -180,6 +182,8 @@ def _session(record: Any, role: str) -> SessionInfo:
         "rtt_ms": to_json_value(record["rtt_mean"] * 1e3),
         "lockstep_ms": 0.0,
         "datagrams": (int(record["datagrams_in"]), int(record["datagrams_out"])),
+        "device": decode_text(record["device"]),
+        "device_fault": decode_text(record["device_fault"]),
     }
 
 
@@ -241,9 +245,6 @@ class LiveSource:
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._fences, self._fences_written = list[FenceInfo](), -1
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
-        #: faults that pages have injected into parts, by row and generation; the tables contain only the faults of
-        #: instruments
-        self._faults: dict[tuple[int, int], dict[str, str]] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
@@ -463,12 +464,21 @@ class LiveSource:
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
             "actuation": {
                 **actuation(view.tables["actuation"][row], len(known["actuators"])),
-                "faults": self._faults.get((row, int(view.identity[row]["generation"])), {}),
+                "faults": self._actuator_faults(row, known["actuators"], view.time_ns * 1e-9),
             },
             "effort": effort(vehicles["effort"].snapshot()[1][row]),
             "surroundings": to_json_value(vehicles["surroundings"].snapshot()[1][row]),
             "sensors": sensors,
             "crew": self._sessions_of(row),
+        }
+
+    def _actuator_faults(self, row: int, actuators: Sequence[ActuatorInfo], time_s: float) -> dict[str, str]:
+        """Return the faults of a body's actuators by name."""
+        record = self.state.vehicles["actuator_fault"].snapshot()[1][row]
+        return {
+            actuator["name"]: ACTUATOR_FAULTS[kind - 1]
+            for actuator, kind, until in zip(actuators, record["kind"].tolist(), record["until"].tolist(), strict=False)
+            if kind and time_s < until
         }
 
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
@@ -479,8 +489,7 @@ class LiveSource:
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(request.row)) is None:
             return False, "the body is not in the simulation"
-        generation = int(self._identity["generation"][request.row])
-        ok, text = self._command(
+        return self._command(
             "fault",
             body=who,
             part=request.part,
@@ -488,12 +497,6 @@ class LiveSource:
             amount=request.amount or None,
             field=request.field or None,
         )
-        if ok:
-            found = self._faults.setdefault((request.row, generation), {})
-            found.pop(request.part, None)
-            if request.kind != "none":
-                found[request.part] = request.kind
-        return ok, text
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         if request.row is None:

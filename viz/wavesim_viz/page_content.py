@@ -208,7 +208,7 @@ class Actuation(TypedDict):
     command: Numbers
     actual: Numbers
     feedback: Numbers
-    faults: NotRequired[Annotated[dict[str, str], "faults that this viewer has injected, by actuator"]]
+    faults: NotRequired[Annotated[dict[str, str], "faults, by actuator"]]
 
 
 FieldValue = float | list[float | None] | None
@@ -234,6 +234,8 @@ class SessionInfo(TypedDict):
     rtt_ms: float | None
     lockstep_ms: float
     datagrams: Annotated[tuple[int, int], "numbers of datagrams received from the client and sent to it"]
+    device: Annotated[str, "name of the device that the client serves; empty: none"]
+    device_fault: Annotated[str, "kind of the injected fault of the device; empty: none"]
 
 
 class Effort(TypedDict):

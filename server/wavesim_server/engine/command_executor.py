@@ -345,6 +345,7 @@ class CommandExecutor:
         if is_actuator:
             position = actuator_index(actuators, part)
             self.sim.fail(row, position, kind, amount)
+            self.tables.publish_actuator_faults()
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
         what = suggest_name(part, known) or "; this body has no parts"

@@ -59,6 +59,7 @@ class EngineTables:
     def publish_identity(self) -> None:
         """Publish the body in each row after its instruments, so that no reader sees a body without its instruments."""
         self.publish_instruments()
+        self.publish_actuator_faults()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
         vehicles["identity"].publish(who, self.sim.tick)
@@ -69,6 +70,10 @@ class EngineTables:
         if self.instruments.is_changed:
             self.instruments.is_changed = False
             self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
+
+    def publish_actuator_faults(self) -> None:
+        """Publish the faults of the actuators, after each change."""
+        self.areas["vehicles"]["actuator_fault"].publish(self.sim.actuator_faults, self.sim.tick)
 
     def publish_fences(self, fences: Sequence[Fence]) -> None:
         """Publish the current fences, at the start and after each change."""

@@ -54,6 +54,7 @@ class CrewMember:
     wants_others: bool = False
     takes_missions: bool = False  #: whether this pilot accepts missions
     device: str = ""  #: name of the device that the session serves
+    device_fault: str = ""  #: kind of the injected fault of the device
     ordinal: int = 0
     epoch: int = 0
     is_aboard: bool = False  #: whether the session's body is in the simulation and has a state
@@ -72,6 +73,10 @@ class CrewMember:
     @property
     def in_lockstep(self) -> bool:
         return self.grant.lockstep_ticks > 0
+
+    def set_device_fault(self, fault: DeviceFault) -> None:
+        """Note the fault of the device, for the tables."""
+        self.device_fault = "" if fault.kind == "none" else fault.kind
 
     def is_due(self, tick: int) -> bool:
         """Whether the session receives the STEP at a tick."""

@@ -131,6 +131,7 @@ class EngineEventDispatcher:
     def _device_fault(self, body: str, device: str, fault: items.DeviceFault) -> None:
         self.crews.device_faults[body, device] = fault  # for a device that joins later or again
         if (member := self.crews.device(body, device)) is not None:
+            member.set_device_fault(fault)
             self.sessions.push(member.session, fault)
 
     def _signals(self, event: messages.SignalsEvent) -> None:

@@ -549,6 +549,7 @@ class Front:
         member.described_sensors.update(member.sensor_numbers)
         self.crews.join(member)
         if fault := self.crews.device_faults.get((grant.body, member.device)):
+            member.set_device_fault(fault)
             self.sessions.push(session, fault)
         if member.wants_others:
             self.observers.roll_call(session, self.broadcast.identity())

@@ -144,6 +144,8 @@ def _crew_row(m: CrewMember, now: float) -> tuple[float | bytes, ...]:
         s.rtt_statistics.mean,
         s.datagrams_in,
         s.datagrams_out,
+        m.device.encode(),
+        m.device_fault.encode(),
     )
 
 
@@ -165,4 +167,6 @@ def _client_row(m: CrewMember, now: float) -> tuple[float | bytes, ...]:
         rtt.replies,
         s.datagrams_in,
         s.datagrams_out,
+        m.device.encode(),
+        m.device_fault.encode(),
     )

@@ -2,6 +2,7 @@
 
 import { Actuators } from "./actuators";
 import { formatTime, bodyDot, setChildren, h, toggleClass, formatNumber, setText } from "./dom";
+import { CrewList } from "./crew_list";
 import { faultButton, type InjectFault } from "./fault_form";
 import { labelOf } from "./chart_fields";
 import { ForcePanel } from "./force_charts";
@@ -50,10 +51,7 @@ export class BodyDetails {
   private readonly navigation = h("div", { class: "section hidden", id: "navigation" });
   private readonly numbers = new Map<string, HTMLElement>(); // cells by name
   private readonly vectors = new Map<string, { tr: HTMLElement; cells: HTMLElement[] }>();
-  private readonly sessions: { tr: HTMLElement; cells: HTMLElement[] }[] = [];
-  private readonly aboardBody = h("tbody", {});
-  private readonly noClient = h("div", { class: "soft" }, "no client connected");
-  private readonly crew = h("div", { class: "section", id: "crew" });
+  private readonly crew: CrewList;
   private readonly identity = h("div", { class: "section", id: "identity" });
 
   constructor(
@@ -71,6 +69,7 @@ export class BodyDetails {
     this.instruments = new Instruments(this.charts, fault, (name) => {
       if (this.row !== null) this.actions.sonar(this.row, name);
     });
+    this.crew = new CrewList(fault);
     this.forces = new ForcePanel(this.charts);
     this.build();
     this.clear();
@@ -154,15 +153,6 @@ export class BodyDetails {
         cell("depth error", "m", "nav.vertical"),
       ),
     );
-    const head = h(
-      "tr",
-      {},
-      h("th", {}, "role"),
-      h("th", {}, "address"),
-      h("th", { class: "n" }, "round trip"),
-      h("th", { class: "n" }, "lockstep"),
-    );
-    setChildren(this.crew, h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.aboardBody), this.noClient);
   }
 
   private label(key: string): SeriesLabel | null {
@@ -187,6 +177,7 @@ export class BodyDetails {
     this.kit = kit;
     this.actuators.fit(kit);
     this.instruments.fit(kit);
+    this.crew.clear();
     this.charts.recolour();
   }
 
@@ -226,7 +217,7 @@ export class BodyDetails {
       this.actuators.element,
       this.forces.element,
       this.instruments.element,
-      this.crew,
+      this.crew.element,
       this.identity,
     );
     this.who(panel);
@@ -278,7 +269,7 @@ export class BodyDetails {
     this.forces.update(panel);
     this.note.textContent = panel.note ?? "";
     this.note.classList.toggle("hidden", !panel.note);
-    this.aboard(panel);
+    this.crew.show(panel.crew);
     this.draw();
   }
 
@@ -336,33 +327,6 @@ export class BodyDetails {
       table,
       model?.validated ? h("div", { class: "soft" }, `Validated: ${model.validated}`) : null,
     );
-  }
-
-  /** Show the clients connected to the body, by role. */
-  private aboard(panel: BodyPanel): void {
-    toggleClass(this.crew, "hidden", !panel.crew);
-    const crew = panel.crew ?? [];
-    toggleClass(this.noClient, "hidden", crew.length > 0);
-    while (this.sessions.length > crew.length) this.sessions.pop()!.tr.remove();
-    crew.forEach((c, i) => {
-      let row = this.sessions[i];
-      if (!row) {
-        const cells = ["", "", "n", "n soft"].map((kind) => h("td", { class: kind }));
-        this.sessions.push((row = { tr: h("tr", {}, ...cells), cells }));
-        this.aboardBody.append(row.tr);
-      }
-      const ended = c.status !== "connected",
-        late = c.silent !== null && c.silent > 2;
-      row.tr.title = `${c.datagrams[0]} datagrams received from this client, ${c.datagrams[1]} sent to it`;
-      [
-        c.role,
-        c.address,
-        ended ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`,
-        c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : "",
-      ].forEach((t, k) => setText(row.cells[k]!, t));
-      row.cells[0]!.className = ended ? "bad" : "good";
-      row.cells[2]!.className = `n ${ended || late ? "bad" : ""}`;
-    });
   }
 
   /** Redraw the charts in the colours of the theme (light or dark). */

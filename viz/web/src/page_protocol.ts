@@ -8,6 +8,18 @@ export const INVALID = 2;
 export const MAX_ITEM_CORNERS = 48;
 export const MIN_CORNERS = 3;
 export const NAME_BYTES = 31;
+export const DEVICE_PREFIX = "device:";
+export const DEVICE_FAULTS = [
+  "lost",
+  "garbled",
+  "doubled",
+  "late",
+  "silent",
+  "stalled",
+  "disconnected",
+  "restarted",
+  "none",
+];
 
 /** Shape of a hull. */
 export interface HullShape {
@@ -201,7 +213,7 @@ export interface Actuation {
   command: (number | null)[];
   actual: (number | null)[];
   feedback: (number | null)[];
-  /** faults that this viewer has injected, by actuator */
+  /** faults, by actuator */
   faults?: Record<string, string>;
 }
 
@@ -229,6 +241,10 @@ export interface SessionInfo {
   lockstep_ms: number;
   /** numbers of datagrams received from the client and sent to it */
   datagrams: [number, number];
+  /** name of the device that the client serves; empty: none */
+  device: string;
+  /** kind of the injected fault of the device; empty: none */
+  device_fault: string;
 }
 
 /** Force (N) and moment (N m) on a body about its origin, by component. Each has three numbers, in B. */
