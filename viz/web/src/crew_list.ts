@@ -32,7 +32,6 @@ export class CrewList {
       h("th", {}, "address"),
       h("th", { class: "n" }, "round trip"),
       h("th", { class: "n" }, "lockstep"),
-      h("th"),
     );
     this.element.append(h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.body), this.form, this.none);
   }
@@ -56,10 +55,11 @@ export class CrewList {
   private rowOf(i: number, device: string): Row {
     const known = this.rows[i];
     if (known?.device === device) return known;
-    const cells = ["", "", "n", "n soft"].map((kind) => h("td", { class: kind })),
-      fault = h("span", { class: "warm" }),
+    const name = h("span"),
+      cells = [name, ...["", "n", "n soft"].map((kind) => h("td", { class: kind }))],
+      fault = h("div", { class: "warm" }),
       button = device ? this.faultButton(`${DEVICE_PREFIX}${device}`, DEVICE_FAULTS, [], this.form) : null,
-      tr = h("tr", {}, ...cells, h("td", {}, fault, button)),
+      tr = h("tr", {}, h("td", {}, name, button, fault), ...cells.slice(1)),
       row = { tr, cells, fault, device };
     if (known) known.tr.replaceWith(tr);
     else this.body.append(tr);
@@ -83,6 +83,6 @@ export class CrewList {
     ].forEach((text, k) => setText(row.cells[k]!, text));
     row.cells[0]!.className = ended ? "bad" : "good";
     row.cells[2]!.className = `n ${ended || late ? "bad" : ""}`;
-    setText(row.fault, session.device_fault ? `${session.device_fault} ` : "");
+    setText(row.fault, session.device_fault);
   }
 }
