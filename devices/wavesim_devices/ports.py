@@ -38,6 +38,8 @@ class Connection(Protocol):
 #: function that creates the connection to a host; its argument sends bytes to this host
 Accept = Callable[[Bytes], Connection]
 BACKLOG_BYTES = 65536
+#: time between two looks at a terminal that is to be drained, in s, and how many of them must find it empty in succession
+DRAIN_POLL_S, DRAINED_POLLS = 0.02, 25
 #: maximum number of hosts connected to a TCP port at the same time; the port closes further connections
 MAX_CLIENTS = 64
 
@@ -91,9 +93,11 @@ class PtyPort:
 
     async def drain(self, patience: float) -> None:
         """Wait until the client has read every byte, at most ``patience`` s. Unread bytes are lost when the terminal closes."""
-        limit = time.monotonic() + patience
-        while time.monotonic() < limit and any(fcntl.ioctl(self._slave, termios.FIONREAD, bytes(4))):
-            await asyncio.sleep(0.02)  # a terminal does not report that it was read
+        limit, empty = time.monotonic() + patience, 0
+        # A terminal does not report that it was read, and the kernel hands written bytes over later, so it must stay empty.
+        while time.monotonic() < limit and empty < DRAINED_POLLS:
+            await asyncio.sleep(DRAIN_POLL_S)
+            empty = 0 if any(fcntl.ioctl(self._slave, termios.FIONREAD, bytes(4))) else empty + 1
 
     async def close(self) -> None:
         """Close the terminal and remove the symbolic link."""
