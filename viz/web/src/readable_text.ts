@@ -3,7 +3,7 @@
 import { formatTime } from "./dom";
 import { formatOffset } from "./geodesy";
 
-const TIME = /\b(at|from|until) (\d+\.\d{3}) s\b/g;
+const TIME = /\b(at|from|until) (\d+(?:\.\d+)?) s\b/g;
 const OFFSET = /(-?\d+\.\d) m (north|east)\b/g;
 
 /** Show times as h:mm:ss.s, and positions with N, S, E and W. */

@@ -432,6 +432,7 @@ test("texts of the server have the page's formats", () => {
   assert.deepEqual(
     [
       "paused at 1738.572 s",
+      "paused at 401.13 s",
       "fault 'lost' in 'port' of 'boat' starting at 12.000 s",
       "mission: mission; waypoint 3 of 8; to 100.0 m north, -120.5 m east",
       "mission: loiter; to -3.0 m north, 4.0 m east",
@@ -439,6 +440,7 @@ test("texts of the server have the page's formats", () => {
     ].map(readableText),
     [
       "paused at 28:58.6",
+      "paused at 6:41.1",
       "fault 'lost' in 'port' of 'boat' starting at 0:12.0",
       "mission; waypoint 3 of 8; to 100.0 N, 120.5 W",
       "mission: loiter; to 3.0 S, 4.0 E",
