@@ -73,7 +73,7 @@ class Reader:
     def connects_a_plotter(self) -> None:
         port = int(self.printed("terminal 6", r":\d+\s").split(":")[-1])
         with socket.create_connection(("127.0.0.1", port), timeout=30.0) as line, line.makefile() as sentences:
-            assert next(s for s in sentences if "HDT" in s).startswith("$HEHDT,")
+            assert next(s for s in sentences if "HDT" in s).startswith("$IIHDT,")
 
     def controls_the_clock(self) -> None:
         """The commands in the text of step 1, then Ctrl-C in two terminals as step 7 says."""
