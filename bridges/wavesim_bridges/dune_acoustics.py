@@ -27,7 +27,7 @@ Send = Callable[[ImcMessage], None]
 
 @dataclass
 class _PendingTransmission:
-    """Task of the transducer: send a packet, measure a range, or both. The transducer executes one task at a time."""
+    """Task for the transducer: send a packet, measure a range, or both. The transducer executes one task at a time."""
 
     name: str
     timeout: float

@@ -80,7 +80,7 @@ class MavlinkMission:
     # -- the protocol
 
     def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Answer a message that belongs to the mission protocol; its name is in ``names``."""
+        """Answer a message of the mission protocol, that is, a message whose name is in ``names``."""
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:

@@ -117,7 +117,7 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Reset the control loops, because no goal is set."""
+        """Reset the control loops. The pilot calls this while no setpoint is active."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 

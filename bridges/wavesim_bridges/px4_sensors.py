@@ -21,7 +21,7 @@ SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), e
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 YEAR = 2026.0  #: year for which the World Magnetic Model 2025 is evaluated
-#: standard deviations of the sensor noise. Without noise, PX4 would declare a sensor with a constant value broken. The
+#: standard deviations of the sensor noise. Without noise, a constant value would make PX4 declare a sensor failed. The
 #: order is acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02
 PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: stated accuracy of the odometry (m, m/s, rad), which actually has no error

@@ -291,7 +291,7 @@ class SensorTableClaim:
                     s.acquire(0)
 
     def request_synchronous(self) -> None:
-        """Ask the engine to wait for this table at each tick at which one of its instruments is due to have a value."""
+        """Ask the engine to wait for this table at each tick at which one of its instruments is due."""
         self.table.header[SYNCHRONOUS] = 1
 
     @property

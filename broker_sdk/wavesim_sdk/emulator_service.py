@@ -1,5 +1,5 @@
-"""Server side of an emulator on another machine. It claims the table of the sensor type and writes to the table for the
-emulator.
+"""Server side of an emulator on another machine. It claims the table of the sensor type and writes to the table on
+behalf of the emulator.
 
 The emulator receives the tables that it needs: at first all rows that are not zero, and later the rows that have
 changed. To the engine, such an emulator looks the same as one on its own machine.
@@ -248,7 +248,9 @@ class EmulatorService:
     # -- due ticks -----------------------------------------------------------------------------------
 
     def on_due(self, due: int) -> None:
-        """Send the tables and a DUE. If the last DUE has not been answered, remember the new one until it has been."""
+        """Send the tables and a DUE. If the previous DUE is still unanswered, delay the new one until the answer
+        arrives.
+        """
         if not self._lockstep:
             return
         if self._asked is not None:

@@ -228,8 +228,8 @@ class ImagingFrame:
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) or pixels of a 3D sonar (rows, columns, 3) in frame W in m, placed with the true
-        position and heading (for pixels: attitude) at the ping; NaN where there is none.
+        """Measured soundings (beams, 3) or pixels of a 3D sonar (rows, columns, 3) in frame W in m, computed with the
+        true position and heading (for pixels: attitude) at the time of the ping; NaN = no sounding.
         """
         if self.kind == "3d":
             return self.record["p_WS_W"] + self.points_S @ rotation(quaternion(*self.record["euler"])).T
@@ -249,8 +249,8 @@ class ImagingFrame:
 
     @property
     def levels(self) -> Any:
-        """Echo levels (beams, bins) in dB re 1 uPa, within the resolution of the samples; of a 3D sonar (rows, columns),
-        NaN = no echo.
+        """Echo levels in dB re 1 uPa, within the resolution of the samples: an array (beams, bins), or for a 3D sonar
+        an array (rows, columns) in which NaN = no echo.
         """
         r = self.record
         if self.kind == "3d":

@@ -1,4 +1,4 @@
-"""Reader for complete logs, and of logs that were cut off when their server was killed."""
+"""Reader for complete logs, and for logs that were cut off when their server was killed."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Step:
 
     state: State  #: motion, actuation, sensors and forces of the body at one tick
     receptions: list[Reception] = field(default_factory=list)  #: signals that the body's transducer received
-    #: own signals that left the body's transducer, with the times at which they did
+    #: signals that the body's own transducer has sent, with their times of emission
     sent: list[SignalSent] = field(default_factory=list)
     #: requests that the server refused, with the reason for each
     refused: list[RequestRefused] = field(default_factory=list)

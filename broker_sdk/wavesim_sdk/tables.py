@@ -1,4 +1,4 @@
-"""Declare every table and record of the system, each in one place.
+"""Declarations of every table and record of the system.
 
 These declarations define the layout of shared memory, the schemas of the log, the structs of the mailbox and
 ``docs/SHARED_MEMORY.md``. A number takes 8 bytes (``i8`` or ``f8``), and a text column takes a multiple of 8 bytes. A

@@ -181,7 +181,8 @@ class ServedDevice:
     ) -> None:
         options = options or TrafficOptions()
         self.device_type, self.traffic, self.report = device_type, traffic or TrafficReporter(), report
-        #: faults from the options, followed by the fault that is switched; the lines to all hosts share this list
+        #: faults from the options, followed by the fault that the server has set; the lines to all hosts share this
+        #: list
         self.faults, self.seed = [*options.faults], options.seed
         self._scheduled = len(self.faults)
         self.device: SharedDevice | ConnectingDevice | None = None
@@ -220,7 +221,7 @@ class ServedDevice:
             host.send(data)
 
     def switch_fault(self, fault: DeviceFault) -> None:
-        """Replace the switched fault. The faults from the options keep their times."""
+        """Replace the fault that the server has set. The faults from the options keep their times."""
         self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:

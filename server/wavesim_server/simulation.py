@@ -411,7 +411,7 @@ class Simulation:
         self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
-        """Let a transducer receive from the start of the next tick, or stop receiving immediately.
+        """Start the reception of a transducer with the next tick, or stop it immediately.
 
         A transducer that does not receive does not answer either, and its receptions cost no computing time. When it
         starts to receive, it also receives those signals in transit whose wavefront has not yet passed it.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 #: wall seconds per simulated second for which the engine may wait for a participant without charging its budget
 SHARE = 50.0
 WINDOW_S = 5.0  #: wall time between two checks for slow participants
-SLOW = 0.5  #: fraction of the check period beyond which waiting for a participant makes that participant count as slow
+SLOW = 0.5  #: fraction of the check period; a participant counts as slow if the engine waits for it longer than this
 MOST = 1024  #: maximum number of participants whose accounts are kept
 
 

@@ -222,7 +222,7 @@ class Configurator:
         return model
 
     def test_drive(self, body: Any) -> SimulatedMotion:
-        """Simulate the model. The ``commands`` (actuator -> value) apply after the first second. Return the motion of
+        """Simulate the model. The ``commands`` (values by actuator) apply after the first second. Return the motion of
         the model, with one column per quantity.
         """
         seconds = body.get("seconds", 60.0)

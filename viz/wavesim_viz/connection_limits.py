@@ -37,7 +37,7 @@ class ConnectionLimiter:
 
     def __init__(self) -> None:
         self._open: dict[str, dict[LimitedRequestHandler, None]] = {}
-        #: address -> number of connections that were closed to make room for others
+        #: number of connections of each address that were closed to make room for others
         self.closed: Counter[str] = Counter()
 
     def enter(self, handler: LimitedRequestHandler) -> None:

@@ -71,7 +71,9 @@ class MissionFollower:
 
     @property
     def target(self) -> Waypoint:
-        """Where the vehicle should go, with the desired depth in m and speed in m/s. A speed of 0 means stop."""
+        """Position to which the vehicle should go, with the desired depth in m and speed in m/s. A speed of 0 means
+        that it should stop.
+        """
         if self._hold is None:
             assert self._steer is not None
             return self._steer.target

@@ -398,8 +398,8 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """Return the time of the next ACK if nothing arrives before then, because the client's address may have
-        changed.
+        """Return the time of the next ACK. The client sends it if nothing arrives before then, because the client's
+        address may have changed.
         """
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent

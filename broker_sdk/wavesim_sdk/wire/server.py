@@ -112,7 +112,7 @@ class ServerSessions:
         self._now = 0.0  # time of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
-        #: whether a pilot waits while another client is driving, and drives again afterwards
+        #: whether a replaced pilot is suspended while another client is driving, and drives again afterwards
         self.returns_pilot = False
         self._recently_ended = RecentlyEnded()
         self._ended_events: list[Happening] = []  # ends of sessions between two calls
@@ -173,8 +173,9 @@ class ServerSessions:
         """Process a session's datagram from a new address, which must be validated first (RFC 9000, section 9).
 
         Until the address is validated, no datagram from it changes anything, because the datagram may be a copy that
-        overtook the original. Therefore, it does not move the replay window and does not count as activity. The window
-        is not checked either, so that the original datagram can move the session back if a copy moved it.
+        overtook the original. Therefore, it does not move the replay window and does not count as activity. Nor is the
+        datagram checked against the window. The original datagram can therefore move the session back if a copy has
+        moved it.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_payload(data, header, session.seal, record=False), header.type)
@@ -580,8 +581,8 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Do not count a stall of the server itself, which lasted ``seconds`` until ``now``, as silence or in
-        round-trip times.
+        """Exclude a stall of the server itself, which lasted ``seconds`` s and ended at ``now``, from the silence of
+        clients and from round-trip times.
         """
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)

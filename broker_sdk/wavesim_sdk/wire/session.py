@@ -241,7 +241,9 @@ class Estimated:
 
 @dataclass(slots=True)
 class StepDone:
-    """A lockstep client answered a step. The content of an answer to a step before the pending one is not used."""
+    """A lockstep client answered a step. The content of a late answer, which refers to a step before the pending one,
+    is ignored.
+    """
 
     session: Session
     message: Done

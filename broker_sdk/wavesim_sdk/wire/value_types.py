@@ -84,9 +84,7 @@ class ValueType:
         return None
 
     def make_encoder(self) -> Checker | None:
-        """Return the function that converts the value as kept into the value as transmitted, or None if both are the
-        same.
-        """
+        """Return the function that converts a stored value into the transmitted one, or None if both are the same."""
         return None
 
     def markdown(self) -> str:

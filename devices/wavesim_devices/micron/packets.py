@@ -16,7 +16,7 @@ HOST, ALL = 255, 255  #: node of the host; destination of packets for all nodes
 SONAR = 2  #: node of an imaging sonar
 MAX_LENGTH = 512  #: maximum length of a packet from the host
 _HEAD = struct.Struct("<HBBBBBB")
-_OVERHEAD = 6  #: number of bytes in a packet that its length does not count
+_OVERHEAD = 6  #: number of bytes in a packet that its length field does not count
 _LAST = 0x80
 
 #: settings of a head command: V3B, HdCtrl, HdType, transmitter constants, range scale, left limit, right limit, ADSpan,

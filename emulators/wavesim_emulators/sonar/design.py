@@ -90,7 +90,7 @@ class SonarDesign:
 
     @functools.cached_property
     def gain_dB(self) -> Floats:
-        """Gain in dB by bin: X log r + 2 alpha r + G, constant beyond the range ``hold``."""
+        """Gain in dB of each bin: X log r + 2 alpha r + G, constant beyond the range ``hold``."""
         r = np.minimum(np.maximum(self.ranges, self.bin), self.hold)
         return np.asarray(self.tvg * np.log10(r) + 2.0 * self.absorption * r + self.gain)
 

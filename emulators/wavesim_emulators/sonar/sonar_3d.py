@@ -117,7 +117,7 @@ class Sonar3D(ImagingSonar):
         )
 
     def _ray_echoes(self, geometry: Floats, labels: Array, pose: SonarPose, R: Floats, number: int) -> RayEchoes:
-        """Return the echoes of the rays from what they hit."""
+        """Return the echoes of the rays, computed from their hits."""
         d = self.design
         energy = ray_energy(geometry, labels, self.energy_per_ray, self.tables, d.decay)
         r, cosine = geometry[..., 0], np.maximum(geometry[..., 1], 1e-3)

@@ -195,7 +195,9 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add the force and torque per angle and per squared angle, multiplied by the squared speed across the span."""
+    """Add the force and torque of fins whose coefficients are given per angle and per squared angle. Both are
+    proportional to the squared speed across the span.
+    """
     for k in range(count):
         u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
         along = (

@@ -84,7 +84,7 @@ class LogWriter:
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
-        #: the messages with the channels of this part, by tables, counts and rows, or by topic and count
+        #: prepared messages with the channels of this part; the keys are (tables, counts, rows) or (topic, count)
         self._blocks: dict[tuple[Any, ...], MessageBlock] = {}
         self._failure = ""
         self._now = 0  # simulation time of the last message

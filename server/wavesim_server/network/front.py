@@ -66,9 +66,9 @@ FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front end may have added to a row
 #: intervals between two polls of the sessions, for few sessions and for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
-LONG_S = 0.1  #: time in s beyond which a wait leads to a check of the waiting budgets
-#: if the front end was inactive for longer than this, the front end itself stalled, and the time is not charged to its
-#: clients
+LONG_S = 0.1  #: wait in s after which the waiting budgets are checked
+#: maximum interval in s between two calls; after a longer interval, the front end itself has stalled, and the time is
+#: not charged to its clients
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left",

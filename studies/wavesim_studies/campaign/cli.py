@@ -23,7 +23,9 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 
 def file_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the campaign file, and the option that allows its configuration to use files in other folders."""
+    """Add the argument for the campaign file, and the option that allows its configuration to use files in other
+    folders.
+    """
     return _file(files_option(command))
 
 

@@ -60,7 +60,7 @@ class RunResult:
 
     loaded: LoadedConfig
     seconds: float
-    rows: dict[str, int]  #: name of a body -> its row in the shared-memory tables
+    rows: dict[str, int]  #: row of each body in the shared-memory tables, by name
     tracks: dict[str, Track]
     sent: Record
     receptions: Record

@@ -28,7 +28,7 @@ __all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "
 
 SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
-#: optional state -> its index in the nominal state and its size
+#: index in the nominal state and size of each optional state
 OPTIONAL = {
     "current": (strapdown.CURRENT, 2),
     "clock": (strapdown.CLOCK, 2),
