@@ -27,7 +27,7 @@ METHODS = ("lbl", "usbl")
 RANGE_SIGMA = 0.15
 #: standard deviation of a direction in rad; it covers the errors of head and compass together
 ANGLE_SIGMA = math.radians(1.0)
-MIN_RANGES = 3  #: ranges that a long-baseline fix needs; two ranges leave two possible positions
+MIN_RANGES = 3  #: minimum number of ranges for a long-baseline fix, because two ranges leave two possible positions
 MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix contradict each other
 DEPTH_SENSORS = ("pressure", "ctd")
 
@@ -165,8 +165,8 @@ class AcousticFixes:
 
 
 def _covariance(directions: Floats) -> tuple[float, float, float]:
-    """Return the covariance (nn, ne, ee) of a least-squares position from the horizontal directions (n, 2) of its
-    ranges.
+    """Return the covariance (nn, ne, ee) of a least-squares position fix, computed from the horizontal directions (n,
+    2) of the ranges.
     """
     nn, ne, ee = (float(np.sum(directions[:, i] * directions[:, j])) for i, j in ((0, 0), (0, 1), (1, 1)))
     scale = RANGE_SIGMA**2 / max(nn * ee - ne * ne, 1e-12)

@@ -123,7 +123,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process the messages of the autopilot; ignore anything else."""
+        """Process messages from the autopilot, and ignore all other datagrams."""
         for message in read(data)[0]:
             if message.component == AUTOPILOT:
                 self._handle(message, address)
@@ -148,7 +148,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
             self._transport.sendto(self._writer.frame(name, **values), self._address)
 
     def beat(self, time: float) -> None:
-        """Send the heartbeat that is due, and the origin of the world until the autopilot has confirmed it."""
+        """Send a heartbeat if one is due. Also send the origin of the world until the autopilot has confirmed it."""
         if self._address is None or 0.0 <= time - self._beat_at < HEARTBEAT_S:
             return
         self._beat_at = time

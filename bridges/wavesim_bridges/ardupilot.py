@@ -154,8 +154,8 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
 
 
 class ArduPilotBridge:
-    """Vehicle driven by an autopilot. Each step of the simulation waits for a servo frame, and each servo frame waits
-    for a step.
+    """Vehicle driven by an autopilot. Each step of the simulation waits for a servo frame, and the autopilot waits for
+    the state after each step.
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
     between the steps. Servo frames contain a frame rate. The bridge ignores this rate, because the autopilot derives it

@@ -33,7 +33,7 @@ Frame = TypeVar("Frame")
 
 
 class MalformedMessage(Exception):
-    """Error: a message from the on-board software violates its protocol. The text states the reason."""
+    """Raised when a message from the on-board software violates its protocol. The text states the reason."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: mission states in MISSION
 
 
 class MissionItemRefused(Exception):
-    """Error: a mission item cannot be executed. ``reason`` is the code for MISSION_ACK."""
+    """Raised when a mission item cannot be executed. ``reason`` is the code for MISSION_ACK."""
 
     def __init__(self, reason: int) -> None:
         self.reason = reason

@@ -131,5 +131,5 @@ def _is_printable(text: str) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a short text for a value that a caller passed."""
+    """Return a short text that describes a value passed by a caller."""
     return repr(shorten(value)) if isinstance(value, str) else shorten(value, 60)

@@ -53,14 +53,17 @@ def column_hash(dtype: np.dtype[Any]) -> str:
 
 
 def pieces(data: bytes, first: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces of some data that fit into one item each, with their offsets. ``first`` is the first offset."""
+    """Split data into pieces that fit into one item each, and yield the pieces with their offsets. ``first`` is the
+    offset of the first piece.
+    """
     for at in range(0, len(data), MAX_TABLE_DATA):
         yield first + at, data[at : at + MAX_TABLE_DATA]
 
 
 def row_pieces(words: Ints, rows: Ints) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces of some rows in a table, with their offsets in the table. ``rows`` is ascending and not
-    empty."""
+    """Split rows of a table into pieces that fit into one item each, and yield the pieces with their offsets in the
+    table. ``rows`` is ascending and not empty.
+    """
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
         yield from pieces(words[run].tobytes(), int(run[0]) * words.shape[1] * 8)
 

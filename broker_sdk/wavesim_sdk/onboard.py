@@ -64,7 +64,7 @@ class Step:
     answers: list[Answer] = field(default_factory=list)  #: results of all other requests
     #: starts and pauses of the simulation clock, and its end
     run_states: list[RunStateChanged] = field(default_factory=list)
-    #: texts for people, for example from the watchdog or about fences, faults and contacts
+    #: human-readable texts, for example from the watchdog or about fences, faults and contacts
     notices: list[Notice] = field(default_factory=list)
     others: list[BodyChanged] = field(default_factory=list)  #: bodies that were added or removed (``others=True``)
     missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
@@ -541,7 +541,7 @@ class BrokerBase(PrivilegedRequests):
 
 
 def _is_sendable(value: Any) -> bool:
-    """Return whether a value is either a finite float or None, so that it can be sent as it is."""
+    """Return whether a value is a finite float or None, so that it can be sent without conversion."""
     return value is None or (type(value) is float and isfinite(value))
 
 

@@ -1,4 +1,4 @@
-"""A server's status as text: as a summary for people, and as a list of all values."""
+"""Text output of a server's status: a summary for the user, and a list of all values."""
 
 from __future__ import annotations
 

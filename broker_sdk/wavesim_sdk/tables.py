@@ -54,7 +54,7 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node could not receive while it was recharging
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    #: another reception overlapped this one in time and band, and this one did not exceed it by the capture ratio
+    #: no ray reaches the node through the sound-speed profile
     COLLISION = 8
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
     SHADOW = 10  #: no ray of the sound-speed profile reaches the node

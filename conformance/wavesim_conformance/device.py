@@ -1,4 +1,4 @@
-"""Conformance checker for virtual devices: invalid bytes and impolite hosts must not harm a device.
+"""Conformance checker for virtual devices. It checks that invalid bytes and misbehaving hosts do not harm a device.
 
     wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
 

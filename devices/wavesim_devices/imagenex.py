@@ -19,11 +19,11 @@ from wavesim_sdk.broker import Step
 if TYPE_CHECKING:
     from wavesim_sdk.imaging_frames import ImagingFrame
 
-START, STOP, END = b"\xfe\x44", 0xFD, 0xFC  #: first bytes and last byte of a command; last byte of return data
+START, STOP, END = b"\xfe\x44", 0xFD, 0xFC  #: first bytes and last byte of a command, and last byte of the return data
 COMMAND_BYTES = 27
-ACCEPTED, OVERRUN = 0x40, 0x80  #: bits of the status
+ACCEPTED, OVERRUN = 0x40, 0x80  #: bits of the status: settings accepted, command lost
 SLAVE, TRANSMIT, SEND = 0x40, 0x01, 0x02  #: bits of the master and slave byte of an 881A
-#: bits of the byte that holds the head, or reverses it when the bit is newly set (assumed)
+#: bits of the control byte: hold the head, and reverse it when the bit is newly set (assumed)
 HOLD, REVERSE = 0x04, 0x40
 #: header of the return data and number of points, by the value of the data points byte
 POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}

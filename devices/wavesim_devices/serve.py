@@ -257,7 +257,7 @@ class ServedDevice:
 
     @property
     def summary(self) -> str:
-        """Text for the user at the end of the run: the numbers of bytes, and what went wrong."""
+        """Text for the user at the end of the run: the numbers of bytes, and any failures."""
         unread = sum(port.dropped for port in self.ports.values())
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []

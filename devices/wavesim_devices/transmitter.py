@@ -57,7 +57,7 @@ class Transmitter:
 
     @property
     def full(self) -> bool:
-        """Whether the queue cannot accept another signal."""
+        """Whether the queue is full."""
         return len(self._queue) >= MAX_WAITING
 
     def send(

@@ -445,8 +445,8 @@ class Simulation:
     def _hold_diverged(self) -> None:
         """Freeze bodies whose state diverged (NaN or infinity) in a contact.
 
-        The tick checks for such bodies only before contacts, so that they would be frozen only in the next tick.
-        Readers must not see the diverged state until then.
+        The tick checks for such bodies only before contacts, so it would freeze them only in the next tick. Until then,
+        readers would see the diverged state.
         """
         if np.isfinite(self.fleet.blocks[:, : B.STATE_ROWS * LANES].sum()):
             return

@@ -351,7 +351,7 @@ class Configurator:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write a file. If that fails, a file that it replaces stays as it is."""
+    """Write a file. If that fails, a file that it would replace remains unchanged."""
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         draft.write_text(text)

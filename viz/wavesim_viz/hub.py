@@ -134,7 +134,7 @@ class Hub:
         self._weather: WeatherReport | None = None
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
-        self._fences: list[FenceInfo] | None = None  #: None: to be sent
+        self._fences: list[FenceInfo] | None = None  #: the fences that were sent last; None if they must be sent
         self._fleet: FleetStatus | None = None
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._due["log"] = 0.0

@@ -122,7 +122,9 @@ class ServerSessions:
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
-        """Process a datagram and return what happened. This method never raises an exception, whatever the bytes are."""
+        """Process a datagram and return the resulting records. This method never raises an exception, whatever the
+        bytes are.
+        """
         self._now = max(self._now, now)
         before, happened = self.take_ended(), []
         session: Session | None = None
@@ -277,7 +279,9 @@ class ServerSessions:
         return self._open_session(payload, address, now, owner, cookie)
 
     def join_local(self, join: Join, client: LocalClient, now: float) -> tuple[Session, list[Happening]]:
-        """Open a session for a client in this process, and return it together with what happened. Raises NotAdmitted."""
+        """Open a session for a client in this process, and return it together with the resulting records. Raises
+        NotAdmitted.
+        """
         self._now = max(self._now, now)
         self._local_joins += 1
         payload = schema_of(Join).encode(replace(join, nonce=self._local_joins))
@@ -371,7 +375,7 @@ class ServerSessions:
     # -- messages from clients -------------------------------------------------------------
 
     def receive_local(self, session: Session, message: Actuate | Done | Estimate | Leave) -> list[Happening]:
-        """Process a message from a client in this process and return what happened."""
+        """Process a message from a client in this process and return the resulting records."""
         happened = [] if session.is_over else self._handle(session, message, b"", self._now)
         return happened or self.take_ended()
 

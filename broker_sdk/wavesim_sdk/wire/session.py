@@ -1,4 +1,4 @@
-"""Session on the server's side, and records of what happens in sessions."""
+"""Session on the server's side, and records of the changes in sessions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class LocalClient(Protocol):
 class Session:
     """Session of one client."""
 
-    client: LocalClient | None = None  #: the client, if it is in this process
+    client: LocalClient | None = None  #: the client if it is in this process, otherwise None
 
     def __init__(
         self,

@@ -229,8 +229,9 @@ class Body:
         )
 
     def _assemble(self, parts: Iterable[Sequence[Reading]]) -> dict[str, Value]:
-        """Return the values from sensors, ordered by the number of the sensor. The values from a sensor may come in
-        pieces."""
+        """Return the values from sensors, ordered by the number of the sensor. The values from a sensor may arrive in
+        pieces.
+        """
         numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in parts:
             for r in readings:

@@ -1,7 +1,8 @@
 """Virtual Tritech Micron scanning sonar. Its echoes come from the frames that a scanning `sonar` produces.
 
 Directions are in 1/16 gradian (6400 per turn), clockwise seen from above, and 3200 is ahead. The head pings once for
-each mtSendData, and then turns by one step. It has no error message: it does not answer invalid packets.
+each mtSendData, and then turns by one step. The protocol has no error message, so the head does not answer invalid
+packets.
 """
 
 from __future__ import annotations

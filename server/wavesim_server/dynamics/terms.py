@@ -58,7 +58,7 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
 
 @always_inline
 def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
-    """Add a column of the parameters, multiplied by a size, to the force rows."""
+    """Add a column of the parameters, multiplied by a magnitude, to the force rows."""
     for i in range(6):
         add_to(work, W.FORCE + i, broadcast(params, row + i) * size)
 

@@ -53,7 +53,7 @@ class HostedProgram:
         self.has_begun = False
         self.wants_turn = False  #: whether the time limit of the program's wait has expired
         self.limit = math.inf  #: wall time at which the wait of a greenlet ends
-        self.thread = threading.current_thread()  #: function that is replaced when the program is added
+        self.thread = threading.current_thread()  #: thread of the program; a placeholder until the program is added
         self.greenlet: greenlet | None = None  #: greenlet of the program, if it shares a thread and has begun
 
     @property

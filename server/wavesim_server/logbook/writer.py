@@ -209,7 +209,7 @@ class LogWriter:
         self.json("/host/damage", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
-        """Write a notice for people."""
+        """Write a human-readable notice."""
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:

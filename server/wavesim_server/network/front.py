@@ -87,7 +87,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front end of one server.
 
-    ``print_line`` prints a line for people.
+    ``print_line`` prints a line for the user.
     """
 
     def __init__(
@@ -359,8 +359,8 @@ class Front:
         return min(self._poll_sessions_at, states, self.barrier.deadline, self._orphans_until)
 
     def _report_damaged_queues(self) -> None:
-        """Report records that another process has destroyed between the engine and the front. A session that was joining
-        may then wait for its body without end.
+        """Report records that another process has overwritten on their way from the engine to the front end. A session
+        that is joining may then wait for its body forever.
         """
         found = self.engine_queue.damaged + (self.events.damaged if self.events is not None else 0)
         if found > self._damaged:

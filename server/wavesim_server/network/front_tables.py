@@ -74,7 +74,7 @@ class FrontTables:
         self.receptions.add(receptions)
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
-        """Add a notice for people."""
+        """Add a human-readable notice."""
         record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # cut between characters
         self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
 
