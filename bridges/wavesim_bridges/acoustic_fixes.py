@@ -73,7 +73,7 @@ class AcousticFixes:
         self._beacons = transponders(loaded, vehicle)
         need = MIN_RANGES if method == "lbl" else 1
         if transducer is None:
-            raise WaveSimError(f"fixes need a <transducer> of '{vehicle}' in {loaded.path}")
+            raise WaveSimError(f"fixes need a <transducer> on '{vehicle}' in {loaded.path}")
         if method == "usbl" and transducer.head is None:
             raise WaveSimError(f"USBL fixes need a <head> in the transducer of '{vehicle}' in {loaded.path}")
         if len(self._beacons) < need:

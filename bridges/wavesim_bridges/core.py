@@ -154,7 +154,7 @@ class BridgedVehicle:
         """
         self.drops[reason] += 1
         if self.drops[reason] == 1:
-            self.options.report(f"a datagram from the stack was dropped: {reason}")
+            self.options.report(f"a datagram from the on-board software was dropped: {reason}")
 
 
 def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:

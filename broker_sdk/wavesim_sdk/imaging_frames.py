@@ -82,7 +82,7 @@ FRAME = Table(
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
-        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2, or column, for type 5."),
+        value("sector", "rad", "Angle from the first to the last beam (types 0 and 2) or column (type 5)."),
         value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
         value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
