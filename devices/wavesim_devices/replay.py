@@ -79,7 +79,7 @@ class Replay:
         report: Callable[[str], None] = print,
     ) -> None:
         self.recording, self.speed, self.patience, self.report = recording, speed, patience, report
-        self.changed = asyncio.Event()  #: set when a host connects, sends bytes or disconnects
+        self.changed = asyncio.Event()  #: event that is set when a host connects, sends bytes or disconnects
         self.hosts: dict[Key, ReplayHost] = {(e.port, e.host): ReplayHost() for e in recording.events}
         self._count = dict.fromkeys(places, 0)
         self._is_begun = False

@@ -280,7 +280,9 @@ def place_of(error: BaseException) -> str:
 
 
 async def _read_ports() -> None:
-    """Let the devices receive all bytes that have arrived, so that a step contains what its hosts sent before it."""
+    """Let the devices receive all bytes that have arrived. A step then includes the bytes that the hosts sent before
+    it.
+    """
     for _ in range(3):  # the selector reports the socket, its stream wakes the task of the port, the task reads
         await asyncio.sleep(0)
 

@@ -110,5 +110,5 @@ class Waits:
         return found
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of this process, for which the participants are not responsible."""
+        """Leave a stall of this process out of the waiting times, because the participants are not responsible for it."""
         self._began += seconds

@@ -108,7 +108,7 @@ class ClientSession:
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
-        self.welcome: Welcome | None = None  #: set when the server has described the body
+        self.welcome: Welcome | None = None  #: reply of the server; None until the server has described the body
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None

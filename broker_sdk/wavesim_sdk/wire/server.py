@@ -585,8 +585,8 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Exclude a stall of the server itself, which lasted ``seconds`` s and ended at ``now``, from the silence of
-        clients and from round-trip times.
+        """Adjust all timers after a stall of the server itself, which lasted ``seconds`` s and ended at ``now``. The
+        stall then counts neither as silence of a client nor in round-trip times.
         """
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)

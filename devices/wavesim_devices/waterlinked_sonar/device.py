@@ -94,7 +94,7 @@ class Sonar3D15:
         self.target, self.multicast = target, multicast
         self.errors = 0  #: number of rejected requests
         self.enabled, self.mode, self.salinity = False, next(iter(sonars)), "salt"
-        self.speed_of_sound = 0.0  #: 0 = the true speed of sound
+        self.speed_of_sound = 0.0  #: speed of sound that a host has set, m/s; 0 = the true speed of sound
         self.udp: dict[str, Any] = {"mode": "disabled", "unicast_destination_ip": "", "unicast_destination_port": 0}
         self._reach = dict(MAX_RANGE)  # the configured range of a sonar may be shorter; its frames tell
         self.range = (0.0, self._reach[self.mode])  #: minimum and maximum range in m

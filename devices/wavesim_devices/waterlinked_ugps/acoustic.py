@@ -26,7 +26,7 @@ class RawPosition:
     time: float  #: time of arrival by the node's clock in s
     point: Point
     level: float  #: received level in dB
-    noise: float  #: noise level in the band in dB
+    noise: float  #: noise level in the band of the ping in dB
 
 
 def raw_position(

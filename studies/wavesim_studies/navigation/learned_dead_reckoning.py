@@ -110,7 +110,7 @@ class DeadReckoningNetwork:
     parameters: list[Array]
     centre: Array
     scale: Array
-    spread: Array  #: scale of the predicted increments
+    spread: Array  #: scale of the velocity increments that the network predicts
 
     def velocity(self, m: TrainingMission) -> Array:
         """Return the velocities (T, 3) in B, starting from the true velocity."""
