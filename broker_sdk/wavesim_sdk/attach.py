@@ -358,7 +358,7 @@ def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) 
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove those semaphores of :func:`create_semaphores` that exist, and return their names."""
+    """Remove the semaphores made by :func:`create_semaphores`, as far as they exist, and return their names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):

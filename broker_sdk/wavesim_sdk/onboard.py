@@ -61,7 +61,7 @@ class Step:
     sent: list[SignalSent] = field(default_factory=list)
     #: requests that the server refused, with the reason for each
     refused: list[RequestRefused] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)  #: results of all other requests
+    answers: list[Answer] = field(default_factory=list)  #: results of the requests that the server did not refuse
     #: starts and pauses of the simulation clock, and its end
     run_states: list[RunStateChanged] = field(default_factory=list)
     #: human-readable texts, for example from the watchdog or about fences, faults and contacts

@@ -260,7 +260,7 @@ class ProgramHost:
     def _advance(self, mine: HostedProgram | None) -> bool:
         """Run a program that can continue. If there is no such program, advance the simulation.
 
-        Returns False if there is nothing to do; in that case, the main thread runs.
+        Returns False if no program can continue and the simulation cannot advance; the main thread then runs.
         """
         first = -1 if mine is None else self.programs.index(mine)
         if self._give_turn(first + 1):

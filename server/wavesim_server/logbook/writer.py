@@ -311,7 +311,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def signals(self, sent: Any, receptions: Any) -> None:
-        """Write the signals sent, and the receptions with their outcomes."""
+        """Write the sent signals, and the receptions with their outcomes."""
         self._add_signals("/acoustics/sent", SENT, sent, sent["emission_ns"])
         self._add_signals("/acoustics/reception", RECEPTION, receptions, receptions["arrival_ns"])
 

@@ -69,7 +69,7 @@ class FrontTables:
         self._has_others = True  # whether the published table `crew` has, or may have, rows
 
     def signals(self, sent: Record, receptions: Record) -> None:
-        """Add the signals sent, and the receptions with their outcomes."""
+        """Add sent signals, and receptions with their outcomes."""
         self.sent.add(sent)
         self.receptions.add(receptions)
 

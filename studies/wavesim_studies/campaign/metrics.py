@@ -56,7 +56,7 @@ Track = tuple[Any, Record]  #: tracks of the bodies: times in s, and rows in the
 
 @dataclass
 class RunResult:
-    """Everything recorded in a run: tracks by name, signals sent and received, contacts, and the log of a trial."""
+    """Everything recorded in a run: tracks by name, sent and received signals, contacts, and the log of a trial."""
 
     loaded: LoadedConfig
     seconds: float

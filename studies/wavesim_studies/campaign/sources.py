@@ -116,7 +116,7 @@ def is_installed(path: Path) -> bool:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the top-level names of all modules that import statements of a Python file name."""
+    """Return the top-level names of all modules that a Python file imports."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # running the file reports the error
