@@ -27,7 +27,7 @@ class ConnectionRateLimiter:
         self._budgets: dict[str, TokenBucket] = {}
 
     def allow(self, address: str, now: float) -> bool:
-        """Return whether an address may open a websocket at the time ``now`` in s. If so, count the websocket."""
+        """Return whether an address may open a websocket at the time ``now`` in s. A permitted websocket is counted."""
         self._budgets = {a: budget for a, budget in self._budgets.items() if not budget.is_full(now)}
         return self._budgets.setdefault(address, TokenBucket(OPENINGS_PER_S, BURST)).consume(now)
 
