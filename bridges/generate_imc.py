@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 PACKAGE = Path(__file__).parent / "wavesim_bridges"
-#: type in the standard -> Python type and format letter in a layout
+#: for each type in the standard, the Python type and the format letter in a layout
 TYPES = {
     "uint8_t": ("int", "B"),
     "int8_t": ("int", "b"),

@@ -1,5 +1,5 @@
-"""Position fixes of a vehicle from its transducer: from ranges to transponders (long baseline), or from the range and
-direction that a USBL head measures. The fixes are independent of each other, as a navigation filter expects them.
+"""Position fixes for a vehicle, computed from ranges to transponders (long baseline) or from the range and direction
+that a USBL head measures. The fixes are independent of each other, as navigation filters require.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.water import depth_of_pressure
 
 METHODS = ("lbl", "usbl")
-RANGE_SIGMA = 0.15  #: standard deviation of a range in m: timing, sound speed, beacons that swing on their moorings
-ANGLE_SIGMA = math.radians(1.0)  #: standard deviation of a direction in rad: head and compass together
-MIN_RANGES = 3  #: ranges that a long-baseline fix needs; two ranges leave two possible positions
+#: standard deviation of a range in m; it covers errors of timing and sound speed, and beacons that swing on their
+#: moorings
+RANGE_SIGMA = 0.15
+#: standard deviation of a direction in rad; it covers the errors of head and compass together
+ANGLE_SIGMA = math.radians(1.0)
+MIN_RANGES = 3  #: minimum number of ranges for a long-baseline fix, because two ranges leave two possible positions
 MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix contradict each other
 DEPTH_SENSORS = ("pressure", "ctd")
 
@@ -32,7 +35,7 @@ DEPTH_SENSORS = ("pressure", "ctd")
 class PositionFix(NamedTuple):
     """Position of the transducer: north, east and depth in m, and the horizontal covariance (nn, ne, ee) in m2."""
 
-    time: float  #: simulation time in s to which the position belongs
+    time: float  #: simulation time in s at which the position applies
     position: tuple[float, float, float]
     covariance: tuple[float, float, float]
 
@@ -60,7 +63,7 @@ def transponders(loaded: LoadedConfig, vehicle: str) -> list[Transponder]:
 
 
 class AcousticFixes:
-    """Source of fixes. It sends one query per period, and every transponder with that frequency answers it."""
+    """Source of fixes. It sends one query per period, and every transponder that listens at its frequency answers."""
 
     def __init__(self, method: str, loaded: LoadedConfig, vehicle: str, period: float) -> None:
         bodies = {b.name: b for b in loaded.config.fleet.bodies}
@@ -70,7 +73,7 @@ class AcousticFixes:
         self._beacons = transponders(loaded, vehicle)
         need = MIN_RANGES if method == "lbl" else 1
         if transducer is None:
-            raise WaveSimError(f"fixes need a <transducer> of '{vehicle}' in {loaded.path}")
+            raise WaveSimError(f"fixes need a <transducer> on '{vehicle}' in {loaded.path}")
         if method == "usbl" and transducer.head is None:
             raise WaveSimError(f"USBL fixes need a <head> in the transducer of '{vehicle}' in {loaded.path}")
         if len(self._beacons) < need:
@@ -162,8 +165,8 @@ class AcousticFixes:
 
 
 def _covariance(directions: Floats) -> tuple[float, float, float]:
-    """Return the covariance (nn, ne, ee) of a least-squares position from the horizontal directions (n, 2) of its
-    ranges.
+    """Return the covariance (nn, ne, ee) of a least-squares position fix, computed from the horizontal directions (n,
+    2) of the ranges.
     """
     nn, ne, ee = (float(np.sum(directions[:, i] * directions[:, j])) for i, j in ((0, 0), (0, 1), (1, 1)))
     scale = RANGE_SIGMA**2 / max(nn * ee - ne * ne, 1e-12)

@@ -27,13 +27,13 @@ PORT = 14560  #: UDP port of the first vehicle's aids
 SYSTEM, COMPONENT = 1, 197  #: MAVLink identity of the sender: a visual-inertial odometry component
 AUTOPILOT = 1  #: MAVLink component number of an autopilot
 HEARTBEAT_S = 1.0  #: interval in s between heartbeats, and between attempts to set the origin
-DEPTH_SIGMA = 0.1  #: standard deviation of the depth in a fix in m
-MAX_GAP_S = 1.0  #: interval in s between two Doppler velocities above which the second one starts again from zero
+DEPTH_SIGMA = 0.1  #: standard deviation in m of the depth in a fix
+MAX_GAP_S = 1.0  #: maximum interval in s between two Doppler velocities that are combined into one position change
 
 
 @dataclass(frozen=True)
 class AidingOptions:
-    """Options of the aids of one or more vehicles."""
+    """Options of the navigation aids for one or more vehicles."""
 
     fixes: str | None  #: method of the acoustic fixes
     period: float  #: time in s between two queries
@@ -42,7 +42,7 @@ class AidingOptions:
     config: str | None  #: configuration that contains the transponders and the origin of the world
 
     def aids(self, seat: BridgeOptions, number: int) -> Aiding | None:
-        """Return the aids of the vehicle with this number, or None if none is selected."""
+        """Return the navigation aids for the vehicle with this number, or None if no aid is selected."""
         if self.fixes is None and self.doppler is None:
             return None
         if self.config is None:
@@ -57,7 +57,7 @@ class AidingOptions:
 
 
 def aiding_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of the aids, and pass them to the command as ``aiding``."""
+    """Add the command-line options for the navigation aids, and pass them to the command as ``aiding``."""
 
     @click.option(
         "--fixes",
@@ -97,7 +97,9 @@ def aiding_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 class MavlinkAids(asyncio.DatagramProtocol):
-    """MAVLink connection that sends an autopilot its aids. The autopilot connects first, by its heartbeat."""
+    """MAVLink connection that sends navigation aids to an autopilot. The autopilot opens the connection with a
+    heartbeat.
+    """
 
     def __init__(self, origin: WorldOrigin, report: Callable[[str], None], port: int) -> None:
         self._origin, self._report, self._port = origin, report, port
@@ -121,7 +123,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process the messages of the autopilot; ignore anything else."""
+        """Process messages from the autopilot, and ignore all other datagrams."""
         for message in read(data)[0]:
             if message.component == AUTOPILOT:
                 self._handle(message, address)
@@ -135,7 +137,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
             self.has_origin = True
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: a restarted autopilot connects again."""
+        """Ignore the error for a closed port, because a restarted autopilot connects again."""
 
     def close(self) -> None:
         if self._transport is not None:
@@ -146,7 +148,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
             self._transport.sendto(self._writer.frame(name, **values), self._address)
 
     def beat(self, time: float) -> None:
-        """Send the heartbeat that is due, and the origin of the world until the autopilot has confirmed it."""
+        """Send a heartbeat if one is due. Also send the origin of the world until the autopilot has confirmed it."""
         if self._address is None or 0.0 <= time - self._beat_at < HEARTBEAT_S:
             return
         self._beat_at = time
@@ -162,7 +164,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
             )
 
     def send_fix(self, fix: PositionFix) -> None:
-        """Send a fix as VISION_POSITION_ESTIMATE. Its attitude is 0 and has to be ignored."""
+        """Send a fix as VISION_POSITION_ESTIMATE. The attitude in this message is 0, and the autopilot must ignore it."""
         if not self.has_origin:
             return  # a position has no meaning before the origin is set
         north, east, depth = fix.position
@@ -175,7 +177,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
         self.sent += 1
 
     def send_velocity(self, time: float, velocity: tuple[float, float, float], seconds: float) -> None:
-        """Send a velocity (m/s, body frame) of the last ``seconds`` as VISION_POSITION_DELTA."""
+        """Send the velocity (m/s, body frame) over the last ``seconds`` s as VISION_POSITION_DELTA."""
         self._send(
             "VISION_POSITION_DELTA",
             time_usec=round(1e6 * time),
@@ -187,14 +189,14 @@ class MavlinkAids(asyncio.DatagramProtocol):
 
 
 class Aiding:
-    """Aids of one vehicle: they are measured with its transducer and its sensors, and sent to its autopilot."""
+    """Navigation aids for one vehicle, measured with its transducer and sensors and sent to its autopilot."""
 
     def __init__(self, link: MavlinkAids, fixes: AcousticFixes | None, doppler: str | None) -> None:
         self.link, self.fixes = link, fixes
         self._doppler, self._measured_ns = doppler, 0
 
     def on_joined(self, broker: AsyncBroker) -> None:
-        """Check that the vehicle has the sensors."""
+        """Check that the vehicle has the required sensors."""
         if self.fixes is not None:
             self.fixes.on_joined(broker)
         logs = [s.name for s in broker.sensors if s.type == "dvl"]

@@ -46,7 +46,7 @@ _HORIZONTAL = {
     3: ServoOutput("rear-starboard"),
     4: ServoOutput("rear-port"),
 }
-#: servo outputs for each frame type of ArduSub and Rover: output number -> actuator of WaVeSim's models
+#: for each frame type of ArduSub and Rover, a map from servo outputs to actuators of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
@@ -113,12 +113,12 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the socket, which is now open."""
+        """Store the socket when it has been opened."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a servo frame, which the next vehicle state answers. The bridge answers a repeated frame with the
-        same state.
+        """Process a servo frame. The next vehicle state is the answer to it. The bridge answers a repeated frame with
+        the same state.
         """
         try:
             servo = parse_servo_frame(data)
@@ -140,7 +140,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port, because the bridge detects a lost autopilot when no more frames arrive."""
+        """Ignore the error for a closed port. The bridge detects a lost autopilot by the absence of frames."""
 
     def answer(self, state: bytes) -> None:
         """Send a state as the answer to the last frame."""
@@ -154,8 +154,8 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
 
 
 class ArduPilotBridge:
-    """Vehicle driven by an autopilot. Each step of the simulation waits for a servo frame, and each servo frame waits
-    for a step.
+    """Vehicle driven by an autopilot. Each step of the simulation waits for a servo frame, and the autopilot waits for
+    the state after each step.
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
     between the steps. Servo frames contain a frame rate. The bridge ignores this rate, because the autopilot derives it

@@ -33,7 +33,7 @@ Frame = TypeVar("Frame")
 
 
 class MalformedMessage(Exception):
-    """Error: a message from the on-board software violates its protocol. The text states the reason."""
+    """Raised when a message from the on-board software violates its protocol. The text states the reason."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class BridgedVehicle:
         """
         self.drops[reason] += 1
         if self.drops[reason] == 1:
-            self.options.report(f"a datagram from the stack was dropped: {reason}")
+            self.options.report(f"a datagram from the on-board software was dropped: {reason}")
 
 
 def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
@@ -180,7 +180,7 @@ def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
 
 
 def last(first: int, apart: int, instance: int) -> None:
-    """Raise BrokerError if the last vehicle of a bridge would need a port that does not exist."""
+    """Raise BrokerError if the last vehicle of a bridge would need a port number that does not exist."""
     if (port := first + apart * instance) > 65535:
         raise BrokerError(f"instance {instance} would need port {port}; the highest port is 65535")
 
@@ -196,8 +196,8 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the distance in m that each of these sensors measures, which is the first number in its value. The
-    distance is -1 if there is no echo.
+    """Return the distance in m measured by each of these sensors, or -1 if there is no echo. The distance is the first
+    number in a sensor's value.
     """
     found = []
     for name in sensors:

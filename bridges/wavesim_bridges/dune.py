@@ -42,7 +42,8 @@ PEER_S, MOST_PEERS = (
     16,
     #: time in s without a message after which an operator's program is dropped, and maximum number of operators' programs
 )
-#: message type -> label of the DUNE entity that sends it, by default as in the configuration of a LAUV
+#: label of the DUNE entity that sends each message type; by default, the labels are those in the configuration of a
+#: LAUV
 ENTITIES = {
     imc.GpsFix: "GPS",
     imc.EulerAngles: "AHRS",
@@ -94,7 +95,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the socket, which is now open."""
+        """Store the socket when it has been opened."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: Address) -> None:
@@ -162,7 +163,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port, because the bridge detects a lost DUNE when no more messages arrive."""
+        """Ignore the error for a closed port. The bridge detects a lost DUNE by the absence of messages."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
         """Return the current actuator commands."""

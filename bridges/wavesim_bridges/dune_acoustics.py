@@ -27,7 +27,7 @@ Send = Callable[[ImcMessage], None]
 
 @dataclass
 class _PendingTransmission:
-    """Task of the transducer: send a packet, measure a range, or both. The transducer executes one task at a time."""
+    """Task for the transducer: send a packet, measure a range, or both. The transducer executes one task at a time."""
 
     name: str
     timeout: float
@@ -131,7 +131,7 @@ class DuneAcoustics:
     # -- the long baseline -------------------------------------------------------------------------------
 
     def configure(self, beacons: Sequence[ImcMessage]) -> None:
-        """Set the beacons whose ranges are requested in turn. Raise MalformedMessage for an invalid beacon."""
+        """Set the beacons, whose ranges the modem then requests in turn. Raise MalformedMessage for an invalid beacon."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
             raise MalformedMessage("payload")

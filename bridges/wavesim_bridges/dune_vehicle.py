@@ -49,8 +49,8 @@ class ReferencePoint:
 
 
 def simulated_state(motion: VehicleMotion, through: Sequence[float], reference: ReferencePoint) -> imc.SimulatedState:
-    """Return the true motion as DUNE's own physics states it, with the velocity through the water (``through``, in the
-    body frame).
+    """Return the true motion in the form in which DUNE's own physics reports it. ``through`` is the velocity through
+    the water in the body frame.
     """
     flow = motion.velocity - rotation(motion.attitude) @ through
     numbers = (*reference.offset(motion), *euler(motion.attitude), *through, *motion.rates, *flow)
@@ -176,7 +176,8 @@ def _rpm(v: Value, at: float) -> ImcMessage | None:
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
-#: IMC message, sensor type of its values, and conversion; if a message has several rows, the first usable one applies
+#: for each IMC message, the sensor type that supplies its values, and the conversion; if a message has several rows,
+#: the first usable one applies
 _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),

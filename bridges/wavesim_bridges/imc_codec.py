@@ -1,4 +1,4 @@
-"""IMC packets: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
+"""IMC packets. A packet consists of a 20-byte header, the fields of the message in sequence, and a CRC-16/ARC of both.
 
 The first two bytes indicate the byte order. Field layouts use the characters of :mod:`struct` and three additional
 ones: ``t`` is a string preceded by its length; ``r`` is raw bytes preceded by their length; ``l`` is a list of
@@ -26,7 +26,7 @@ MESSAGES: dict[int, type[ImcMessage]] = {}
 
 @dataclass_transform(frozen_default=True)
 class ImcMessage:
-    """Base class of the messages, which are frozen dataclasses. A message with a number is known to the codec."""
+    """Base class of the messages, which are frozen dataclasses. The codec knows every message class that has a number."""
 
     ID: ClassVar[int]
     LAYOUT: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Bridge to QGroundControl and MAVSDK, with which a vehicle without an autopilot communicates over MAVLink. See
+"""Bridge to QGroundControl and MAVSDK. A vehicle without an autopilot communicates with them over MAVLink. See
 docs/bridges/mavlink.md.
 """
 
@@ -33,7 +33,7 @@ NAMES = {
     HOLD: ("Hold", 0),
     MISSION: ("Mission", 6),
     OFFBOARD: ("Offboard", 0),
-}  #: mode -> its name, and its number among MAVLink's standard modes (0 if it is none of these)
+}  #: for each mode, its name and its number among MAVLink's standard modes (0 if it is not a standard mode)
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: speed (m/s) and turn rate (rad/s) at full deflection of a stick
@@ -424,7 +424,9 @@ class MavlinkVehicle:
 
 
 def _mode(main: float, sub: float) -> int | None:
-    """Return the requested mode, which is sent in parts (as in PX4) or as a whole number (as in QGroundControl)."""
+    """Return the requested mode. The command contains it either in parts (as in PX4) or as one number (as in
+    QGroundControl).
+    """
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 
@@ -441,7 +443,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the socket, which is now open."""
+        """Store the socket when it has been opened."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Codec for the MAVLink 2 frames. It uses neither sockets nor a clock."""
+"""Codec for MAVLink 2 frames. It uses neither sockets nor a clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.mavlink_messages import MESSAGES
 
 MAGIC, HEADER, CHECK, SIGNATURE = 0xFD, 10, 2, 13
-#: type in the standard -> format character of :mod:`struct`
+#: for each type in the standard, the format character of :mod:`struct`
 _CODES = {
     "uint8_t": "B",
     "int8_t": "b",

@@ -39,7 +39,7 @@ NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: mission states in MISSION
 
 
 class MissionItemRefused(Exception):
-    """Error: a mission item cannot be executed. ``reason`` is the code for MISSION_ACK."""
+    """Raised when a mission item cannot be executed. ``reason`` is the code for MISSION_ACK."""
 
     def __init__(self, reason: int) -> None:
         self.reason = reason
@@ -80,7 +80,7 @@ class MavlinkMission:
     # -- the protocol
 
     def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Answer a message that belongs to the mission protocol; its name is in ``names``."""
+        """Answer a message of the mission protocol, that is, a message whose name is in ``names``."""
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:

@@ -33,7 +33,8 @@ LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
 FULL_SCALE = 100.0
 # A fin's positive angle turns to port or raises the nose, unless the model has its own coefficients.
-#: MOOS variable -> actuators that it moves; the bridge uses the first of these maps whose actuators the vehicle has
+#: maps from MOOS variables to the actuators that they move; the bridge uses the first map whose actuators the vehicle
+#: has
 FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
     {
         THRUST: (ServoOutput("propeller"),),
@@ -77,7 +78,7 @@ def navigation(
 
 
 class MoosActuators:
-    """Mapping from the variables of the desired values to the actuators that these values move.
+    """Mapping from the MOOS variables that contain desired values to the actuators that these values move.
 
     DESIRED_THRUST is a shaft speed in percent; the force of a thruster is proportional to the square of this value.
     DESIRED_RUDDER is in percent of the maximum rudder angle, and DESIRED_ELEVATOR is in degrees. A vehicle with two

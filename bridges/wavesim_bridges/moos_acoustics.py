@@ -17,7 +17,7 @@ _KINDS = ("pulse", "data", "range request", "range reply")
 
 
 class TransducerClient(Protocol):
-    """Interface of a broker for requests to send sound."""
+    """Methods of a broker that request the transmission of sound."""
 
     def ping(self, frequency: float) -> int: ...
     def send(self, payload: bytes, to: int = 0) -> int: ...

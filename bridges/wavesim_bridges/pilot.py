@@ -93,8 +93,8 @@ class Setpoint:
 
 
 class RovPilot:
-    """Pilot for an ROV: control loops for velocity and attitude compute a force and a torque, which the pseudo-inverse
-    of the thruster matrix allocates.
+    """Pilot for an ROV. Control loops for velocity and attitude compute a force and a torque, and the pseudo-inverse of
+    the thruster matrix allocates these to the thrusters.
 
     The velocity loop has an integral term, which compensates buoyancy and current. The gains suit vehicles of about 10
     to 30 kg.
@@ -117,7 +117,7 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Reset the control loops, because no goal is set."""
+        """Reset the control loops. The pilot calls this while no setpoint is active."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 

@@ -1,4 +1,4 @@
-"""Bridge to PX4: WaVeSim's physics and sensors through PX4's simulator interface, MAVLink over TCP. See
+"""Bridge to PX4. WaVeSim provides physics and sensors through PX4's simulator interface (MAVLink over TCP). See
 docs/bridges/px4.md.
 """
 

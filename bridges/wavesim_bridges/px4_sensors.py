@@ -17,11 +17,12 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import rotation
 
 FRAME_US = 4000  #: period of the frames by PX4's clock in us (250 Hz)
-SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), every ``GPS``-th frame GPS data (10 Hz)
+#: every fifth frame carries compass, pressure and odometry (50 Hz), and every ``GPS``-th frame carries GPS data (10 Hz)
+SLOW = 5
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 YEAR = 2026.0  #: year for which the World Magnetic Model 2025 is evaluated
-#: standard deviations of the sensor noise. Without noise, PX4 would declare a sensor with a constant value broken. The
+#: standard deviations of the sensor noise. Without noise, a constant value would make PX4 declare a sensor failed. The
 #: order is acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02
 PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: stated accuracy of the odometry (m, m/s, rad), which actually has no error
@@ -49,7 +50,7 @@ def diagonal(*variances: float) -> list[float]:
 class Px4Sensors:
     """Generator of sensor frames for one PX4 instance. ``now_us`` is the time of PX4's clock in us.
 
-    The barometer measures the air pressure at an altitude that equals minus the depth. PX4 has no model of water
+    The barometer reports the air pressure at an altitude equal to the negative depth. PX4 has no model of water
     pressure, so it would read a depth of 3 m as a change in altitude of 2 km.
     """
 

@@ -1,4 +1,4 @@
-"""Declare the actuators of a model once: names, kinds, units and limits.
+"""Declaration of a model's actuators: names, kinds, units and limits.
 
 Everywhere except in the equations of motion, the actuators of a body are numbered in the *order of its model*:
 thrusters, fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast

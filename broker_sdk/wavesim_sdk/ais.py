@@ -66,7 +66,9 @@ def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) ->
 
 
 def quantise(value: float, step: float) -> float:
-    """Round a value to the resolution of a report; halves round up, so that results are the same on every machine."""
+    """Round a value to the resolution of a report; halves are rounded up, so that results are the same on every
+    machine.
+    """
     return math.floor(value / step + 0.5) * step
 
 

@@ -1,7 +1,7 @@
 """Operations on small vectors and matrices with a fixed order of summation, so that results are the same on every machine.
 
-NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` call a library that selects the order of summation, and whether to use
-fused multiply-add, for each processor.
+NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` call a library that chooses, for each processor, the order of
+summation and whether to use fused multiply-add.
 """
 
 from __future__ import annotations

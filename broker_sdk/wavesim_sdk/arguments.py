@@ -107,7 +107,7 @@ def payload_bytes(value: Any) -> bytes:
 
 
 def request_error(request: Any, error: Malformed) -> InvalidArgument:
-    """Return the error for a request that cannot be sent, described by the arguments from which the request was made."""
+    """Return the error for a request that cannot be sent. Its message refers to the arguments of the call."""
     field, bracket, rest = error.path.partition("[")
     argument = "address" if isinstance(request, Range) else _RENAMED.get(field, field)
     unit = next((f" ({f.unit})" for f in schema_of(type(request)).fields if f.name == field and f.unit), "")
@@ -131,5 +131,5 @@ def _is_printable(text: str) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a short text for a value that a caller passed."""
+    """Return a short text that describes a value passed by a caller."""
     return repr(shorten(value)) if isinstance(value, str) else shorten(value, 60)

@@ -15,7 +15,7 @@ Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows in a table
 
 
 def as_numbers(rows: Record) -> Floats:
-    """Return a view (rows, numbers) of the columns of a table that have 8 bytes; see ``Table.first_columns``."""
+    """Return a view (rows, numbers) of the 8-byte columns of a table; see ``Table.first_columns``."""
     return rows.view(np.float64).reshape(len(rows), rows.dtype.itemsize // 8)
 
 

@@ -291,7 +291,7 @@ class SensorTableClaim:
                     s.acquire(0)
 
     def request_synchronous(self) -> None:
-        """Ask the engine to wait for this table at each tick at which one of its instruments is due to have a value."""
+        """Ask the engine to wait for this table at each tick at which one of its instruments is due."""
         self.table.header[SYNCHRONOUS] = 1
 
     @property
@@ -358,7 +358,7 @@ def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) 
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove those semaphores of :func:`create_semaphores` that exist, and return their names."""
+    """Remove the semaphores made by :func:`create_semaphores`, as far as they exist, and return their names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):

@@ -163,8 +163,9 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
 ) -> None:
-    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, where "
-    "a program in any language can read it."""
+    """Exchange messages through a POSIX queue. The command joins as NAME and writes each message to the queue, where a
+    program in any language can read it.
+    """
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 

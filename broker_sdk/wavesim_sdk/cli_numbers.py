@@ -64,7 +64,9 @@ class Quantity(click.FloatRange):
 
 
 def protect_negative_numbers(words: list[str]) -> list[str]:
-    """Return the words with a space before each negative number, so that the parser does not read an option in it."""
+    """Return the arguments with a space before each negative number, so that the parser does not mistake the number for
+    an option.
+    """
     return [f" {text}" if _NEGATIVE.match(text) else text for text in words]
 
 

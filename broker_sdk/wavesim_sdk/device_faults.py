@@ -1,4 +1,6 @@
-"""Faults on the line between a device and its hosts. A command or the configuration names the part ``device:NAME``."""
+"""Faults on the line between a device and its hosts. Commands and configurations refer to the line by the name
+``device:NAME``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ BYTE_KINDS = {
 }
 LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
 DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
-MAX_NAME = 24  #: maximum length of the name of a device in bytes; a part has up to 31
+MAX_NAME = 24  #: maximum length of the name of a device in bytes; the name of a part has at most 31 bytes
 KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 _ARRAYS = (np.ndarray, list, tuple)
-_SMALL = 16  #: arrays up to this size are computed element by element, because that is faster
+_SMALL = 16  #: maximum size of an array that is computed element by element, because this is faster for small arrays
 _NEAREST = 6755399441055744.0  #: 1.5 2^52: adding and then subtracting this number rounds a float to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1: multiplying by this number splits a float into two halves (Veltkamp)
 _NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller numbers are subnormal

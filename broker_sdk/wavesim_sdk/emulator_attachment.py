@@ -143,7 +143,7 @@ class LocalAttachment:
 
     @property
     def claim(self) -> SensorTableClaim:
-        """The claim on the table of values; it exists from its first use on."""
+        """The claim on the table of values, created at its first use."""
         if self._claim is None:
             self._claim = SensorTableClaim(self.state, self.sensor)
         return self._claim

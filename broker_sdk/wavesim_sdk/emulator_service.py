@@ -1,5 +1,5 @@
-"""Server side of an emulator on another machine. It claims the table of the sensor type and writes to the table for the
-emulator.
+"""Server side of an emulator on another machine. It claims the table of the sensor type and writes to the table on
+behalf of the emulator.
 
 The emulator receives the tables that it needs: at first all rows that are not zero, and later the rows that have
 changed. To the engine, such an emulator looks the same as one on its own machine.
@@ -53,14 +53,17 @@ def column_hash(dtype: np.dtype[Any]) -> str:
 
 
 def pieces(data: bytes, first: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces of some data that fit into one item each, with their offsets. ``first`` is the first offset."""
+    """Split data into pieces that fit into one item each, and yield the pieces with their offsets. ``first`` is the
+    offset of the first piece.
+    """
     for at in range(0, len(data), MAX_TABLE_DATA):
         yield first + at, data[at : at + MAX_TABLE_DATA]
 
 
 def row_pieces(words: Ints, rows: Ints) -> Iterator[tuple[int, bytes]]:
-    """Yield the pieces of some rows in a table, with their offsets in the table. ``rows`` is ascending and not
-    empty."""
+    """Split rows of a table into pieces that fit into one item each, and yield the pieces with their offsets in the
+    table. ``rows`` is ascending and not empty.
+    """
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
         yield from pieces(words[run].tobytes(), int(run[0]) * words.shape[1] * 8)
 
@@ -248,7 +251,9 @@ class EmulatorService:
     # -- due ticks -----------------------------------------------------------------------------------
 
     def on_due(self, due: int) -> None:
-        """Send the tables and a DUE. If the last DUE has not been answered, remember the new one until it has been."""
+        """Send the tables and a DUE. If the previous DUE is still unanswered, delay the new one until the answer
+        arrives.
+        """
         if not self._lockstep:
             return
         if self._asked is not None:

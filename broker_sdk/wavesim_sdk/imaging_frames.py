@@ -82,7 +82,7 @@ FRAME = Table(
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
-        value("sector", "rad", "Angle from the first to the last beam, for types 0 and 2, or column, for type 5."),
+        value("sector", "rad", "Angle from the first to the last beam (types 0 and 2) or column (type 5)."),
         value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
         value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
@@ -228,8 +228,8 @@ class ImagingFrame:
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) or pixels of a 3D sonar (rows, columns, 3) in frame W in m, placed with the true
-        position and heading (for pixels: attitude) at the ping; NaN where there is none.
+        """Measured soundings (beams, 3) or pixels of a 3D sonar (rows, columns, 3) in frame W in m, computed with the
+        true position and heading (for pixels: attitude) at the time of the ping; NaN = no sounding.
         """
         if self.kind == "3d":
             return self.record["p_WS_W"] + self.points_S @ rotation(quaternion(*self.record["euler"])).T
@@ -249,8 +249,8 @@ class ImagingFrame:
 
     @property
     def levels(self) -> Any:
-        """Echo levels (beams, bins) in dB re 1 uPa, within the resolution of the samples; of a 3D sonar (rows, columns),
-        NaN = no echo.
+        """Echo levels in dB re 1 uPa, within the resolution of the samples: an array (beams, bins), or for a 3D sonar
+        an array (rows, columns) in which NaN = no echo.
         """
         r = self.record
         if self.kind == "3d":

@@ -1,4 +1,4 @@
-"""Reader for complete logs, and of logs that were cut off when their server was killed."""
+"""Reader for complete logs, and for logs that were cut off when their server was killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "f
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
 }
-#: first parts of those topics whose second part is the name of a body
+#: first parts of those topic names whose second part is the name of a body
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 

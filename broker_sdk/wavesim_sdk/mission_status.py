@@ -45,7 +45,7 @@ class MissionStatus:
 
     @classmethod
     def parse(cls, text: str) -> MissionStatus | None:
-        """Return the mission status in the text of a notice, or None if the notice is something else."""
+        """Return the mission status in the text of a notice, or None if the text is not a mission status."""
         found = _TEXT.fullmatch(text)
         if found is None:
             return None

@@ -57,14 +57,14 @@ class Step:
 
     state: State  #: motion, actuation, sensors and forces of the body at one tick
     receptions: list[Reception] = field(default_factory=list)  #: signals that the body's transducer received
-    #: own signals that left the body's transducer, with the times at which they did
+    #: signals that the body's own transducer has sent, with their times of emission
     sent: list[SignalSent] = field(default_factory=list)
     #: requests that the server refused, with the reason for each
     refused: list[RequestRefused] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)  #: results of all other requests
+    answers: list[Answer] = field(default_factory=list)  #: results of the requests that the server did not refuse
     #: starts and pauses of the simulation clock, and its end
     run_states: list[RunStateChanged] = field(default_factory=list)
-    #: texts for people, for example from the watchdog or about fences, faults and contacts
+    #: human-readable texts, for example from the watchdog or about fences, faults and contacts
     notices: list[Notice] = field(default_factory=list)
     others: list[BodyChanged] = field(default_factory=list)  #: bodies that were added or removed (``others=True``)
     missions: list[ReceivedMission] = field(default_factory=list)  #: missions for a pilot that accepts them
@@ -541,7 +541,7 @@ class BrokerBase(PrivilegedRequests):
 
 
 def _is_sendable(value: Any) -> bool:
-    """Return whether a value is either a finite float or None, so that it can be sent as it is."""
+    """Return whether a value is a finite float or None, so that it can be sent without conversion."""
     return value is None or (type(value) is float and isfinite(value))
 
 

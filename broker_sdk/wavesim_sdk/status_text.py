@@ -1,10 +1,10 @@
-"""A server's status as text: as a summary for people, and as a list of all values."""
+"""Text output of a server's status: a summary for the user, and a list of all values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: counters that are 0 in a run without problems, and the text for each of them
+#: counters that stay 0 in a run without problems, and the text that reports each of them
 TROUBLE = {
     "events_dropped": "records are missing from the log",
     "sensors_late": "values from an emulator were late",

@@ -1,4 +1,4 @@
-"""Declare every table and record of the system, each in one place.
+"""Declarations of every table and record of the system.
 
 These declarations define the layout of shared memory, the schemas of the log, the structs of the mailbox and
 ``docs/SHARED_MEMORY.md``. A number takes 8 bytes (``i8`` or ``f8``), and a text column takes a multiple of 8 bytes. A
@@ -57,7 +57,7 @@ class Outcome(IntEnum):
     #: another reception overlapped this one in time and band, and this one did not exceed it by the capture ratio
     COLLISION = 8
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
-    SHADOW = 10  #: no ray of the sound-speed profile reaches the node
+    SHADOW = 10  #: no ray reaches the node through the sound-speed profile
     ECHO = 11  #: a later path of a signal that had already been detected; not reported
     DROPPED = 12  #: the instrument lost the signal at random (`drop_out` key)
     CORRUPT = 13  #: the packet had bit errors

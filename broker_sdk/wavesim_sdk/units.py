@@ -1,4 +1,4 @@
-"""Convert quantities at the edge of the system: text with a unit comes in, SI numbers go out.
+"""Conversion of quantities at the system boundary, from text with a unit to SI numbers.
 
 Inside the project, everything is in SI units and radians. Other units appear only in a configuration file, on the
 command line, or in a name that ends in the unit (``_deg``, ``_dbar``).

@@ -34,7 +34,7 @@ WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Finding:
-    """Result for one rule: whether the program follows it, and what was observed if it does not."""
+    """Result for one rule: whether the program follows it, and, if not, the observed behaviour."""
 
     rule: str
     ok: bool
@@ -53,7 +53,7 @@ class ConformanceChecker:
         raise NotImplementedError
 
     def record(self, rule: str, ok: bool, text: str = "") -> bool:
-        """Record the result for a rule and return ``ok``. ``text`` states what was observed if the rule is broken."""
+        """Record the result for a rule and return ``ok``. ``text`` states the observed behaviour if the rule is broken."""
         ok = bool(ok)
         finding = Finding(rule, ok, "" if ok else text)
         self.findings.append(finding)
@@ -195,7 +195,7 @@ class BrokerChecker(ConformanceChecker):
         since = time.monotonic()
         for k in range(3):
             self.server.event(NAME, RunStateChanged(1, k))
-        self.server.item(NAME, [99, "an event of the future", [1, 2, 3]])
+        self.server.item(NAME, [99, "an event of a future version", [1, 2, 3]])
         self.server.item(NAME, [4, "malformed"])
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)

@@ -1,4 +1,4 @@
-"""Conformance checker for virtual devices: invalid bytes and impolite hosts must not harm a device.
+"""Conformance checker for virtual devices. It checks that invalid bytes and misbehaving hosts do not harm a device.
 
     wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
 
@@ -56,8 +56,9 @@ class HostLink(Protocol):
         """Return whether the device has kept the connection open, if the port shows this."""
 
     def receive(self, timeout: float) -> bool:
-        """Return whether bytes from the device arrive within this time in s. A host that reads in a thread cannot do
-        this."""
+        """Return whether bytes from the device arrive within this time in s. This call is not available for a host that
+        reads in a thread.
+        """
 
     def finish(self) -> None:
         """Wait until the device has read all bytes, if the port shows this."""
@@ -307,7 +308,7 @@ class PortChecker(ConformanceChecker):
         return ""
 
     def _await_bytes(self) -> None:
-        """Wait until a device in lockstep has processed the bytes, which it has done by the end of the second step."""
+        """Wait until a device in lockstep has processed the bytes, that is, until the end of the second step."""
         self.is_alive()
         self.is_alive()
 

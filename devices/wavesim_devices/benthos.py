@@ -37,7 +37,8 @@ KNOT = 1852.0 / 3600.0
 HEX_LINE = 16  #: number of bytes in a line of received data
 _SWITCH = ("Ena", "Dis")
 _ADDRESSES = (0.0, 255.0)
-#: parameters: the initial value, and the allowed words or the limits of a number; hosts set LocalAddr to the address
+#: for each parameter, its initial value, and the allowed words or the limits of a number; hosts set LocalAddr to the
+#: modem's address
 _PARAMETERS: Mapping[str, tuple[str, tuple[str, ...] | tuple[float, float]]] = MappingProxyType(
     {
         "P1EchoChar": ("Ena", _SWITCH),
@@ -66,7 +67,7 @@ class BenthosModem:
         self.broker, self.send, self.address, self.carrier = broker, send, address, carrier
         self.sound_speed = broker.welcome.sound_speed
         self.errors = 0  #: number of invalid commands
-        self.dropped = 0  #: number of packets that were too long, did not fit into the queue, or lost a part on the way
+        self.dropped = 0  #: number of packets that were too long, did not fit into the queue, or arrived incomplete
         self._values: dict[str, str] = {}
         self._reset()
         self._lines = LineSplitter(256)

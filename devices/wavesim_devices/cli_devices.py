@@ -143,7 +143,7 @@ def outlet_option(option: str, title: str) -> Any:
 
 
 def port_option(port: str, default: str, *, can_be_off: bool) -> Any:
-    """Return the option for where a device opens one of its ports. The value of the word `off` is None."""
+    """Return the option that sets where a device opens one of its ports. The word `off` is converted to None."""
     return click.option(
         f"--{port}",
         metavar="WHERE",

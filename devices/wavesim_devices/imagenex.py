@@ -19,22 +19,23 @@ from wavesim_sdk.broker import Step
 if TYPE_CHECKING:
     from wavesim_sdk.imaging_frames import ImagingFrame
 
-START, STOP, END = b"\xfe\x44", 0xFD, 0xFC  #: first bytes and last byte of a command; last byte of return data
+START, STOP, END = b"\xfe\x44", 0xFD, 0xFC  #: first bytes and last byte of a command, and last byte of the return data
 COMMAND_BYTES = 27
-ACCEPTED, OVERRUN = 0x40, 0x80  #: bits of the status
+ACCEPTED, OVERRUN = 0x40, 0x80  #: bits of the status: settings accepted, command lost
 SLAVE, TRANSMIT, SEND = 0x40, 0x01, 0x02  #: bits of the master and slave byte of an 881A
-#: bits of the byte that holds the head, or reverses it when the bit is newly set (assumed)
+#: bits of the control byte: hold the head, and reverse it when the bit is newly set (assumed)
 HOLD, REVERSE = 0x04, 0x40
-POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}  #: header and number of points, by the data points byte
-NEUTRAL_GAIN = 20  #: start gain in dB for which echoes have the levels of the sonar in the configuration (assumed)
-THRESHOLD = 128  #: sample value from which an echo counts for the profile range (assumed)
+#: header of the return data and number of points, by the value of the data points byte
+POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}
+NEUTRAL_GAIN = 20  #: start gain in dB at which echoes have the same levels as in the configured sonar (assumed)
+THRESHOLD = 128  #: minimum sample value of an echo that determines the profile range (assumed)
 SOUND_SPEED = 1500.0  #: speed of sound that the head assumes, m/s
 SLEW = math.radians(120.0)  #: speed of the head, rad/s (assumed)
 
 
 @dataclass(frozen=True)
 class HeadModel:
-    """Model of a head. Angles are in degrees; positions count ``unit`` from ``-centre * unit``."""
+    """Model of a head. Angles are in degrees; positions are numbers of ``unit``, counted from ``-centre * unit``."""
 
     title: str
     head: int  #: head ID
@@ -42,8 +43,8 @@ class HeadModel:
     ranges: tuple[int, ...]  #: range scales, m
     unit: float = 0.0  #: unit of the head position; 0 = a fixed beam
     centre: int = 0  #: head position ahead
-    train: int = 0  #: train angle ahead, in units of 3 deg
-    step: int = 0  #: number of position units in the unit of the step size
+    train: int = 0  #: value of the train angle that points ahead, in units of 3 deg
+    step: int = 0  #: number of position units per unit of the step size
     max_step: int = 0  #: maximum step size
     has_mode: bool = False  #: whether the command contains the mode, the time-varying gain and the number of bits
     #: unit of the profile range in m, by range scale; None = the head has no profile range
@@ -77,7 +78,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class ImagenexSettings:
-    """Settings in a command that take effect, in the units of the protocol."""
+    """Those settings in a command that have an effect, in the units of the protocol."""
 
     range: int = 5
     direction: int = 0
@@ -254,7 +255,9 @@ class ImagenexDevice:
 
     @staticmethod
     def _encode(frame: ImagingFrame | None, receiver: Receiver, each: float, count: int) -> bytes:
-        """Return ``count`` samples of ``each`` m; the span of the sonar becomes 0 to 255."""
+        """Return ``count`` samples, each ``each`` m long. The level range of the sonar is mapped to the values 0 to
+        255.
+        """
         span = 1.0 if frame is None else float(frame.record["span"])
         return bytes(min(max(round(255.0 * x / span), 0), 255) for x in receiver.levels(frame, each, count))
 

@@ -165,7 +165,7 @@ class UdpTarget:
     can change it.
     """
 
-    address: tuple[str, int] | None = None  #: None = datagrams are not sent
+    address: tuple[str, int] | None = None  #: address and port; None if no datagrams are sent
 
 
 class UdpPort:

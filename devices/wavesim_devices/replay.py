@@ -25,11 +25,11 @@ Key = tuple[str, int]  #: name of the port, and number of the host at this port
 
 @dataclass
 class ReplayHost:
-    """Driver at a port: the bytes that it has sent, and the bytes that the recording contains in its place."""
+    """Driver at a port, with the bytes that it has sent and the bytes that the recording contains for it."""
 
     send: Bytes | None = None  #: function that sends bytes to the driver; None until the driver connects
     received: bytearray = field(default_factory=bytearray)
-    #: bytes from the driver that the recording has contained so far
+    #: bytes that the driver should have sent so far according to the recording
     expected: bytearray = field(default_factory=bytearray)
     is_awaited: bool = True
 
@@ -79,7 +79,7 @@ class Replay:
         report: Callable[[str], None] = print,
     ) -> None:
         self.recording, self.speed, self.patience, self.report = recording, speed, patience, report
-        self.changed = asyncio.Event()  #: set when a host connects, sends bytes or disconnects
+        self.changed = asyncio.Event()  #: event that is set when a host connects, sends bytes or disconnects
         self.hosts: dict[Key, ReplayHost] = {(e.port, e.host): ReplayHost() for e in recording.events}
         self._count = dict.fromkeys(places, 0)
         self._is_begun = False

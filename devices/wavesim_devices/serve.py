@@ -181,7 +181,8 @@ class ServedDevice:
     ) -> None:
         options = options or TrafficOptions()
         self.device_type, self.traffic, self.report = device_type, traffic or TrafficReporter(), report
-        #: faults from the options, followed by the fault that is switched; the lines to all hosts share this list
+        #: faults from the options, followed by the fault that the server has set; the lines to all hosts share this
+        #: list
         self.faults, self.seed = [*options.faults], options.seed
         self._scheduled = len(self.faults)
         self.device: SharedDevice | ConnectingDevice | None = None
@@ -220,7 +221,7 @@ class ServedDevice:
             host.send(data)
 
     def switch_fault(self, fault: DeviceFault) -> None:
-        """Replace the switched fault. The faults from the options keep their times."""
+        """Replace the fault that the server has set. The faults from the options keep their times."""
         self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:
@@ -256,7 +257,7 @@ class ServedDevice:
 
     @property
     def summary(self) -> str:
-        """Text for the user at the end of the run: the numbers of bytes, and what went wrong."""
+        """Text for the user at the end of the run: the numbers of bytes, and any failures."""
         unread = sum(port.dropped for port in self.ports.values())
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []
@@ -279,7 +280,9 @@ def place_of(error: BaseException) -> str:
 
 
 async def _read_ports() -> None:
-    """Let the devices receive all bytes that have arrived, so that a step contains what its hosts sent before it."""
+    """Let the devices receive all bytes that have arrived. A step then includes the bytes that the hosts sent before
+    it.
+    """
     for _ in range(3):  # the selector reports the socket, its stream wakes the task of the port, the task reads
         await asyncio.sleep(0)
 

@@ -21,12 +21,12 @@ __all__ = ["TYPES", "SignalKDevice", "delta", "path_values"]
 
 
 def _wrap_2pi(angle: float) -> float:
-    """Return an equivalent angle in rad between 0 and 2 pi."""
+    """Return the angle in rad, wrapped to the range from 0 to 2 pi."""
     return angle % (2.0 * math.pi)
 
 
 def _half(angle: float) -> float:
-    """Return an equivalent angle in rad between -pi and pi."""
+    """Return the angle in rad, wrapped to the range from -pi to pi."""
     return math.remainder(angle, 2.0 * math.pi)
 
 

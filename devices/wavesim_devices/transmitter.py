@@ -26,9 +26,10 @@ def _ignore(*_: object) -> None:
 class Progress:
     """Functions that are called as a signal progresses. All times are simulation times in s."""
 
-    began: Callable[[SignalSent], None] = _ignore  #: called when the signal begins to leave the transducer
-    ended: Callable[[], None] = _ignore  #: called when the last bit of the signal has left
-    failed: Callable[[str], None] = _ignore  #: called when the signal was not sent; the argument is the reason
+    #: function that is called when the signal begins to leave the transducer
+    began: Callable[[SignalSent], None] = _ignore
+    ended: Callable[[], None] = _ignore  #: function that is called when the last bit of the signal has left
+    failed: Callable[[str], None] = _ignore  #: function that is called with the reason when the signal was not sent
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Transmitter:
 
     @property
     def full(self) -> bool:
-        """Whether the queue cannot accept another signal."""
+        """Whether the queue is full."""
         return len(self._queue) >= MAX_WAITING
 
     def send(

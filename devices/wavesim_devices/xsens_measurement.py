@@ -59,7 +59,9 @@ class MtiMeasurement:
         return np.asarray(LOCAL[frame] @ rotation(quaternion(a.roll, a.pitch, a.heading)) @ HOUSING.T)
 
     def numbers(self, group: int, frame: int) -> Sequence[float] | None:
-        """Return the numbers of a data identifier without its low nibble, or None if they are not measured."""
+        """Return the numbers of a quantity, or None if it is not measured. The quantity is given by its data identifier
+        without the low nibble.
+        """
         v = self.values
         gps = v.get("gps")
         match group:

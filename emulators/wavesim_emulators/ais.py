@@ -75,7 +75,7 @@ class AisEmulator(Emulator):
         self._stations: dict[int, list[AisStation]] = {}  # by period
 
     def stations(self, period: int) -> list[AisStation]:
-        """Return all AIS stations. The state of each station tells whether it was due to report within the last
+        """Return all AIS stations. The state of each station shows whether it was due to report within the last
         ``period`` ticks.
         """
         if period not in self._stations:

@@ -178,7 +178,7 @@ class Batch:
 
     @property
     def state_numbers(self) -> Floats:
-        """The `state` table as a matrix of numbers, for kernels; its rows are those of the bodies (``rows``)."""
+        """The `state` table as a matrix of numbers, for kernels; ``rows`` are the rows of the bodies."""
         return self.view.state_numbers
 
     @property

@@ -92,7 +92,9 @@ def sonars(names: tuple[str, ...], as_json: bool) -> None:
         echo("\n\n".join(presets.describe_preset(p) for p in chosen))
     else:
         echo(presets.list_presets())
-        echo("\n`wavesim sonars NAME` describes one preset and marks values that are unsourced or assumed.")
+        echo(
+            "\n`wavesim sonars NAME` describes one preset and marks values that are assumed or for which no source is known."
+        )
 
 
 def commands() -> list[click.Command]:

@@ -43,7 +43,7 @@ _BEAMS, _RANGES, _LOCKED = _dvl["beams"], _dvl["ranges"], _dvl["locked"]
 
 @device_function
 def atan2(y: float, x: float) -> float:
-    """Return the angle of (x, y). All calls share one translation."""
+    """Return the angle of (x, y). This wrapper is compiled only once, for all of its callers."""
     return float(elementary.atan2(y, x))
 
 

@@ -28,7 +28,9 @@ CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,
     3.5,
-)  #: if an echo is MANOEUVRE_SIGMAS standard deviations off the prediction, the track keeps only MANOEUVRE_MEMORY scans
+    #: if an echo deviates from the prediction by MANOEUVRE_SIGMAS standard deviations, the track keeps only
+    #: MANOEUVRE_MEMORY scans
+)
 MAX_TRACK_NUMBER = 99
 
 

@@ -44,8 +44,8 @@ class AnemometerEmulator(Emulator):
 
 
 class ThrusterDrive(NamedTuple):
-    """Return masks of the thrusters of a model: 1 for thrusters with a shaft, and 1 for those commanded in force;
-    otherwise 0.
+    """Return two masks of the thrusters of a model: those with a shaft, and those commanded in force. An element is 1
+    if the thruster has the property, otherwise 0.
     """
 
     shaft: Floats

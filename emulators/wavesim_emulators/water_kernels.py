@@ -26,7 +26,7 @@ from wavesim_world.ocean.seawater import C_35_15_0
 
 #: columns of the water around a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
 PRESSURE, TEMPERATURE, CONDUCTIVITY, CONDITIONS = 0, 1, 2, 3
-#: columns of a profile: value at the surface, first knee, distance of the knees, gradients, second knee
+#: columns of a profile: value at the surface, first knee, distance between the knees, gradients, second knee
 SURFACE, KNEE_1, BETWEEN, GRADIENT_1, GRADIENT_2, KNEE_2 = range(6)
 _ctd = SENSORS["ctd"].first_columns
 _PRESSURE, _TEMPERATURE = _ctd["pressure"], _ctd["temperature"]

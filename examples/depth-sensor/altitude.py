@@ -7,7 +7,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import OtherSensorConfig
 from wavesim_world.ocean.bed import sea_bed
 
-TABLE = sensor_table("altitude", "Height over the bottom.", [value("height", "m", "Straight down.")])
+TABLE = sensor_table("altitude", "Height above the bottom.", [value("height", "m", "Straight down.")])
 
 
 class Altitude(Emulator):

@@ -39,7 +39,7 @@ def dragged(integrator: str, ms: float, y: float = 0.0) -> list[float]:
 
 
 def trimmed(seconds: float) -> float:
-    """Return the tangent of the pitch angle ``seconds`` after a command that moves the weight 0.1 m forward."""
+    """Return the tangent of the pitch angle ``seconds`` s after a command that moves the weight 0.1 m forward."""
     sim = simulation("rk4", 100.0, active="u v w p q r", low="0.05", drag="50 50 50 20 200 50", more=WEIGHT)
     row = sim.enter("a", "hull", (0.0, 0.0, 100.0))
     sim.command(row, {"weight": 0.1})

@@ -34,7 +34,9 @@ PATIENCE_S = 5.0  #: time in s to wait for a frame that the sensor announced; af
 
 
 class Axis:
-    """Control of one axis: velocity demand towards the target, with an integral term for the current, and its force (N)."""
+    """Control of one axis. It demands a velocity towards the target, with an integral term that compensates the
+    current, and computes the force (N).
+    """
 
     def __init__(self, stiffness: float = 80.0, limit: float = 40.0) -> None:
         self.stiffness, self.limit, self.drift = stiffness, limit, 0.0

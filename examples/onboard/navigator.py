@@ -118,7 +118,9 @@ class Navigator:
         return [a + part * (b - a) for a, b in zip(self._track[k - 1], self._track[k], strict=True)]
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = 0.8) -> bool:
-        """Update the filter with a round trip (times in s). Return False if it is too far from the prediction."""
+        """Update the filter with a round trip (times in s). Return False if the measurement is too far from the
+        prediction.
+        """
         if len(self._times) < 2 or asked < self._times[0]:
             return False
         measured = self.c * (heard - asked - beacon.turn_around)

@@ -17,7 +17,7 @@ QUERY_ONLY = 0xFFFFFFFF
 
 @contextlib.contextmanager
 def same_address_layout() -> Iterator[None]:
-    """Start the programs inside this context with the same memory layout, if the system permits it.
+    """Return a context in which all started programs get the same memory layout, if the system permits it.
 
     Some containers forbid this; in that case, nothing changes. The calling process keeps its own layout. Without random
     addresses, memory errors in native code are easier to exploit, so use this function only for your own programs on

@@ -105,7 +105,7 @@ class Lab(Simulation):
     """A simulation with instruments.
 
     ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. ``folder``
-    contains the files that a configuration given as text names.
+    is the folder of the files to which a configuration given as text refers.
     """
 
     def __init__(

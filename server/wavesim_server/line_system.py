@@ -94,7 +94,7 @@ class LineSystem:
             fleet.body(row)[B.LINE_WRENCH : B.LINE_WRENCH + 6] = 0.0
 
     def lay_anchored_lines(self, fleet: FleetDynamics) -> None:
-        """Lay out those lines between two anchors, which exist from the start."""
+        """Lay out the lines between two anchors. These lines exist from the start."""
         for k, ints in enumerate(self.arrays.ints):
             if (ints[w.I_BODY : w.I_BODY + 2] < 0).all():
                 self._lay_line(k, fleet)

@@ -57,7 +57,7 @@ class ManoeuvreTrial:
 
     @property
     def residual(self) -> float:
-        """Difference in rad/s between the mean yaw rate in the last 20 s and that in the 20 s before the push."""
+        """Difference in rad/s between the mean yaw rates in the last 20 s of the run and in the 20 s before the push."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 
@@ -70,7 +70,7 @@ class ManoeuvreTrial:
 
     @property
     def loop(self) -> float:
-        """Difference in rad/s between the yaw rates with the helm amidships when approached from both sides.
+        """Difference in rad/s between the yaw rates with the helm amidships, approached from either side.
 
         The difference is 0 for straight-line stable vehicles.
         """

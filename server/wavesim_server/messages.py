@@ -39,7 +39,7 @@ EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has alread
 
 
 class _SanitisedText(Text):
-    """Text for people that may quote any input. It is sanitised and truncated when it is encoded."""
+    """Human-readable text that may quote any input. It is sanitised and truncated when it is encoded."""
 
     def make_encoder(self) -> Checker | None:
         return lambda text: sanitise_text(text, self.max_bytes)
@@ -209,7 +209,7 @@ class BodiesFrozenEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """A notice for people."""
+    """A human-readable notice."""
 
     time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row of the body")

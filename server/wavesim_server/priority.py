@@ -36,7 +36,7 @@ class RealTimePriority:
         self._is_realtime = realtime
 
     def count_slip(self) -> None:
-        """Count a slip, that is, an occasion on which the simulation lost wall time.
+        """Count an occasion on which the simulation lost wall time.
 
         After several losses, real-time priority is released permanently. (The first tick may lose time because it
         loads kernels.)

@@ -411,7 +411,7 @@ class Simulation:
         self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
-        """Let a transducer receive from the start of the next tick, or stop receiving immediately.
+        """Start the reception of a transducer with the next tick, or stop it immediately.
 
         A transducer that does not receive does not answer either, and its receptions cost no computing time. When it
         starts to receive, it also receives those signals in transit whose wavefront has not yet passed it.
@@ -445,8 +445,8 @@ class Simulation:
     def _hold_diverged(self) -> None:
         """Freeze bodies whose state diverged (NaN or infinity) in a contact.
 
-        The tick checks for such bodies only before contacts, so that they would be frozen only in the next tick.
-        Readers must not see the diverged state until then.
+        The tick checks for such bodies only before contacts, so it would freeze them only in the next tick. Until then,
+        readers would see the diverged state.
         """
         if np.isfinite(self.fleet.blocks[:, : B.STATE_ROWS * LANES].sum()):
             return

@@ -299,8 +299,8 @@ class Trial:
         bar.update(0)
 
     def _describe_end(self, label: str, code: int, when: str) -> str:
-        """Return which participant exited, where in its own code it did, its last output, and the file that contains
-        all of its output.
+        """Return a text about a participant that has exited: the line of its own code at which it exited, its last
+        output, and the file that contains all of its output.
         """
         lines, own, output = self._output_of(label)
         where = f"{own}: " if own else ""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 #: wall seconds per simulated second for which the engine may wait for a participant without charging its budget
 SHARE = 50.0
 WINDOW_S = 5.0  #: wall time between two checks for slow participants
-SLOW = 0.5  #: fraction of the check period beyond which waiting for a participant makes that participant count as slow
+SLOW = 0.5  #: fraction of the check period; a participant counts as slow if the engine waits for it longer than this
 MOST = 1024  #: maximum number of participants whose accounts are kept
 
 
@@ -34,7 +34,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A participant became slow, or is no longer slow. ``text`` is the notice for people."""
+    """A participant became slow, or is no longer slow. ``text`` is the notice to publish."""
 
     name: str
     slow: bool
@@ -110,5 +110,5 @@ class Waits:
         return found
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of this process, for which the participants are not responsible."""
+        """Leave a stall of this process out of the waiting times, because the participants are not responsible for it."""
         self._began += seconds

@@ -81,14 +81,16 @@ class AlarmRules:
 class BodyHealth:
     """Data from a source for its alarms, by row. The motion of the bodies is not included."""
 
-    #: row -> time in s since the last datagram from the body's pilot
+    #: time in s since the last datagram from each body's pilot, by row
     silent: dict[int, float] = field(default_factory=dict)
     removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot was removed by keep-alive
     stale: dict[tuple[int, str], float] = field(
         default_factory=dict
-    )  #: row of the body and name of the instrument -> age of the instrument's newest value, in periods
-    battery: dict[int, float] = field(default_factory=dict)  #: row -> battery charge, as a fraction of its capacity
-    fences: dict[int, list[str]] = field(default_factory=dict)  #: row -> fences that the body violates, as texts
+    )  #: age of the newest value of each instrument, in periods, by row of the body and name of the instrument
+    #: battery charge of each body as a fraction of its capacity, by row
+    battery: dict[int, float] = field(default_factory=dict)
+    #: texts about the fences that each body violates, by row
+    fences: dict[int, list[str]] = field(default_factory=dict)
 
 
 Found = Iterable[tuple[str, int, str]]  #: conditions that hold now: kind, row and text of each
@@ -99,7 +101,7 @@ class _Condition:
     """Abnormal condition that holds, or that held until recently."""
 
     since: float
-    over: float | None = None  #: time since when the condition has not held
+    over: float | None = None  #: time at which the condition ceased to hold
     alarm: Alarm | None = None  #: the alarm; None if the condition has not lasted long enough
 
 

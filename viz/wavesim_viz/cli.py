@@ -29,13 +29,13 @@ PORT = 9780
 
 
 class PageNotBuilt(WaveSimError):
-    """Error: the viewer's page has not been built."""
+    """Raised when the viewer's page has not been built."""
 
     exit_code = 11
 
 
 class WebPortTaken(WaveSimError):
-    """Error: the TCP port of the viewer is in use."""
+    """Raised when the TCP port of the viewer is in use."""
 
     exit_code = 8
 

@@ -222,7 +222,7 @@ class Configurator:
         return model
 
     def test_drive(self, body: Any) -> SimulatedMotion:
-        """Simulate the model. The ``commands`` (actuator -> value) apply after the first second. Return the motion of
+        """Simulate the model. The ``commands`` (values by actuator) apply after the first second. Return the motion of
         the model, with one column per quantity.
         """
         seconds = body.get("seconds", 60.0)
@@ -351,7 +351,7 @@ class Configurator:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write a file. If that fails, a file that it replaces stays as it is."""
+    """Write a file. If that fails, a file that it would replace remains unchanged."""
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         draft.write_text(text)

@@ -27,7 +27,7 @@ class ConnectionRateLimiter:
         self._budgets: dict[str, TokenBucket] = {}
 
     def allow(self, address: str, now: float) -> bool:
-        """Return whether an address may open a websocket ``now`` (s), and count it."""
+        """Return whether an address may open a websocket at the time ``now`` in s. A permitted websocket is counted."""
         self._budgets = {a: budget for a, budget in self._budgets.items() if not budget.is_full(now)}
         return self._budgets.setdefault(address, TokenBucket(OPENINGS_PER_S, BURST)).consume(now)
 
@@ -37,7 +37,7 @@ class ConnectionLimiter:
 
     def __init__(self) -> None:
         self._open: dict[str, dict[LimitedRequestHandler, None]] = {}
-        #: address -> number of connections that were closed to make room for others
+        #: number of connections of each address that were closed to make room for others
         self.closed: Counter[str] = Counter()
 
     def enter(self, handler: LimitedRequestHandler) -> None:

@@ -43,7 +43,7 @@ class ErrorRegistry:
 
     def __init__(self, write_line: Callable[[str], None] = print_line) -> None:
         self.total = 0
-        #: part that fails -> its last error; the entry is removed when the part works again
+        #: last error of each failing part; the entry is removed when the part works again
         self.failed_parts: dict[str, str] = {}
         self._print_line, self._often = write_line, LogThrottle()
 

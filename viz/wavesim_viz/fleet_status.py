@@ -39,7 +39,7 @@ class MissionTracker:
                 self._states[notice["name"]] = mission_state(status)
 
     def by_row(self, names: Mapping[int, str]) -> dict[str, MissionState]:
-        """Return the mission status of the bodies in these rows, by the row as a text."""
+        """Return the mission status of the bodies in these rows. The keys are the rows as text."""
         return {str(row): self._states[name] for row, name in names.items() if name in self._states}
 
 

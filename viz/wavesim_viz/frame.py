@@ -55,7 +55,8 @@ class ViewerFrame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    #: jump of simulation time: a source sets 1; viewers receive the number of all jumps so far, because they may miss frames
+    #: number of jumps of simulation time: a source sets 1 for a jump; viewers receive the total so far, because they
+    #: may miss frames
     jumped: int = 0
     v_WB_B: Any = None  #: velocity over ground of each body in B in m/s; it is not part of the bytes that are sent
 
@@ -113,7 +114,7 @@ class HeldBodyDetector:
         self._tick, self._held = -1, np.zeros(0, bool)
 
     def update(self, tick: int, roster: Sequence[RosterEntry], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any) -> Any:
-        """Return one boolean per row, which tells whether the body is frozen."""
+        """Return one boolean per row, which states whether the body is frozen."""
         if tick == self._tick and len(self._held) == len(rows):
             return self._held
         still = ~(np.any(v_WB_B, axis=1) | np.any(w_WB_B, axis=1))

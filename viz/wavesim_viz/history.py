@@ -40,7 +40,7 @@ class HistorySource(Protocol):
         """Return the newest signals and notices, in the form of the ``sounds`` message."""
 
     def tracks(self) -> dict[str, TrackPoints]:
-        """Return the tracks so far: row -> times and positions, and the navigator's estimates."""
+        """Return the tracks so far, by row: times and positions, and the navigator's estimates."""
 
     def line(self, row: int, key: str) -> ChartSeries:
         """Return a chart line of a body (see ``chart_series.py``)."""

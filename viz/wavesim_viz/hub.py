@@ -90,12 +90,13 @@ class Viewer:
         self.fresh = asyncio.Event()
         #: messages to send, in this order; None stands for the newest frame
         self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
-        self.first = False  #: whether the page has not drawn its first picture yet: details and history would delay it
+        #: whether the page has not yet drawn its first picture, which details and history would delay
+        self.first = False
         self.details = ""  #: details of the scene that the page has not received
         self.informed = False  #: whether the page has received the history
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
-        #: sonar that this page shows -> number of its images that the page has received
+        #: number of images that the page has received from each sonar that it shows
         self.pictures: dict[tuple[int, str], int] = {}
         #: (epoch, version) of each mosaic that this page has received, by row and sonar; None if the page shows no
         #: mosaics
@@ -133,7 +134,7 @@ class Hub:
         self._weather: WeatherReport | None = None
         self._sea: list[list[float]] | None = None
         self._cables: list[CableInfo] = []
-        self._fences: list[FenceInfo] | None = None  #: None: to be sent
+        self._fences: list[FenceInfo] | None = None  #: the fences that were sent last; None if they must be sent
         self._fleet: FleetStatus | None = None
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._due["log"] = 0.0

@@ -74,7 +74,8 @@ class Tile:
     count: Floats = field(default_factory=lambda: np.zeros(0))
     #: medians with which the values were computed; None if the sums have changed since then
     usual: Floats | None = None
-    values: np.ndarray[Any, np.dtype[np.float32]] | None = None  #: values by (north, east); NaN means no data
+    #: values by cell, given as (north, east); NaN means no data
+    values: np.ndarray[Any, np.dtype[np.float32]] | None = None
     version: int = 0  #: version of the mosaic when the values last changed
 
     def add(self, keys: Ints, total: Floats, count: Floats) -> None:

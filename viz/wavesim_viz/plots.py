@@ -411,7 +411,7 @@ def _plot_actuation(
     ax.set_ylabel(" / ".join(dict.fromkeys(labels[a["unit"]][0] for _, a in mine)))
 
 
-#: file name of a picture -> function that draws it
+#: function that draws each picture, by file name
 PICTURES: dict[str, Callable[[LoggedRun], Figure | None]] = {
     "tracks": tracks,
     "navigation": navigation,

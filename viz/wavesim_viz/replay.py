@@ -69,7 +69,7 @@ class ReplaySource:
     """Source that plays one log with its own clock, which all viewers share."""
 
     kind = "replay"
-    tracks_version = 0  #: the tracks of a log do not change
+    tracks_version = 0  #: always 0, because the tracks of a log do not change
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
         """``other`` is a log whose chart lines are drawn for comparison."""

@@ -38,7 +38,9 @@ COMMANDER_VERBS = ("push", "pose", "weather")
 
 
 class InvalidRequest(WaveSimError):
-    """Error: a page has sent a message that the viewer's own page never sends. The viewer counts errors by ``kind``."""
+    """Raised when a page sends a message that the viewer's own page never sends. The viewer counts these errors by
+    ``kind``.
+    """
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)

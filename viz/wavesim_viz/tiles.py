@@ -10,7 +10,7 @@ from urllib.parse import quote
 from wavesim_sdk.errors import ConfigError
 from wavesim_viz.page_content import TilesetInfo
 
-#: first bytes of an image format -> its type
+#: type of each image format, by its first bytes
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 DEEPEST = 24  #: maximum zoom level of a chart
 MOST_LETTERS = 200

@@ -23,7 +23,7 @@ LISTED: dict[type, Iterable[str]] = {TransducerConfig: modem_presets.PRESETS, So
 
 
 class RequestFailed(WaveSimError):
-    """Error: a request cannot be fulfilled. The text explains the reason to the user."""
+    """Raised when a request cannot be fulfilled. The text explains the reason to the user."""
 
 
 def to_tree(element: etree._Element) -> XmlTree:

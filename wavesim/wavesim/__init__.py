@@ -34,7 +34,7 @@ __all__ = [
     "read_log",
 ]
 
-#: exported name -> module, and the name in that module if it differs
+#: for each exported name, its module, and its name there if that differs
 _PLACES = {
     "AsyncBroker": ("wavesim_sdk.broker",),
     "Broker": ("wavesim_sdk.broker",),

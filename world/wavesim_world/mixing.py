@@ -1,4 +1,5 @@
-"""Generic commands for any model: surge, sway, heave, roll, pitch, yaw, rudder and planes, mixed to its actuators.
+"""Generic commands for any model: surge, sway, heave, roll, pitch, yaw, rudder and planes, mixed into commands for its
+actuators.
 
     mix = Mixer("lauv")
     broker.answer(mix(surge=0.6, rudder=0.1, planes=-0.05))
@@ -32,7 +33,7 @@ AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 _PRIORITY = (0, 5, 2, 1, 3, 4)
 _LEAST = 0.1  #: minimum fraction of an actuator's effect that counts
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves
-_AZIMUTH = 0.5 * math.pi  #: a swivel that turns at least this far steers by the direction of its thrust
+_AZIMUTH = 0.5 * math.pi  #: minimum range of a swivel that steers by the direction of its thrust
 _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
 
 

@@ -60,7 +60,7 @@ def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
     )
 
 
-#: a tetrahedron with edges of about 60 mm, as the head of a small USBL system could have it
+#: a tetrahedron with edges of about 60 mm, like the head of a small USBL system
 _TETRAHEDRON = ("0 0 0 m", "0.06 0 0 m", "0.03 0.052 0 m", "0.03 0.0173 0.049 m")
 _NEWCASTLE = "Newcastle University's page on the nano-modem, and its simulator"
 _SEATRAC = "command manual; drivers of DUNE and seatrac_driver"

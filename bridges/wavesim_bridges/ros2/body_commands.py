@@ -1,5 +1,5 @@
 """Commands for a whole body: a wrench, which is allocated to the thrusters, and a velocity, which the built-in pilot
-keeps.
+maintains.
 """
 
 from __future__ import annotations

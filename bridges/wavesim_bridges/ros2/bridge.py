@@ -62,7 +62,8 @@ class Ros2Clock:
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
         self._offsets = [0]  #: ROS time in ns at the start of each run
-        self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> index of its run, and the time in that run (ns)
+        #: for each vehicle, the index of its run, and the time in that run (ns)
+        self._runs: dict[str, tuple[int, int]] = {}
         self._wall_ns = 0
         self.now = 0
         self._published = 0.0

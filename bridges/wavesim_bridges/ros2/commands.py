@@ -56,7 +56,7 @@ class CommandTopics:
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
             node.reader(topic, ARRAY, self._all(topic))
-        self._wish: Setpoint | None = None  #: velocity command that the built-in pilot keeps
+        self._wish: Setpoint | None = None  #: velocity command that the built-in pilot maintains
         self._pilot, self._piloted = body_commands.built_in_pilot(actuators), math.nan
         shared = body_commands.WrenchAllocator.for_thrusters(thrusters, actuators)
         if (topic := layout.command("wrench")) and shared is not None:

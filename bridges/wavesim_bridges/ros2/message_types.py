@@ -1,5 +1,5 @@
-"""ROS 2 messages: the definitions in a distribution and additional definitions, with serialisation, hashes and DDS
-names.
+"""ROS 2 messages: the definitions in a distribution and additional definitions. This module serialises messages and
+provides their type hashes and DDS names.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from wavesim_bridges.core import MalformedMessage
 
-#: distributions; among the definitions used here, only sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid
-#: differ
+#: supported ROS 2 distributions; among the definitions used here, only sensor_msgs/Range (variance from Iron on) and
+#: rmw_dds_common/Gid differ
 DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
 for _old in ("dashing", "eloquent", "foxy", "galactic"):
     DISTROS.pop(_old, None)
@@ -113,7 +113,7 @@ class MessageTypes:
             raise MalformedMessage("not a message of this type") from error
 
     def hash(self, name: str) -> str:
-        """Return the type hash by REP 2016, which peers compare."""
+        """Return the type hash according to REP 2016; peers compare this hash."""
         return self.store.hash_rihs01(name)
 
     def has(self, name: str, field: str) -> bool:
@@ -126,7 +126,9 @@ class MessageTypes:
         return int(array[1])
 
     def struct(self, name: str) -> type[IdlStruct]:
-        """Return the DDS type for a message. DDS handles only serialised bytes, which rosbags writes and reads."""
+        """Return the DDS type for a message. DDS transports only serialised bytes; the rosbags library serialises and
+        deserialises them.
+        """
         if name not in self._structs:
             fields: dict[str, Any] = {"caller": idl.uint64, "call": idl.int64} if "/srv/" in name else {}
             fields |= {f: self._field(*described) for f, described in self.store.fielddefs[name][1]}

@@ -26,7 +26,8 @@ from wavesim_sdk.errors import BrokerError
 DEPTH = 10  #: number of DDS samples that are kept for slow readers
 MOST_READ = 64  #: maximum number of DDS samples that are read in one call
 MOST_PARTICIPANTS = 32
-ANNOUNCED_S = 1  #: interval between announcements in s, which is the maximum discovery time of later peers
+#: interval between announcements in s, and therefore the maximum time until a later peer discovers the node
+ANNOUNCED_S = 1
 #: maximum time in s to wait until the caller of a service can receive the answer, and polling interval in s
 CALLER_S, LOOK_S = 1.0, 0.01
 #: QoS of writers: RELIABLE, which also matches readers that request BEST_EFFORT; writers never block
@@ -164,7 +165,7 @@ class DdsNode:
         callers = self._read(f"rq{name}Request", name, request_type, self._qos(_CALLED, request_type), taken)
 
     def advertise_graph(self) -> None:
-        """Announce the node's contents to ROS, once it is complete."""
+        """Announce the node's topics and services to ROS, once all of them exist."""
         new = self.types.new
         size = self.types.length("rmw_dds_common/msg/Gid")
 

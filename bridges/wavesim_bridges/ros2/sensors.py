@@ -28,7 +28,7 @@ from wavesim_world.config.sensors import (
     UwbConfig,
 )
 
-PASCAL = 1e4  #: pressure unit: number of Pa in a dbar
+PASCAL = 1e4  #: number of Pa in a dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
 UNKNOWN = 1e6  #: variance in m2 or rad2 so large that a filter ignores the value
 FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix that converts from FRD to FLU, and back
@@ -117,11 +117,13 @@ class MountedInstrument:
 
     @property
     def q_BS(self) -> Floats:
-        """Attitude of the instrument in the body, as a rotation from FRD to FRD."""
+        """Attitude of the instrument relative to the body, as a rotation between their FRD frames."""
         return quaternion(*self.declared.attitude)
 
     def variance(self, sigma: float) -> float:
-        """Return the variance of a value whose noise has this standard deviation at noise="1"."""
+        """Return the variance of a value. ``sigma`` is the standard deviation of its noise with the configuration
+        ``noise="1"``.
+        """
         return (self.declared.noise * sigma) ** 2
 
     def new(self, name: str, *values: Any) -> Message:
@@ -215,7 +217,7 @@ def no_fix(s: MountedInstrument, stamp: int) -> Message:
 def _twist(
     s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Floats, covariance: Floats
 ) -> Message:
-    """Return a velocity message. Components that are not measured are marked by -1."""
+    """Return a velocity message. A covariance of -1 marks the angular velocity, which is not measured."""
     full = np.zeros((6, 6))
     full[:3, :3] = covariance
     full[3, 3] = -1.0
@@ -483,7 +485,7 @@ class SensorOutput:
 
 
 NUMBERS = SensorOutput(ARRAY, _numbers)  #: output with all fields of an instrument; every sensor type has this output
-#: sensor type -> name of the output in a layout -> output
+#: the outputs of each sensor type, by their names in a layout
 OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "imu": {"raw": SensorOutput(IMU, _imu), "data": SensorOutput(IMU, _imu)},
     "ahrs": {"data": SensorOutput(IMU, _ahrs)},

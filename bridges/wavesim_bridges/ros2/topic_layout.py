@@ -45,7 +45,7 @@ class CommandTopic:
     shaft: bool = False  #: whether the topic carries a shaft speed in rad/s
 
     def value(self, number: float) -> float:
-        """Convert a number to the actuator's unit and limits."""
+        """Convert a number to the actuator's unit, and limit it to the actuator's range."""
         a, u = self.actuator, self.sign * number
         if self.shaft and a.unit == "N":
             u *= self.rotor_constant * abs(u)

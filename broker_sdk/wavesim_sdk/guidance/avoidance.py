@@ -46,7 +46,8 @@ HOLD = (
     60.0,
     90.0,
 )  #: distances, in ship lengths, for which a plan may hold its course
-#: distances, in ship lengths, that a plan may sail parallel to the leg: 0, 10 to 2560
+#: possible lengths of the part of a plan that runs parallel to the leg, in ship lengths: 0, 10, 20, 40 and so on, up to
+#: 2560
 PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))
 STARBOARD_ONLY_ROLES = {
     EncounterRole.HEAD_ON,
@@ -60,8 +61,9 @@ PATIENCE = (
     35.0  #: distance before the closest approach, in ship lengths, at which the stand-on vessel may act (rule 17a ii)
 )
 CONFLICT_COST = 20.0  #: cost of a plan with an imminent conflict
-MARGIN = 3.0  #: cost of a plan that passes at exactly ``clear_distance``; such a plan could not start its next stage
-#: fractions of ``clear_distance`` that a plan needs to be selected, to start its next stage, and to continue its
+#: cost of a plan that passes a target at exactly ``clear_distance``, which is too close for the start of its next stage
+MARGIN = 3.0
+#: minimum distances as fractions of ``clear_distance``: to select a plan, to start its next stage, and to continue its
 #: current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
 #: the next stage must stay free of conflicts until BEYOND horizons after its end, the current stage until 1 horizon

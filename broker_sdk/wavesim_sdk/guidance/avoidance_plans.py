@@ -24,11 +24,11 @@ ANSWER, RADIUS = (
     #: `reach`
 )
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits on the measured `reach` and `loss`
-MEASURED = math.radians(25.0)  #: minimum angle of a turn that is used to estimate :class:`Turning`
+MEASURED = math.radians(25.0)  #: smallest turn from which :class:`Turning` is estimated
 GATHER = 6.0  #: distance, in ship lengths, in which the vessel reaches full speed or stops
 SHARPEST = math.radians(120.0)
 NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the return angle decreases in proportion
-FLAT = 0.25  #: return angle of the flattest planned return, as a fraction of RETURN
+FLAT = 0.25  #: angle of the flattest planned return to the leg, as a fraction of RETURN
 
 
 @dataclass

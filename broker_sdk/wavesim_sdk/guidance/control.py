@@ -105,8 +105,8 @@ class LineOfSight:
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
     ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next; it begins radius tan(turn/2)
     before the waypoint, and the vessel follows it like a leg. A vessel that is more than ``acceptance`` off its leg
-    goes to the waypoint first. ``lead`` is the distance in m that a vessel needs before it turns; the ordered course
-    and curvature change this distance earlier at both ends of an arc.
+    goes to the waypoint first. ``lead`` is the distance in m that a vessel needs before it turns; at both ends of an
+    arc, the ordered course and curvature change earlier by this distance.
     """
 
     def __init__(
@@ -162,8 +162,8 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """Return the (direction, curvature) of the arc at ``lead`` m ahead; set the cross-track error of the current
-        position.
+        """Return the (direction, curvature) of the arc at ``lead`` m ahead. Also set the cross-track error of the
+        current position.
         """
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
@@ -173,8 +173,8 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """Return the (direction, curvature) of the leg at ``lead`` m ahead; set the cross-track error of the current
-        position.
+        """Return the (direction, curvature) of the leg at ``lead`` m ahead. Also set the cross-track error of the
+        current position.
         """
         target = self.target
         if self._leg is None or self._leg[0] is not target:

@@ -21,7 +21,7 @@ MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
 )  #: radii of the minimum and the preferred ship domain, in own-ship lengths
 HEAD_ON = math.radians(12.0)  #: angle off the bow, seen from both vessels, within which courses count as reciprocal
 
-CONTACT_NOTICE_PREFIX = "contact with "  #: first words of a notice about a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: beginning of a notice about a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:

@@ -71,7 +71,9 @@ class MissionFollower:
 
     @property
     def target(self) -> Waypoint:
-        """Where the vehicle should go, with the desired depth in m and speed in m/s. A speed of 0 means stop."""
+        """Position to which the vehicle should go, with the desired depth in m and speed in m/s. A speed of 0 means
+        that it should stop.
+        """
         if self._hold is None:
             assert self._steer is not None
             return self._steer.target
@@ -162,7 +164,7 @@ class MissionFollower:
         return ""
 
     def _execute(self, command: CommandReceived) -> str:
-        """Carry out a command and return a text that states what the vehicle is doing now."""
+        """Carry out a command and return a text that states the vehicle's new activity."""
         before = self.target
         here = Waypoint(*self._place, self._depth_or_surface(self._depth), self._cruise(before))
         match command.action:

@@ -24,8 +24,8 @@ USED_JOIN_LIFETIME_S = (
 
 
 class TokenBucket:
-    """Rate limit in events per second, such as datagrams. A ``burst`` may contain at most as many; by default, as many as
-    the rate permits in one second.
+    """Rate limit in events (such as datagrams) per second. ``burst`` is the maximum number of events in one burst; by
+    default, it is the number that the rate permits in one second.
     """
 
     __slots__ = ("burst", "rate", "received", "tokens", "updated_at")

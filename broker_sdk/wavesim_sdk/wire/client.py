@@ -108,7 +108,7 @@ class ClientSession:
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
-        self.welcome: Welcome | None = None  #: set when the server has described the body
+        self.welcome: Welcome | None = None  #: reply of the server; None until the server has described the body
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None
@@ -398,8 +398,8 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """Return the time of the next ACK if nothing arrives before then, because the client's address may have
-        changed.
+        """Return the time of the next ACK. The client sends it if nothing arrives before then, because the client's
+        address may have changed.
         """
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent

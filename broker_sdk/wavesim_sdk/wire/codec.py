@@ -62,7 +62,7 @@ class Sealer(Protocol):
 
 
 class Dropped(Exception):
-    """A datagram was dropped for the named ``reason``; ``detail`` is a text for people."""
+    """A datagram was dropped for the named ``reason``; ``detail`` is a human-readable text."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)

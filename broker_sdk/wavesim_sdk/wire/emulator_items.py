@@ -42,7 +42,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The tables now have the content at ``tick``. The emulator answers with VALUES and WRITTEN."""
+    """The tables now contain the values at ``tick``. The emulator answers with VALUES and WRITTEN."""
 
     due: int = record_field(TICKS, "tick at which values are due")
     tick: int = record_field(TICKS, "tick of the tables; later than `due` if the emulator is slow in real time")

@@ -201,7 +201,7 @@ class FateSeen:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message from the server for people."""
+    """A human-readable message from the server."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
     text: str = record_field(MESSAGE_TEXT, "human-readable text of the notice, for example that the watchdog has acted")

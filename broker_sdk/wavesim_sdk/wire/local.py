@@ -31,7 +31,7 @@ class LocalServer(Protocol):
     """Server in this process. All calls come from the threads of programs."""
 
     name: str
-    address: tuple[str, int]  #: address by which programs know the server
+    address: tuple[str, int]  #: address that programs use for the server
 
     def join(self, session: LocalSession) -> None:
         """Start serving a session in this process."""

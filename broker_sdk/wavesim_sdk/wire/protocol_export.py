@@ -50,7 +50,7 @@ _OUTCOMES = {
     Outcome.NOT_SENT: "not sent: the sender was still recharging",
     Outcome.COLLISION: "another signal overlapped it and was too strong",
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
-    Outcome.SHADOW: "no ray of the sound-speed profile reaches the receiver",
+    Outcome.SHADOW: "no ray reaches the receiver through the sound-speed profile",
     Outcome.ECHO: "the arrival came on a later path of a signal that had already been detected",
     Outcome.DROPPED: "lost at random by the instrument",
     Outcome.CORRUPT: "the packet has bit errors",

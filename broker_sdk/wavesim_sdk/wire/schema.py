@@ -298,8 +298,8 @@ class TaggedUnion:
         return data
 
     def pack_checked(self, values: Any) -> bytes:
-        """Encode a number and its values, which :meth:`decode` has already checked, without unused elements, and return
-        the bytes.
+        """Return a number and its values as bytes, without unused elements. :meth:`decode` must have checked the values
+        before.
         """
         data: bytes = _pack(values[: self._lengths[values[0]]])
         return data

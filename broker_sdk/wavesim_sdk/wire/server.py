@@ -112,7 +112,7 @@ class ServerSessions:
         self._now = 0.0  # time of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
-        #: whether a pilot waits while another client is driving, and drives again afterwards
+        #: whether a replaced pilot is suspended while another client is driving, and drives again afterwards
         self.returns_pilot = False
         self._recently_ended = RecentlyEnded()
         self._ended_events: list[Happening] = []  # ends of sessions between two calls
@@ -122,7 +122,9 @@ class ServerSessions:
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
-        """Process a datagram and return what happened. This method never raises an exception, whatever the bytes are."""
+        """Process a datagram and return the resulting records. This method never raises an exception, whatever the
+        bytes are.
+        """
         self._now = max(self._now, now)
         before, happened = self.take_ended(), []
         session: Session | None = None
@@ -173,8 +175,9 @@ class ServerSessions:
         """Process a session's datagram from a new address, which must be validated first (RFC 9000, section 9).
 
         Until the address is validated, no datagram from it changes anything, because the datagram may be a copy that
-        overtook the original. Therefore, it does not move the replay window and does not count as activity. The window
-        is not checked either, so that the original datagram can move the session back if a copy moved it.
+        overtook the original. Therefore, it does not move the replay window and does not count as activity. Nor is the
+        datagram checked against the window. The original datagram can therefore move the session back if a copy has
+        moved it.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_payload(data, header, session.seal, record=False), header.type)
@@ -276,7 +279,9 @@ class ServerSessions:
         return self._open_session(payload, address, now, owner, cookie)
 
     def join_local(self, join: Join, client: LocalClient, now: float) -> tuple[Session, list[Happening]]:
-        """Open a session for a client in this process, and return it together with what happened. Raises NotAdmitted."""
+        """Open a session for a client in this process, and return it together with the resulting records. Raises
+        NotAdmitted.
+        """
         self._now = max(self._now, now)
         self._local_joins += 1
         payload = schema_of(Join).encode(replace(join, nonce=self._local_joins))
@@ -370,7 +375,7 @@ class ServerSessions:
     # -- messages from clients -------------------------------------------------------------
 
     def receive_local(self, session: Session, message: Actuate | Done | Estimate | Leave) -> list[Happening]:
-        """Process a message from a client in this process and return what happened."""
+        """Process a message from a client in this process and return the resulting records."""
         happened = [] if session.is_over else self._handle(session, message, b"", self._now)
         return happened or self.take_ended()
 
@@ -580,8 +585,8 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Do not count a stall of the server itself, which lasted ``seconds`` until ``now``, as silence or in
-        round-trip times.
+        """Adjust all timers after a stall of the server itself, which lasted ``seconds`` s and ended at ``now``. The
+        stall then counts neither as silence of a client nor in round-trip times.
         """
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)

@@ -1,4 +1,4 @@
-"""Session on the server's side, and records of what happens in sessions."""
+"""Session on the server's side, and records of the changes in sessions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class LocalClient(Protocol):
 class Session:
     """Session of one client."""
 
-    client: LocalClient | None = None  #: the client, if it is in this process
+    client: LocalClient | None = None  #: the client if it is in this process, otherwise None
 
     def __init__(
         self,
@@ -241,7 +241,9 @@ class Estimated:
 
 @dataclass(slots=True)
 class StepDone:
-    """A lockstep client answered a step. The content of an answer to a step before the pending one is not used."""
+    """A lockstep client answered a step. The content of a late answer, which refers to a step before the pending one,
+    is ignored.
+    """
 
     session: Session
     message: Done

@@ -187,7 +187,7 @@ class State:
 
 
 class Body:
-    """The client's own body as the server described it; it makes states that contain names."""
+    """The client's own body as the server described it. It creates states in which values have names."""
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
@@ -206,7 +206,7 @@ class Body:
         self.layouts[description.number] = Layout(description)
 
     def build_state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
-        """Make a state that contains names from a message and its parts."""
+        """Create a state with named values from a message and its parts."""
         values: dict[str, Value] = {}
         pieces: list[Reading] = []
         for r in message.sensors:
@@ -229,8 +229,9 @@ class Body:
         )
 
     def _assemble(self, parts: Iterable[Sequence[Reading]]) -> dict[str, Value]:
-        """Return the values from sensors, ordered by the number of the sensor. The values from a sensor may come in
-        pieces."""
+        """Return the values from sensors, ordered by the number of the sensor. The values from a sensor may arrive in
+        pieces.
+        """
         numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in parts:
             for r in readings:

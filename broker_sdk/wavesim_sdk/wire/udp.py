@@ -1,4 +1,4 @@
-"""Wrapper of asyncio-dgram that is safe to use on a socket that anyone can reach.
+"""Wrapper around asyncio-dgram that is safe to use on a socket that anyone can reach.
 
 asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
 transport on a malformed address. This wrapper has a bounded queue, and drops and counts datagrams that do not fit. It

@@ -55,7 +55,7 @@ def describe_value(value: Any) -> str:
 
 
 def _bound(value: float) -> str:
-    """Return a bound as text for people."""
+    """Return a bound as human-readable text."""
     for power in (64, 63, 62, 53, 32, 31):
         if value == 2**power:
             return f"2^{power}"
@@ -84,9 +84,7 @@ class ValueType:
         return None
 
     def make_encoder(self) -> Checker | None:
-        """Return the function that converts the value as kept into the value as transmitted, or None if both are the
-        same.
-        """
+        """Return the function that converts a stored value into the transmitted one, or None if both are the same."""
         return None
 
     def markdown(self) -> str:

@@ -18,7 +18,7 @@ AGC=0 AGN=250 ASD=0 BND=3 BR1=3 BW0=4000 CRL=50 CST=1 CTO=10 DTH=108 DTO=10 DTP=
 FML=200 IRE=0 MFD=0 MOD=0 NDT=120 NPT=50 NRL=25 NRV=0 PAD=2 PCM=0 POW=-100 PRL=50 PTH=50 PTO=14 REV=1 RXA=0
 RXD=1 RXP=1 SCG=0 SGP=0 SHF=0 SNR=0 SNV=0 SRC=0 TAT=50 TOA=0 TXD=0 TXF=1 TXP=1 XST=1
 """
-#: default of each parameter of CCCFG; hosts may set these, although a real modem has more
+#: default of each CCCFG parameter that hosts may set; a real modem has more parameters
 DEFAULTS = {name: int(value) for name, _, value in (text.partition("=") for text in _PARAMETERS.split())}
 
 
@@ -71,7 +71,7 @@ def whole(fields: list[str], index: int, low: int, high: int) -> int:
     except (IndexError, ValueError):
         raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is not a number") from None
     if not low <= value <= high:
-        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is not {low} to {high}")
+        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} must be {low} to {high}")
     return value
 
 
@@ -99,7 +99,9 @@ class CycleStatistics:
     bad_frames: int = 0
 
     def fields(self, arrival: datetime, version: int, carrier: float, sound_speed: float) -> list[object]:
-        """Return the fields after CACST in version 0 or 6. Detector values that are not simulated are 0."""
+        """Return the fields that follow CACST, in version 0 or 6 of the sentence. Detector values that are not
+        simulated are 0.
+        """
         r = self.reception
         level, snr = round(r.level), f"{r.snr:.1f}"
         doppler = f"{sound_speed * (r.frequency / carrier - 1.0):.1f}"

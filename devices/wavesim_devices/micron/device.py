@@ -1,7 +1,8 @@
 """Virtual Tritech Micron scanning sonar. Its echoes come from the frames that a scanning `sonar` produces.
 
 Directions are in 1/16 gradian (6400 per turn), clockwise seen from above, and 3200 is ahead. The head pings once for
-each mtSendData, and then turns by one step. It has no error message: it does not answer invalid packets.
+each mtSendData, and then turns by one step. The protocol has no error message, so the head does not answer invalid
+packets.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ BOOT_S, CENTRING_S = 1.0, 3.0  #: durations of a restart, and of finding the cen
 SAMPLE_S = 640e-9  #: unit of ADInterval, s
 MOTOR_S = 1e-5  #: unit of MOTime, s per 1/16 gradian
 MAX_BINS = 1500
-ADC_DB = 80.0  #: levels of the converter, from 0 to this value
-#: initial gain for which echoes have the levels of the sonar in the configuration (40 %); 210 = 80 dB
+ADC_DB = 80.0  #: maximum level of the converter
+#: initial gain at which echoes have the same levels as in the configured sonar (40 %); 210 = 80 dB
 NEUTRAL_GAIN, FULL_GAIN = 84, 210
-REVERSE = 0x0F  #: head command of one byte that reverses the direction of the scan
+REVERSE = 0x0F  #: one-byte head command that reverses the direction of the scan
 V3B = {0x01: 0, 0x1D: p.V3B_BYTES}  #: bytes that follow the settings of a head command, by its first byte
 #: bits of HdCtrl
 ADC8, CONTINUOUS, SCAN_RIGHT, INVERTED, MOTOR_OFF, TRANSMITTER_OFF, STARE = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20, 0x1000
@@ -45,7 +46,7 @@ USER_DATA_BYTES = 250  #: length of the user data of a DST head; all values are 
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """Settings in a head command that take effect, in the units of the protocol."""
+    """Those settings in a head command that have an effect, in the units of the protocol."""
 
     control: int
     range_scale: int
@@ -84,8 +85,8 @@ class HeadSettings:
         return Receiver((self.gain - NEUTRAL_GAIN) * ADC_DB / FULL_GAIN)
 
     def encode_levels(self, levels: list[float]) -> bytes:
-        """Return the bins: levels from ADLow to ADLow + ADSpan become the values of a byte or, if the converter has 4
-        bits, of half a byte (the first bin in the upper half).
+        """Return the bins. Levels from ADLow to ADLow + ADSpan are mapped to the values of a byte or, if the converter
+        has 4 bits, of half a byte. The first of two bins is in the upper half.
         """
         top = 255 if self.control & ADC8 else 15
         unit = ADC_DB / top

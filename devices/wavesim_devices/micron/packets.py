@@ -16,7 +16,7 @@ HOST, ALL = 255, 255  #: node of the host; destination of packets for all nodes
 SONAR = 2  #: node of an imaging sonar
 MAX_LENGTH = 512  #: maximum length of a packet from the host
 _HEAD = struct.Struct("<HBBBBBB")
-_OVERHEAD = 6  #: number of bytes in a packet that its length does not count
+_OVERHEAD = 6  #: number of bytes in a packet that its length field does not count
 _LAST = 0x80
 
 #: settings of a head command: V3B, HdCtrl, HdType, transmitter constants, range scale, left limit, right limit, ADSpan,
@@ -26,7 +26,9 @@ V3B_BYTES = 16  #: length of the V3B block, which two-channel heads use
 
 
 def encode_packet(message: int, payload: bytes = b"", source: int = SONAR, destination: int = HOST) -> bytes:
-    """Return a packet. The number of bytes that follow is 0 if it exceeds a byte, as in a reply with echoes."""
+    """Return a packet. The field for the number of following bytes is 0 if the number exceeds a byte, as in a reply
+    with echoes.
+    """
     length = _HEAD.size + len(payload)
     count = length - 5 if length - 5 < 256 and message != HEAD_DATA else 0
     node = source if destination == HOST else destination

@@ -1,7 +1,7 @@
 """Split the bytes from the host of an S2C modem into commands.
 
-A command is a line that ends with LF or CR LF. The length field of an ``AT*SEND`` command is followed by this number of
-data bytes with arbitrary values, and then by a line end.
+A command is a line that ends with LF or CR LF. The length field of an ``AT*SEND`` command states the number of data
+bytes that follow; they may have any values. A line end follows them.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class BeaconSensors:
 
 @dataclass(frozen=True)
 class AcousticFix:
-    """Position fix: what a beacon knows about a received message."""
+    """Position fix: the values that a beacon has measured from a received message."""
 
     destination: int
     source: int

@@ -23,8 +23,8 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-#: wall time in s after which a line is processed; fjagepy 2.2.0 fails if an answer arrives before it is waiting for the
-#: answer
+#: wall time in s to wait before a line is processed, because fjagepy 2.2.0 fails if an answer arrives before it waits
+#: for one
 READING_S = 0.02
 
 

@@ -81,7 +81,9 @@ def _pack(layout: str, numbers: Sequence[float]) -> bytes:
 
 @dataclass(frozen=True)
 class BinaryOutput:
-    """Binary output: the bits of its groups, the bits of the fields in each group, and the divisor of the base rate."""
+    """Settings of a binary output: the bits of its groups, the bits of the fields in each group, and the divisor of the
+    base rate.
+    """
 
     groups: int
     fields: tuple[int, ...]

@@ -177,7 +177,8 @@ class SerialConnection(HostConnection):
         super().__init__(dvl, send)
         self._splitter = LineSplitter()
         self.output = "new"
-        #: letter of the command -> function that returns the reply (empty if accepted), and possible numbers of fields
+        #: for each command letter, the function that returns the reply (empty if accepted), and the possible numbers of
+        #: fields
         self._commands: dict[str, tuple[Callable[..., str | None], Collection[int]]] = {
             "v": (lambda: "wrv,2,8,0", (0,)),
             "w": (self._get_product, (0,)),

@@ -86,8 +86,8 @@ class Meter:
         self._beam_variance = 0.005**2
 
     def bottom(self, value: Value, settings: DvlSettings, interval_ms: float) -> Measurement:
-        """Measure the velocity over the bottom with the beams whose altitude is covered by the range mode and the
-        variant.
+        """Measure the velocity over the bottom, using the beams for which the altitude is within the limits of the
+        range mode and the variant.
         """
         scale = settings.speed_of_sound / self.sound_speed  # it measures times and frequencies
         modes = [RANGE_MODES[k] for k in settings.modes]

@@ -60,7 +60,7 @@ class DvlSettings:
 
     @property
     def modes(self) -> range:
-        """Numbers of the allowed range modes; none for a measurement of the water."""
+        """Numbers of the allowed range modes; empty for a measurement of the water."""
         if self.range_mode == WATER_TRACK:
             return range(0)
         found = _RANGE_MODE.fullmatch(self.range_mode)

@@ -29,7 +29,7 @@ GROUP, PORT = "224.0.0.96", 4747
 LOW, HIGH = "low-frequency", "high-frequency"  #: modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
-STEPS_PER_DB = 5.0  #: pixel values of the strength image per dB: 100 per factor of 10 in amplitude
+STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude corresponds to 100
 IMU_BATCH_NS = 80_000_000  #: duration of a batch, so that its latency is below 100 ms
 TEMPERATURE_C = 30.0
 ABOUT = {
@@ -94,7 +94,7 @@ class Sonar3D15:
         self.target, self.multicast = target, multicast
         self.errors = 0  #: number of rejected requests
         self.enabled, self.mode, self.salinity = False, next(iter(sonars)), "salt"
-        self.speed_of_sound = 0.0  #: 0 = the true speed of sound
+        self.speed_of_sound = 0.0  #: speed of sound that a host has set, m/s; 0 = the true speed of sound
         self.udp: dict[str, Any] = {"mode": "disabled", "unicast_destination_ip": "", "unicast_destination_port": 0}
         self._reach = dict(MAX_RANGE)  # the configured range of a sonar may be shorter; its frames tell
         self.range = (0.0, self._reach[self.mode])  #: minimum and maximum range in m

@@ -70,7 +70,7 @@ def single(number: int, value: float) -> bytes:
 
 
 def delimited(number: int, data: bytes, is_message: bool = False) -> bytes:
-    """Encode a field with a length: bytes, text, packed numbers or, also if it is empty, a message."""
+    """Encode a field with a length: bytes, text, packed numbers or a message. An empty message is encoded, too."""
     return varint(number << 3 | _DELIMITED) + varint(len(data)) + data if data or is_message else b""
 
 
@@ -116,7 +116,7 @@ def imu_batch(sequence: int, samples: Sequence[tuple[tuple[int, int], Iterable[f
 
 
 def snappy(data: bytes) -> bytes:
-    """Return data in the Snappy format, as one literal: it is not compressed. At most 65536 bytes."""
+    """Return data in the Snappy format, as one uncompressed literal of at most 65536 bytes."""
     return varint(len(data)) + struct.pack("<BH", _LONG_LITERAL, len(data) - 1) + data
 
 

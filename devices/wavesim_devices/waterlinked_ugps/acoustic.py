@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from wavesim_devices.level_frame import Point, level_direction
 from wavesim_sdk.wire.items import Reception
 
-POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: gains with which the filter follows each ping
+POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: gains by which each ping corrects the filtered position and velocity
 SPREAD_GAIN = 0.1  #: gain of the running mean square of the filter's innovations
 PING_LIMIT = 4.0  #: number of periods without a ping after which the filter restarts
 
@@ -26,7 +26,7 @@ class RawPosition:
     time: float  #: time of arrival by the node's clock in s
     point: Point
     level: float  #: received level in dB
-    noise: float  #: noise level in the band in dB
+    noise: float  #: noise level in the band of the ping in dB
 
 
 def raw_position(

@@ -17,8 +17,8 @@ RAYS = 64  #: number of rays per column of an image
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
-HEIGHT = 1.3  #: angular height covered by the rays of a fan, as a multiple of the fan's beam width
-WIDE = 1.2  #: half width covered by the rays of a pencil beam, in units of lambda/L
+HEIGHT = 1.3  #: angular height that the rays of a fan cover, as a multiple of the fan's beam width
+WIDE = 1.2  #: half width of the angle that the rays of a pencil beam cover, in units of lambda/L
 ACROSS = 3  #: number of rays of a sounding across the track; the same number along the track
 
 
@@ -90,7 +90,7 @@ class SonarDesign:
 
     @functools.cached_property
     def gain_dB(self) -> Floats:
-        """Gain in dB by bin: X log r + 2 alpha r + G, constant beyond the range ``hold``."""
+        """Gain in dB of each bin: X log r + 2 alpha r + G, constant beyond the range ``hold``."""
         r = np.minimum(np.maximum(self.ranges, self.bin), self.hold)
         return np.asarray(self.tvg * np.log10(r) + 2.0 * self.absorption * r + self.gain)
 
@@ -153,8 +153,8 @@ def cells(half: float, count: int) -> tuple[Floats, float]:
 
 
 def mean_pattern(centres: Floats, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Floats:
-    """Return the beam pattern averaged over cells of angle. With ``power`` 1, this is the pattern for transmission
-    only. With ``power`` 2, it also includes reception, by a pattern that is offset by ``shift`` in u.
+    """Return the beam pattern averaged over angular cells. With ``power`` 1, this is the pattern for transmission only.
+    With ``power`` 2, it also includes reception, by a pattern that is offset by ``shift`` in u, the sine of the angle.
     """
     fine = (np.arange(41) + 0.5) / 41.0 - 0.5
     u = np.sin(centres[:, None] + fine * width)

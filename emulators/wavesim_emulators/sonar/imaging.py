@@ -211,8 +211,8 @@ class ForwardLookingSonar(ImagingSonar):
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
     def receive_gains_at(self, shift: Floats) -> Floats:
-        """Return the receive gains (beams, columns) for columns that are displaced by ``shift`` in u, because the
-        receiver has turned.
+        """Return the receive gains (beams, columns) for columns that are displaced by ``shift`` (in u, the sine of the
+        angle), because the receiver has turned.
         """
         W = np.empty((len(self.angles), len(self.rays.u)))
         k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)

@@ -76,7 +76,7 @@ class Bed(NamedTuple):
 
 
 class TriangleHits(NamedTuple):
-    """Range and number of the triangle that each ray hits (columns, rays), as another library found it; -1 = none.
+    """Range and number of the triangle that each ray hits (columns, rays), as computed by another library; -1 = none.
 
     Both may have length 0. ``triangles`` (n, 5) are their normals in W, materials and labels.
     """
@@ -131,7 +131,7 @@ class EchoPath(NamedTuple):
 
 
 class EchoBins(NamedTuple):
-    """Bins of range for each column: the start of the first, the size (m), and the energy (columns, bins).
+    """Range bins of each column: the start of the first bin, the bin size (m), and the energy (columns, bins).
 
     ``strongest`` and ``labels`` (columns, bins and 2) record the strongest ray of a bin; arrays of length 0 are not
     filled.
@@ -406,7 +406,7 @@ def cast_fan(
 
 @device_function
 def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: Floats) -> float:
-    """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars use the same patches."""
+    """Return a gamma-distributed random number of mean 1 for a cell of the sea bed. All sonars use the same numbers."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
     return float(quantiles[h >> np.uint64(52)])  # 4096 quantiles

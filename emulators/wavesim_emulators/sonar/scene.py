@@ -21,7 +21,7 @@ from wavesim_world.ocean.scene import obstacle_boxes
 from wavesim_world.sonars import materials
 
 QUANTILES = 4096
-FIRST_LABEL = 1000  #: first label of obstacles; a smaller label is that of a body: its row + 2
+FIRST_LABEL = 1000  #: first label of obstacles; the label of a body is smaller: its row + 2
 HULL_MATERIAL = "steel"  #: name of the material of all bodies
 
 
@@ -219,7 +219,7 @@ class SonarScene:
     def cast_fan(
         self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, level: float = 0.0, surface: bool = True
     ) -> k.FanHits:
-        """Return what the rays of a fan at ``p`` with axes ``R`` in W hit."""
+        """Return the hits of the rays of a fan at ``p`` with axes ``R`` in W."""
         hits = k.FanHits(np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64))
         k.cast_fan(
             k.Fan(p, R, u, e),

@@ -1,9 +1,9 @@
 """3D sonar: the range and the level of the strongest echo in each direction of an image.
 
-A pixel is a beam. Each ray of a beam has the energy of the sonar equation and its own speckle. The range of the pixel is
-that of the strongest ray, which may be anywhere in the beam. Ranges on an inclined surface therefore scatter. An object
-appears wider by half a beam in front of a background, and by a whole beam in front of none. A pixel has no echo if
-nothing is within range, or if its level is less than 10 dB above the mean noise and reverberation.
+A pixel is a beam. Each ray of a beam has the energy of the sonar equation and its own speckle. The range of the pixel
+is that of the strongest ray, which may be anywhere in the beam. Ranges on an inclined surface therefore scatter. An
+object appears wider by half a beam if there is a background behind it, and by a whole beam otherwise. A pixel has no
+echo if nothing is within range, or if its level is less than 10 dB above the mean noise and reverberation.
 
 The model omits the turning of the sonar during a ping, the change of the beam width with the azimuth, distant sidelobes,
 and false detections.
@@ -117,7 +117,7 @@ class Sonar3D(ImagingSonar):
         )
 
     def _ray_echoes(self, geometry: Floats, labels: Array, pose: SonarPose, R: Floats, number: int) -> RayEchoes:
-        """Return the echoes of the rays from what they hit."""
+        """Return the echoes of the rays, computed from their hits."""
         d = self.design
         energy = ray_energy(geometry, labels, self.energy_per_ray, self.tables, d.decay)
         r, cosine = geometry[..., 0], np.maximum(geometry[..., 1], 1e-3)

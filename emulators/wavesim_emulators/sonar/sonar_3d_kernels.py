@@ -10,8 +10,9 @@ from wavesim_sdk.arrays import Floats
 
 
 class RayEchoes(NamedTuple):
-    """Echoes of a grid of rays (rows, columns): range (m), energy (linear; 0 = no echo), and the length of range (m) that
-    the energy is spread over: the pulse, or what the width of the ray covers.
+    """Echoes of a grid of rays (rows, columns): range (m), energy (linear; 0 = no echo), and the range interval (m)
+    over which the energy is spread. This interval is the length of the pulse, or the interval that the width of the ray
+    covers.
     """
 
     range: Floats

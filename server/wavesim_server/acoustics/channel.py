@@ -27,7 +27,7 @@ MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be planned ahead
 
 
 class EmissionRequest(NamedTuple):
-    """The part of a signal request that is the same for all signals."""
+    """The part of a signal request that all kinds of signals have in common."""
 
     level: float | None  #: source level in dB re 1 uPa at 1 m; None means the level of the transducer
     at: int | None  #: time of the emission in ns on the node's own clock; None means now

@@ -103,7 +103,7 @@ def scan(
 
 @device_function
 def _shoot(w: Course, sign: float, angle: float, slot: int, shot: Record) -> None:
-    """Follow a ray of the fan; ``legs[slot]`` receives its legs."""
+    """Trace a ray of the fan; ``legs[slot]`` receives its legs."""
     range_dependent_rays.trace_ray(
         w.guide,
         RayStart(w.a, _direction(w, sign, angle)),
@@ -131,7 +131,7 @@ def _ahead(w: Course, leg: Floats) -> float:
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, shot: Record) -> tuple[int, int]:
-    """Add the rays that reach the receiver between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
+    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, that reach the receiver.
 
     Each interval in which the rays have the same history is searched separately.
     """
@@ -169,7 +169,7 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays that reach the receiver between ``legs[LOW]`` and ``legs[HIGH]``, from low to high.
+    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]`` that reach the receiver, from low to high.
 
     The interval between the two launch angles is halved where the curvature of the range may hide a pair of rays.
     ``edge`` states whether the interval borders on rays with another history. The range may then be curved all the way
@@ -205,9 +205,7 @@ def _refined(
 
 @device_function
 def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
-    """Return whether, for two rays of the fan, a leg passes so close to the receiver that rays between them may reach
-    it.
-    """
+    """Return whether a leg of two rays of the fan passes so close to the receiver that a ray between them may reach it."""
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
@@ -248,7 +246,7 @@ def _alike(w: Course, one: Floats, other: Floats) -> bool:
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays that reach the receiver between the launch angles of ``legs[LOW]`` and ``legs[end]``.
+    """Add the rays with launch angles between those of ``legs[LOW]`` and ``legs[end]`` that reach the receiver.
 
     There is one such ray for each leg that passes over the receiver.
     """

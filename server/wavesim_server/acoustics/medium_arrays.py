@@ -34,7 +34,7 @@ BINS = 256  #: number of intervals into which the events in a tick are sorted
 FOUND = 512  #: maximum number of eigenrays to one node that are computed; the strongest of them are followed
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
-RETIRE_NODE = -1  #: value that replaces the node in the candidate by which a signal is retired
+RETIRE_NODE = -1  #: node number of the special candidate that retires a signal
 
 #: type that reads small members as 64-bit integers, so that each function is compiled only once
 to_row: Any = np.int64
@@ -450,7 +450,7 @@ _CHAINED = {name: a.free_chain for name, a in ARRAY_SPECS.items() if a.free_chai
 
 #: the table with the addresses of the medium's arrays; with compilation off, the medium itself
 MediumTable = Ints | Medium
-#: rebuilds the medium from the table of its addresses inside a kernel
+#: function that rebuilds the medium inside a kernel, from the table of its addresses
 unpack_medium: Callable[[MediumTable], Medium] = array_tables.make_views(
     "Medium", {name: (a.dtype, len(a.lengths)) for name, a in ARRAY_SPECS.items()}
 )

@@ -106,8 +106,8 @@ def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[
 
 @device_function
 def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, found: int) -> tuple[int, int]:
-    """Find those eigenrays to a point that bounce off a bed that is not level, and append them to the ``found``
-    eigenrays of the medium.
+    """Find the eigenrays to a point that bounce off a sloping bed, and append them to the ``found`` eigenrays of the
+    medium.
 
     Returns (new number of eigenrays, number of eigenrays that were dropped for lack of room).
     """

@@ -72,7 +72,8 @@ MAX_AIM_STEPS = 24
 class Waveguide(NamedTuple):
     """Water and bed along a path, with the minimum depth and the maximum slope of the bed there.
 
-    The bed is searched for along a ray with a minimum step, up to a maximum range (m) and a maximum number of bounces.
+    The search for the bed along a ray uses a minimum step, and ends at a maximum range (m) or a maximum number of
+    bounces.
     """
 
     profile: SoundSpeedProfile

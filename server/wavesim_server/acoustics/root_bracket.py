@@ -1,6 +1,6 @@
 """Root of a continuous function between two points at which it has opposite signs, by the Illinois method; compiled.
 
-The caller evaluates the function, so that it may be anything: a call, a ray, or a column of an array.
+The caller evaluates the function, which can therefore take any form: a call, a ray, or a column of an array.
 
     bracket = Bracket(low, f(low), high, f(high), 0)
     for _ in range(...):

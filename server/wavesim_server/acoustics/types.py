@@ -8,7 +8,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Floats
 
-Record = np.record  #: a record whose members are attributes, as its table declares them
+Record = np.record  #: a record whose members are attributes with the names that its table declares
 Records = np.recarray[Any, np.dtype[Any]]  #: an array of records whose members are attributes
 
 

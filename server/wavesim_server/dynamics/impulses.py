@@ -77,7 +77,9 @@ def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
-    """Write the change of velocity due to a unit impulse along a direction to ``response``, starting at response[at]."""
+    """Write the change of velocity that a unit impulse along a direction causes. It is written to ``response``,
+    starting at response[at].
+    """
     p = f.params[f.block_heads[f.slots[row] // LANES, B.HEAD_MODEL]]
     for i in range(6):
         change = 0.0

@@ -76,7 +76,7 @@ for _k, _i in enumerate(ALL):
 
 @always_inline
 def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
-    """Store the actuator values at the last stage for the next step."""
+    """Keep the actuator values at the last stage, for use in the next step."""
     for k in range(first, last):
         store(block, B.ACTUATOR_STATE + k, flush(load(work, W.STAGE_ACTUATORS + k)))
 

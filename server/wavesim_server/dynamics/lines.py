@@ -16,8 +16,8 @@ Bodies take part in the substeps. The motion of a body in the tick is first comp
 lines. In the substeps, the body departs from this motion because the line force changes. Therefore, a stiff line on a
 light body needs short substeps but not short ticks, and a hanging line at rest stays at rest.
 
-On the bed, the downward speed of a node is limited so that the node does not pass through the gap in one substep. The
-impulse of this limit bounds the friction.
+Near the bed, the downward speed of a node is limited so that the node moves by at most its distance from the bed in one
+substep. The impulse of this limit bounds the friction.
 """
 
 from __future__ import annotations

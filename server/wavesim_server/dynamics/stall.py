@@ -16,7 +16,7 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> Lanes:
-    """Return the correction of the normal force on fin k. The fin is stalled, because its angle in the linear law,
+    """Return the correction of the normal force on the stalled fin k. A fin is stalled if its angle in the linear law,
     delta - w_n/u, exceeds FIN_STALL.
 
     Between the stall angle a_s and 90 deg, the normal force has the form given by Viterna and Corrigan (1982): CN =

@@ -21,7 +21,7 @@ from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
-MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge at which the thruster is used
+MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force that acts along surge; other thrusters are not used
 #: maximum remaining lateral force as a fraction of the thrust; for moments, as a fraction of the thrust times half the
 #: length
 MAX_IMBALANCE = 0.02

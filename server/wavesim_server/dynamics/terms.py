@@ -58,7 +58,7 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
 
 @always_inline
 def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
-    """Add a column of the parameters, multiplied by a size, to the force rows."""
+    """Add a column of the parameters, multiplied by a magnitude, to the force rows."""
     for i in range(6):
         add_to(work, W.FORCE + i, broadcast(params, row + i) * size)
 
@@ -195,7 +195,9 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add the force and torque per angle and per squared angle, multiplied by the squared speed across the span."""
+    """Add the force and torque of fins whose coefficients are given per angle and per squared angle. Both are
+    proportional to the squared speed across the span.
+    """
     for k in range(count):
         u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
         along = (

@@ -1,1 +1,1 @@
-"""The engine, which consists of a core without a clock or a process, and of the process around it."""
+"""The engine. It consists of a core that uses neither a clock nor a process, and of the process that runs this core."""

@@ -17,8 +17,7 @@ from wavesim_server.instruments import DueTicks, InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-#: if the engine has not polled for longer than this, the engine itself stalled, and the wait is not charged to the
-#: emulators
+#: interval between two polls above which the engine itself has stalled; the wait is then not charged to the emulators
 STALL_THRESHOLD_S = 0.25
 LIVENESS_CHECK_S = 0.02  #: interval between two checks of whether awaited emulators are still running
 

@@ -116,8 +116,8 @@ class EngineTables:
             self._signals_table.end_write(self.sim.tick)
 
     def publish_surroundings(self) -> None:
-        """Publish the state of water and air at the bodies. This is done only when the log or a viewer is due, not at
-        each tick.
+        """Publish the state of water and air at the bodies. Call this only when the log or a viewer needs the values,
+        not at each tick.
         """
         table = self.areas["vehicles"]["surroundings"]
         results = self.sim.results
@@ -125,7 +125,7 @@ class EngineTables:
         table.end_write(self.sim.tick)
 
     def publish_lines(self) -> None:
-        """Publish the lines. This is done only when the log or a viewer is due, not at each tick."""
+        """Publish the lines. Call this only when the log or a viewer needs the values, not at each tick."""
         if self.sim.config.fleet.line:
             table = self.areas["vehicles"]["lines"]
             self.sim.results.lines(table.begin_write())

@@ -27,7 +27,7 @@ def _bounded_slices(records: Record) -> Iterator[slice]:
 
 
 def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[SignalsEvent]:
-    """Yield the signals sent, then the receptions with their outcomes; ``generations`` contains the generations of all
+    """Yield the sent signals, then the receptions with their outcomes; ``generations`` contains the generations of all
     rows.
 
     Signals come first, because a receiver looks up the payload of its signal.

@@ -17,7 +17,8 @@ from wavesim_server.dynamics.types import Complexes
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")
 COLUMNS = ("heading_deg", "frequency", *(f"{a}{part}" for a in AXES for part in ("", "_phase_deg")))
-#: sign for each axis by which the response of a symmetric hull changes when the same wave comes from the other side
+#: for each axis, the sign by which the response of a symmetric hull is multiplied when the same wave comes from the
+#: other side
 _MIRRORED = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 _MIRRORED_DRIFT = np.array([1.0, -1.0, -1.0])
 

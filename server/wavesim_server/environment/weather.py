@@ -80,7 +80,7 @@ HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
 #: exponent of decay; a wave component is neglected below the depth at which its motion has decayed to
 #: exp(-MAX_DECAY_EXPONENT)
 MAX_DECAY_EXPONENT = 9.0
-#: fraction of 1/k for the shortest wave; a body whose half length is below this fraction is treated as a point
+#: maximum half length of a body that is treated as a point, as a fraction of 1/k for the shortest wave
 POINT_SIZE_LIMIT = 0.1
 
 #: columns in the `surroundings` table
@@ -206,10 +206,10 @@ def orbital_motion(
     The acceleration is that of the water itself, v' + (v . grad) v. Without the second term, a free body would not
     follow the orbit of the water.
 
-    All values are means over the body's length and width. For a wave with the wave number k, the averaging factor is
-    exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. Because the slope is a first
-    moment, its factor is this factor to the power 3/5. Above the still-water level, the motion equals the motion at
-    that level. ``parts`` (5, n) stores intermediate values so that the compiler can vectorise the loops.
+    All values are means over the body's length and width. For a wave with the wave number k, averaging multiplies them
+    by exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. The slope is a first moment;
+    its factor is this one to the power 3/5. Above the still-water level, the water moves as it does at that level.
+    ``parts`` (5, n) stores intermediate values, so that the compiler can vectorise the loops.
     """
     x, y, near = at.x, at.y, at.is_near
     long, wide = area.half_length, area.half_width

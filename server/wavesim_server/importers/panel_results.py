@@ -16,7 +16,8 @@ from wavesim_sdk.arrays import Array
 
 DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors that convert from the codes' axes to body axes
-#: sign for each axis by which the response of a symmetric hull changes when the same wave comes from the other side
+#: for each axis, the sign by which the response of a symmetric hull is multiplied when the same wave comes from the
+#: other side
 MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
 

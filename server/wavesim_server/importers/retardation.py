@@ -158,7 +158,9 @@ def _response(w_n: Array, r: Array, p: Array, w: Array) -> Array:
 
 
 def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[Array, Array, Array, Array]:
-    """Fit (w_n, R, P, A_inf) for one group of motions, in units in which the maximum damping of each motion is 1."""
+    """Fit (w_n, R, P, A_inf) for one group of motions. The units are chosen so that the maximum damping of each motion
+    is 1.
+    """
     check_installed("scipy")
     from scipy.optimize import least_squares
 
@@ -220,7 +222,7 @@ class _FitProblem:
         self.weight = _frequency_weights(w)
 
     def parameters(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return (w_n, R, P) from the fitted variables."""
+        """Return (w_n, R, P), computed from ``x``, which contains the variables to fit."""
         n, root = self.n, self._root(x)
         w_n = np.exp(x[:n])
         return w_n, root @ root.T + MIN_DAMPING_RATIO * np.diag(w_n), x[n + len(self.lower[0]) :].reshape(n, -1)

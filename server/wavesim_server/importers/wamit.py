@@ -91,7 +91,7 @@ def _dof(path: Path, number: float) -> int:
 
 
 def _frequency(value: float, column: str) -> float:
-    """Return the frequency in rad/s for a value in the first column; infinity and 0 for the limits."""
+    """Return the frequency in rad/s for a value in the first column, which may also stand for infinity or 0."""
     if column == "period":
         return np.inf if value == 0.0 else 0.0 if value < 0.0 else 2.0 * np.pi / value
     return np.inf if value < 0.0 else value

@@ -53,7 +53,7 @@ class HostedProgram:
         self.has_begun = False
         self.wants_turn = False  #: whether the time limit of the program's wait has expired
         self.limit = math.inf  #: wall time at which the wait of a greenlet ends
-        self.thread = threading.current_thread()  #: function that is replaced when the program is added
+        self.thread = threading.current_thread()  #: thread of the program; a placeholder until the program is added
         self.greenlet: greenlet | None = None  #: greenlet of the program, if it shares a thread and has begun
 
     @property
@@ -260,7 +260,7 @@ class ProgramHost:
     def _advance(self, mine: HostedProgram | None) -> bool:
         """Run a program that can continue. If there is no such program, advance the simulation.
 
-        Returns False if there is nothing to do; in that case, the main thread runs.
+        Returns False if no program can continue and the simulation cannot advance; the main thread then runs.
         """
         first = -1 if mine is None else self.programs.index(mine)
         if self._give_turn(first + 1):

@@ -75,7 +75,7 @@ class Trial:
 
     @property
     def simulation(self) -> Simulation:
-        """The live simulation, as it is at the moment."""
+        """The live simulation, in its current state."""
         return self._trial.server.simulation
 
     @property

@@ -222,7 +222,9 @@ class ResponseCheck:
 
 
 def _position(program: HostedProgram) -> str:
-    """Return the file and line that a program is executing, in its own folder if possible, otherwise in a library."""
+    """Return the file and line that a program is currently executing, preferably in its own folder, otherwise in a
+    library.
+    """
     frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
     if frame is None:
         return "an unknown place"

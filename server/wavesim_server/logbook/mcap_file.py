@@ -67,7 +67,7 @@ class MessageBlock:
             self.ranks[k] = earlier[c] = earlier[c] + 1
         self.data_bytes = sum(sizes)
         self.bytes = bytearray(int(lengths.sum()))
-        #: for each run of messages with the same size: indices, number, times and data
+        #: for each group of consecutive messages with the same size: indices, number, times and data
         self._runs: list[tuple[slice, Any, Any, Any]] = []
         first = 0
         for size, group in itertools.groupby(sizes):

@@ -84,7 +84,7 @@ class LogWriter:
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
-        #: the messages with the channels of this part, by tables, counts and rows, or by topic and count
+        #: prepared messages with the channels of this part; the keys are (tables, counts, rows) or (topic, count)
         self._blocks: dict[tuple[Any, ...], MessageBlock] = {}
         self._failure = ""
         self._now = 0  # simulation time of the last message
@@ -209,7 +209,7 @@ class LogWriter:
         self.json("/host/damage", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
-        """Write a notice for people."""
+        """Write a human-readable notice."""
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
@@ -311,7 +311,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def signals(self, sent: Any, receptions: Any) -> None:
-        """Write the signals sent, and the receptions with their outcomes."""
+        """Write the sent signals, and the receptions with their outcomes."""
         self._add_signals("/acoustics/sent", SENT, sent, sent["emission_ns"])
         self._add_signals("/acoustics/reception", RECEPTION, receptions, receptions["arrival_ns"])
 

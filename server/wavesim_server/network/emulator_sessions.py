@@ -43,7 +43,8 @@ class EmulatorSessions:
         self._now = now
         self._state: SharedState | None = None
         network = loaded.config.network
-        #: maximum number of datagrams per second: values and frames, each at the rate that applies to other sessions
+        #: maximum number of datagrams per second; values and frames may each arrive at the rate that applies to other
+        #: sessions
         self._rate = network.datagram_rate + network.frame_rate / PIECE_BYTES
         #: function that is called before a frame is overwritten
         self.before_frame: Callable[[float], Any] = lambda now: None

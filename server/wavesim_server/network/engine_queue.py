@@ -86,7 +86,7 @@ class EngineQueue:
 class LocalEngineQueue:
     """Commands to an engine in the same process, as objects."""
 
-    damaged = 0  #: objects cannot be damaged
+    damaged = 0  #: always 0, because objects in one process cannot be damaged
 
     def __init__(self) -> None:
         self.waiting: deque[EngineCommand] = deque()

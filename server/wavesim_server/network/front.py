@@ -66,9 +66,9 @@ FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: margin for the generations of bodies that an earlier front end may have added to a row
 #: intervals between two polls of the sessions, for few sessions and for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
-LONG_S = 0.1  #: time in s beyond which a wait leads to a check of the waiting budgets
-#: if the front end was inactive for longer than this, the front end itself stalled, and the time is not charged to its
-#: clients
+LONG_S = 0.1  #: wait in s after which the waiting budgets are checked
+#: maximum interval in s between two calls; after a longer interval, the front end itself has stalled, and the time is
+#: not charged to its clients
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left",
@@ -87,7 +87,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front end of one server.
 
-    ``print_line`` prints a line for people.
+    ``print_line`` prints a line for the user.
     """
 
     def __init__(
@@ -359,8 +359,8 @@ class Front:
         return min(self._poll_sessions_at, states, self.barrier.deadline, self._orphans_until)
 
     def _report_damaged_queues(self) -> None:
-        """Report records that another process has destroyed between the engine and the front. A session that was joining
-        may then wait for its body without end.
+        """Report records that another process has overwritten on their way from the engine to the front end. A session
+        that is joining may then wait for its body forever.
         """
         found = self.engine_queue.damaged + (self.events.damaged if self.events is not None else 0)
         if found > self._damaged:

@@ -69,12 +69,12 @@ class FrontTables:
         self._has_others = True  # whether the published table `crew` has, or may have, rows
 
     def signals(self, sent: Record, receptions: Record) -> None:
-        """Add the signals sent, and the receptions with their outcomes."""
+        """Add sent signals, and receptions with their outcomes."""
         self.sent.add(sent)
         self.receptions.add(receptions)
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
-        """Add a notice for people."""
+        """Add a human-readable notice."""
         record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # cut between characters
         self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
 

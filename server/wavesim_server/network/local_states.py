@@ -59,7 +59,7 @@ class LocalStates:
         self._vehicles, self._step_ns, self._instruments = vehicles, step_ns, instruments
 
     def make(self, m: CrewMember, body: Body, tick: int, run_state: int, is_step: bool) -> State:
-        """Return the state of a session at a tick. ``body`` contains what the client knows about its body."""
+        """Return the state of a session at a tick. ``body`` contains the client's description of its body."""
         assert self._instruments is not None
         rows: StateRows | None = m.state_layout
         if rows is None or rows.version != self._instruments.version:

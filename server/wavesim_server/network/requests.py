@@ -45,9 +45,10 @@ class RequestAccess:
     vehicle_commands: VehicleCommands
     engine_queue: EngineCommands
     clock: SimulationClock
-    identity: Callable[[], Record]  #: returns the bodies in all rows
+    identity: Callable[[], Record]  #: function that returns the bodies in all rows
     describe_sensors: Callable[[Sequence[InstrumentConfig]], Iterable[SensorDescription]]
-    report_notice: Callable[[int, CrewMember, str], None]  #: publishes a notice, given its time in ns, sender and text
+    #: function that publishes a notice, given its time in ns, sender and text
+    report_notice: Callable[[int, CrewMember, str], None]
 
 
 class RequestHandler:

@@ -1,5 +1,5 @@
-"""STATE, STEP and SENSORS for many sessions at the same time: the payloads that docs/PROTOCOL.md defines, as rows of a
-matrix.
+"""Payloads of STATE, STEP and SENSORS for many sessions at the same time, as rows of a matrix. docs/PROTOCOL.md defines
+these payloads.
 
 In a message of known shape, each number has a fixed position. NumPy can therefore fill in the numbers for all sessions
 together, a hundred times faster than lists can be packed. Shapes differ in the parts that a session receives and in the

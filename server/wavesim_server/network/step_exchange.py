@@ -102,7 +102,7 @@ class StepExchange:
         self._reports.notice(f"emulator {event.sensor}", event.text)
 
     def forgive(self, seconds: float) -> None:
-        """Exclude a stall of the front end from all time limits."""
+        """Extend all time limits by the duration of a stall of the front end."""
         self.barrier.forgive(seconds)
         self.waits.forgive(seconds)
 

@@ -36,7 +36,7 @@ class _OpenCommand:
 
 
 class VehicleCommands:
-    """Commands between their execution by the engine and the answer from the program."""
+    """Commands that the engine has executed and the program has not yet answered."""
 
     def __init__(
         self,

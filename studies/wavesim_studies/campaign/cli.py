@@ -23,7 +23,9 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 
 def file_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the campaign file, and the option that allows its configuration to use files in other folders."""
+    """Add the argument for the campaign file, and the option that allows its configuration to use files in other
+    folders.
+    """
     return _file(files_option(command))
 
 
@@ -39,25 +41,25 @@ RETRIES = ("failed", "timed out", "killed", "invalid")
 
 
 class MetricRegressed(WaveSimError):
-    """Error: the gate failed because a metric regressed by more than its margin."""
+    """Raised when the gate fails because a metric regressed by more than its margin."""
 
     exit_code = 14
 
 
 class GateUndecided(WaveSimError):
-    """Error: the gate is inconclusive and needs more runs."""
+    """Raised when the gate is inconclusive and needs more runs."""
 
     exit_code = 15
 
 
 class RunNotReproduced(WaveSimError):
-    """Error: a repeated run gave a different result."""
+    """Raised when a repeated run gives a different result."""
 
     exit_code = 16
 
 
 class NoRunSucceeded(WaveSimError):
-    """Error: no run of a campaign succeeded."""
+    """Raised when no run of a campaign has succeeded."""
 
     exit_code = 17
 

@@ -56,11 +56,11 @@ Track = tuple[Any, Record]  #: tracks of the bodies: times in s, and rows in the
 
 @dataclass
 class RunResult:
-    """Everything recorded in a run: tracks by name, signals sent and received, contacts, and the log of a trial."""
+    """Everything recorded in a run: tracks by name, sent and received signals, contacts, and the log of a trial."""
 
     loaded: LoadedConfig
     seconds: float
-    rows: dict[str, int]  #: name of a body -> its row in the shared-memory tables
+    rows: dict[str, int]  #: row of each body in the shared-memory tables, by name
     tracks: dict[str, Track]
     sent: Record
     receptions: Record

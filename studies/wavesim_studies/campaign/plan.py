@@ -49,7 +49,7 @@ class PlannedRun:
     replicate: int
     seed: int
     factors: dict[str, Value]
-    keys: dict[str, str]  #: path -> text of the keys that are set in the configuration
+    keys: dict[str, str]  #: text of each key that is set in the configuration, by path
     key: str  #: SHA-256 of everything that can change the result
 
 
@@ -91,7 +91,7 @@ class CampaignPlan:
         if not self._points:
             raise ConfigError("no points to run: the `<keep>` conditions exclude all of them", str(path))
         self._check_keys()
-        #: name of each file that determines the results -> digest of its content
+        #: digest of each file that determines the results, by name
         self.files = self._files()
         self.digest = hashlib.sha256(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
 

@@ -156,11 +156,11 @@ def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, st
 
 
 class FolderNotWritable(WaveSimError):
-    """Error: the folder of the campaign cannot be written."""
+    """Raised when the folder of the campaign cannot be written."""
 
 
 class ProcessKilled(WaveSimError):
-    """Error: a process of the run was killed. This is a failure of the machine, not of the run."""
+    """Raised when a process of the run was killed. This is a failure of the machine, not of the run."""
 
 
 def die_with_parent() -> None:

@@ -41,7 +41,7 @@ _SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
 _MODULES = tuple(all_suffixes())
 #: folders that contain no importable modules
 _SKIPPED = ("__pycache__", "site-packages", "dist-packages", "node_modules")
-Files = dict[str, str]  #: name of a file -> its SHA-256
+Files = dict[str, str]  #: SHA-256 of each file, by name
 
 
 def of_file(path: Path) -> str:
@@ -116,7 +116,7 @@ def is_installed(path: Path) -> bool:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the top-level names of all modules that import statements of a Python file name."""
+    """Return the top-level names of all modules that a Python file imports."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # running the file reports the error

@@ -71,4 +71,4 @@ class Puffer(Base):  # type: ignore[misc]
         return self._give(), self.rewards, self.terminals, self.truncations, infos
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Do nothing, because nothing has to be closed."""

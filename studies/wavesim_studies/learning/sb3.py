@@ -94,7 +94,7 @@ class VecEnv(Base):  # type: ignore[misc]
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Do nothing, because nothing has to be closed."""
 
     def _count(self, indices: Indices) -> int:
         return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))
@@ -104,11 +104,11 @@ class VecEnv(Base):  # type: ignore[misc]
         return [getattr(self, attr_name)] * self._count(indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Raise WaveSimError: copies have no individual attributes."""
+        """Raise WaveSimError, because copies have no individual attributes."""
         raise WaveSimError(f"cannot set '{attr_name}': all copies share their attributes")
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **named: Any) -> list[Any]:
-        """Raise WaveSimError: copies have no individual methods."""
+        """Raise WaveSimError, because copies have no individual methods."""
         raise WaveSimError(f"cannot call '{method_name}' on individual environments: all copies are one object")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Indices = None) -> list[bool]:

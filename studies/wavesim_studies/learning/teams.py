@@ -135,7 +135,7 @@ class Navigator:
 
 
 class _TeamMember:
-    """One vehicle: its autopilot, its instruments with their errors, and its navigator."""
+    """One vehicle with its autopilot, its instruments and their errors, and its navigator."""
 
     def __init__(self, row: int, place: Floats, known: bool, random: np.random.Generator) -> None:
         self.row, self.navigator = row, Navigator(place, known)
@@ -379,7 +379,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return found.ravel()
 
     def render(self) -> None:
-        """Do nothing: rendering is not supported."""
+        """Do nothing, because rendering is not supported."""
 
     def close(self) -> None:
         """Release the simulation engine."""

@@ -58,7 +58,7 @@ def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
 
 
 def configuration(folder: Path, mission: str) -> LoadedConfig:
-    """Return the configuration of a mission, without reading the files that it names."""
+    """Return the configuration of a mission, without reading the files to which it refers."""
     return load_standalone((folder / mission / "configuration.xml").read_text())[0]
 
 

@@ -28,7 +28,7 @@ __all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "
 
 SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
-#: optional state -> its index in the nominal state and its size
+#: index in the nominal state and size of each optional state
 OPTIONAL = {
     "current": (strapdown.CURRENT, 2),
     "clock": (strapdown.CLOCK, 2),
@@ -69,7 +69,7 @@ class FilterDesign:
     skew: float = 0.0  #: misalignment of the Doppler log in rad
     offset: float = 0.0  #: offset of the depth in m
     offset_walk: float = 0.0
-    gravity: float = 9.81  #: acceleration of gravity in m/s2
+    gravity: float = 9.81  #: acceleration due to gravity in m/s2
     earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rotation of the Earth in W in rad/s
 
     @functools.cached_property
@@ -89,7 +89,7 @@ class FilterDesign:
 
     @functools.cached_property
     def size(self) -> int:
-        """Size of the error vector without clones."""
+        """Size of the error vector if there are no clones."""
         return max(s.stop for s in self.state_offsets.values())
 
     @functools.cached_property

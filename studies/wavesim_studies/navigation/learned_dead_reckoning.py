@@ -4,10 +4,10 @@ commands.
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
-previous estimate of the velocity and the values from the instruments. The track is the integral of the velocity in the
-attitude of the AHRS. In training, random errors are added to the true previous velocity. As a result, the network
-learns to return to the velocity that thrust, rudder and turning imply, so that errors do not accumulate. On board, only
-a Doppler log can measure a current.
+previous estimate of the velocity and the values from the instruments. The track is computed by integrating the
+velocity, which the attitude of the AHRS rotates to the world frame. In training, random errors are added to the true
+previous velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so
+that errors do not accumulate. On board, only a Doppler log can measure a current.
 
 The results are compared with those of the reference filter, with and without a Doppler log, and of dead reckoning with
 a constant speed.
@@ -110,7 +110,7 @@ class DeadReckoningNetwork:
     parameters: list[Array]
     centre: Array
     scale: Array
-    spread: Array  #: scale of the predicted increments
+    spread: Array  #: scale of the velocity increments that the network predicts
 
     def velocity(self, m: TrainingMission) -> Array:
         """Return the velocities (T, 3) in B, starting from the true velocity."""

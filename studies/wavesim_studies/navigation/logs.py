@@ -1,4 +1,4 @@
-"""Input for the filter, read from the log of a vehicle: the values from its instruments, and separately the true
+"""Inputs for the filter, read from the log of a vehicle. The values from its instruments are kept apart from the true
 states.
 
 Instruments have the accuracy that the configuration in the log declares. Without an IMU, the filter uses the

@@ -57,7 +57,7 @@ class FilterConstants(NamedTuple):
     """Constants of a filter run."""
 
     ix: Ints  #: indices of the optional states in the error vector
-    gravity: float  #: acceleration of gravity in m/s2
+    gravity: float  #: acceleration due to gravity in m/s2
     earth: Floats  #: rotation of the Earth in W in rad/s
     noise: Floats  #: noise densities and time constants (NOISES)
 

@@ -25,10 +25,12 @@ LARGE, NOTICED = (
 )  #: course change in rad that other vessels notice (rule 8b), and smallest course change that counts as an action
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: distance in ship lengths over which a course is measured
+#: extra distances in ship lengths: the score is 1 up to SPARED, and falls to 0 at WASTED; lost time is converted to
+#: distance at the initial speed
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: the score of the extra distance is 1 up to SPARED ship lengths and falls to 0 at WASTED; lost time counts as distance at the initial speed
+)
 TURN = math.radians(
     15.0
 )  #: smallest course change in rad that belongs to a manoeuvre; the score `steady` counts smaller changes

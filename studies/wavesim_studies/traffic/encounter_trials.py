@@ -15,7 +15,8 @@ from wavesim_studies.traffic.encounters import Encounter, VesselStart
 from wavesim_world.config import library
 
 BEYOND = 1.9  #: duration of a trial as a multiple of the time until the ships meet
-BAND = 0.35  #: fraction of the time until the ships meet that remains when a rogue leaves its course
+#: time that remains until the ships meet when a rogue leaves its course, as a fraction of the whole time until then
+BAND = 0.35
 
 
 def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) -> str:

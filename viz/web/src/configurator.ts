@@ -101,7 +101,7 @@ export class Configurator {
       this.list,
       h("button", { onclick: () => open.click() }, "import…"),
       open,
-      h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
+      h("button", { id: "undo", title: "Undo the last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"),
       h("span", { class: "grow" }),
       h("label", { class: "row" }, "save as", file),
       h("label", { class: "row" }, replace, "replace"),

@@ -30,7 +30,7 @@ interface Field {
 const FIELDS: Field[] = (
   [
     ["currentSpeed", "Current speed", "Current", "speed", "m/s", "Speed of the mean current"],
-    ["currentTo", "Current to", "", "TO", "°", "Direction to which the current sets"],
+    ["currentTo", "Current to", "", "TO", "°", "Direction towards which the current flows"],
     ["windSpeed", "Wind speed", "Wind", "speed", "m/s", "Mean wind speed 10 m above the water"],
     ["windFrom", "Wind from", "", "FROM", "°", "Direction from which the wind blows"],
     ["height", "Wave height Hs", "Waves", "Hs", "m", "Significant wave height"],

@@ -1,7 +1,7 @@
 """Declare the acoustic medium, and the transducers that send and receive in it.
 
-Part of the configuration model. The file may use any unit of a quantity; the values here are SI and radians. Levels
-are dB re 1 uPa (at 1 m for sources).
+Part of the configuration model. A configuration may use any unit of a quantity; these objects contain SI values and
+radians. Levels are dB re 1 uPa (at 1 m for sources).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Declare the actuators of a model: thrusters, fins, ballast tanks and actuators from other packages.
 
-Part of the configuration model. The file may use any unit of a quantity; the values here are SI and radians.
+Part of the configuration model. A configuration may use any unit of a quantity; these objects contain SI values and
+radians.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Build typed objects from XML files: parse safely, then compare with the declaration; and the library of models.
 
-Every error is a :class:`~wavesim_sdk.errors.ConfigError` with file and line, what was found, what is allowed and, for a
-misspelt name, the nearest match.
+Every error is a :class:`~wavesim_sdk.errors.ConfigError`. Its message states the file and line, the invalid item, the
+permitted values and, for a misspelt name, the nearest match.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
     return found, texts
 
 
-#: keys of former releases, with what to do instead
+#: keys of former releases, and how to replace them
 _REMOVED = {
     ("wavesim", "files"): ": a configuration cannot allow itself to read files. Remove the key; if you trust the "
     f"configuration, allow the folder of its files with --files FOLDER or {FILES_VARIABLE}"

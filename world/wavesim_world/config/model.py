@@ -1,6 +1,6 @@
 """Declare every element and key of ``config.xml``.
 
-The file may use any unit of a quantity; the values in these objects are SI and radians.
+A configuration may use any unit of a quantity; these objects contain SI values and radians.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check what the declaration of the keys cannot express: conditions between several keys."""
+"""Check the conditions that involve several keys, which the declaration of the keys cannot express."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Declare the sea: water, bed, flow, wind, waves, tide, obstacles.
 
-Part of the configuration model. The file may use any unit of a quantity; the values here are SI and radians.
+Part of the configuration model. A configuration may use any unit of a quantity; these objects contain SI values and
+radians.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.ocean.scene import intersect_box, intersect_cylinder
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-STRIP = 30  #: up to this mean number of bodies per strip, a search in strips is faster than in a tree
+STRIP = 30  #: maximum mean number of bodies per strip for which a search in strips is faster than a search in a tree
 ELEMENTS = 200_000  #: number of beam-body pairs tested in one batch
 
 

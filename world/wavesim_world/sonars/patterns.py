@@ -16,7 +16,7 @@ HALF_POWER = 0.88589  #: beam width at -3 dB of a uniform line array, in lambda/
 def line(x: Floats, shading: str = "none") -> Floats:
     """Return the beam pattern at x = L/lambda (sin a - sin a0).
 
-    For a uniform line the pattern is sinc^2 (first sidelobe -13.26 dB), for any other window, it is the transform of
+    For a uniform line the pattern is sinc^2 (first sidelobe -13.26 dB); for any other window, it is the transform of
     the window.
     """
     a = SHADINGS[shading][1]
