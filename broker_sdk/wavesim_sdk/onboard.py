@@ -477,7 +477,9 @@ class BrokerBase(PrivilegedRequests):
             self._frame(event)
             return None
         if isinstance(event, CommandReceived) and not self._takes_commands:
-            self.refuse_command(event, "the program that drives it does not accept commands, or not yet", supported=False)
+            self.refuse_command(
+                event, "the program that drives it does not accept commands, or not yet", supported=False
+            )
             return None
         return self._steps.feed(event)
 
