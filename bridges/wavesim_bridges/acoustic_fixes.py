@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wavesim_bridges.vehicle_motion import turned
 from wavesim_sdk.acoustics import position_from_ranges, usbl_offset
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -18,6 +19,7 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.items import Reception
+from wavesim_sdk.wire.state import Value
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.acoustics import UsblHead
 from wavesim_world.instruments import HEADING_SIGMA
@@ -32,6 +34,7 @@ MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above whi
 #: time in s during which the replies to a USBL query are combined into one fix. EKF3 ignores a position that follows
 #: another one within 20 ms, and uses no position older than about 0.2 s
 GATHER_S = 0.1
+MAX_CLOCK_ERROR_S = 0.5  #: difference in s between simulation time and a time of arrival above which it is not used
 DEPTH_SENSORS = ("pressure", "ctd")
 
 
@@ -146,7 +149,7 @@ class AcousticFixes:
         ahrs = step.sensors.get(self._ahrs)
         if ahrs is None:
             return
-        offset = usbl_offset(heard, quaternion(ahrs.roll, ahrs.pitch, ahrs.heading).tolist(), distance)
+        offset = usbl_offset(heard, _attitude(ahrs, 1e-9 * heard.reception_ns, step.time).tolist(), distance)
         if offset is None or not np.isfinite(offset).all():
             return
         if not self._replies:
@@ -197,6 +200,18 @@ class AcousticFixes:
             return None
         depth = float(depth_of_pressure(self._world, value.pressure))
         return depth if math.isfinite(depth) else None
+
+
+def _attitude(ahrs: Value, arrival: float, now: float) -> Floats:
+    """Return the attitude (w, x, y, z) at the arrival of a signal: the last one measured, extrapolated by its rates.
+
+    An ROV that holds its position turns by up to 30 deg/s. During the period of an AHRS, the direction to a transponder
+    would change by degrees.
+    """
+    if abs(arrival - now) > MAX_CLOCK_ERROR_S:
+        arrival = now  # the transducer's clock is not set
+    attitude = quaternion(ahrs.roll, ahrs.pitch, ahrs.heading)
+    return turned(attitude, np.asarray(ahrs.rates, float), arrival - 1e-9 * ahrs.time_ns)
 
 
 def direction_sigma(head: UsblHead, sound_speed: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.conftest import wavesim
 from wavesim_bridges.acoustic_fixes import (
     DEPTH_SIGMA,
     RANGE_SIGMA,
+    AcousticFixes,
     PositionFix,
     UsblReply,
     direction_sigma,
@@ -178,3 +180,35 @@ def test_direction_error_of_a_head(planar: bool) -> None:
     slowness = np.linalg.pinv(centred) @ random.normal(0.0, 3e-6, (4, 4000))
     worst = 1500.0 * np.sqrt(np.linalg.eigvalsh(np.cov(slowness)).max())
     assert direction_sigma(head, 1500.0) == pytest.approx(np.hypot(worst, np.radians(0.3)), rel=0.03)
+
+
+@pytest.mark.parametrize("clock_error", [0.0, 100.0])
+def test_attitude_of_a_turning_vehicle_at_the_arrival(config: Callable[..., LoadedConfig], clock_error: float) -> None:
+    """The last attitude is 80 ms old, and the vehicle has turned by 2.4 deg since, which are 1.6 m at the transponder."""
+    fixes = AcousticFixes("usbl", config(world(BEACONS[1])), "rov", 1.0)
+    sensor_list = [SimpleNamespace(name=n, type=n) for n in ("pressure", "ahrs")]
+    broker: Any = SimpleNamespace(sensors=sensor_list, ping=lambda frequency: 7)
+    fixes.on_joined(broker)
+    truth, rate = np.array([5.0, 8.0, 3.0]), np.radians(30.0)
+    ahead = np.array([40.0, 5.0, 19.0]) - truth
+    yaw = np.radians(50.0)  # at the arrival
+    arrival, measured_ns = 10.0, 9_920_000_000
+    ahrs = SimpleNamespace(
+        time_ns=measured_ns, roll=0.0, pitch=0.0, heading=yaw - 0.08 * rate, rates=np.array([0.0, 0.0, rate])
+    )
+    sensors = {"pressure": SimpleNamespace(pressure=10.1325 + 3.0 * 1025.0 * 9.80665 * 1e-4), "ahrs": ahrs}
+    heard = SimpleNamespace(
+        reception_ns=round(1e9 * (arrival + clock_error)),
+        query=3,
+        frequency=27e3,
+        range=float(np.linalg.norm(ahead)),
+        azimuth=float(np.arctan2(ahead[1], ahead[0]) - yaw),
+        elevation=float(np.arctan2(ahead[2], np.hypot(*ahead[:2]))),
+    )
+
+    def step(time: float, sent: list[Any], receptions: list[Any]) -> Any:
+        return SimpleNamespace(time=time, sent=sent, receptions=receptions, sensors=sensors)
+
+    assert list(fixes.advance(broker, step(9.9, [], []))) == []
+    found = list(fixes.advance(broker, step(arrival, [SimpleNamespace(request=7, id=3)], [heard])))
+    assert len(found) == 1 and found[0].position[:2] == pytest.approx(truth[:2], abs=0.1)
