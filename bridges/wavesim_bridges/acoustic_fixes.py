@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wavesim_bridges.vehicle_motion import turned
 from wavesim_sdk.acoustics import position_from_ranges, usbl_offset
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import AsyncBroker, Step
@@ -18,17 +19,24 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.items import Reception
+from wavesim_sdk.wire.state import Value
 from wavesim_world.config import LoadedConfig
+from wavesim_world.config.acoustics import UsblHead
+from wavesim_world.instruments import HEADING_SIGMA
 from wavesim_world.ocean.water import depth_of_pressure
 
 METHODS = ("lbl", "usbl")
 #: standard deviation of a range in m; it covers errors of timing and sound speed, and beacons that swing on their
 #: moorings
 RANGE_SIGMA = 0.15
-#: standard deviation of a direction in rad; it covers the errors of head and compass together
-ANGLE_SIGMA = math.radians(1.0)
+DEPTH_SIGMA = 0.1  #: standard deviation of the measured depth in m
 MIN_RANGES = 3  #: minimum number of ranges for a long-baseline fix, because two ranges leave two possible positions
 MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix contradict each other
+MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above which USBL positions contradict each other
+#: time in s during which the replies to a USBL query are combined into one fix. EKF3 ignores a position that follows
+#: another one within 20 ms, and uses no position older than about 0.2 s
+GATHER_S = 0.1
+MAX_CLOCK_ERROR_S = 0.5  #: difference in s between simulation time and a time of arrival above which it is not used
 DEPTH_SENSORS = ("pressure", "ctd")
 
 
@@ -62,6 +70,15 @@ def transponders(loaded: LoadedConfig, vehicle: str) -> list[Transponder]:
     return found
 
 
+@dataclass(frozen=True)
+class UsblReply:
+    """Reply of a transponder to a USBL head."""
+
+    beacon: tuple[float, float, float]  #: position of the transponder in W (m)
+    offset: Floats  #: measured vector from the head to the transponder in W (m)
+    middle: float  #: time in s of the middle of the round trip
+
+
 class AcousticFixes:
     """Source of fixes. It sends one query per period, and every transponder that listens at its frequency answers."""
 
@@ -90,6 +107,9 @@ class AcousticFixes:
         self._next: float | None = None  # time of the next query; None until the first step
         self._request = self._signal = 0
         self._ranges: dict[int, tuple[float, float]] = {}  # range in m and time in s by transponder
+        self._replies: list[UsblReply] = []
+        self._gather_until = math.inf  # time at which the replies become a fix
+        self._angle_sigma = 0.0 if transducer.head is None else direction_sigma(transducer.head, self._sound_speed)
         self.fixes = self.contradictions = 0  #: number of fixes, and of cycles whose ranges contradict each other
 
     def on_joined(self, broker: AsyncBroker) -> None:
@@ -106,11 +126,15 @@ class AcousticFixes:
         for heard in step.receptions:
             if self._signal and heard.query == self._signal and heard.range is not None:
                 yield from self._take(heard, heard.range, step)
+        if step.time >= self._gather_until:
+            yield from self._combine(step)
         if self._next is None:
             self._next = step.time
         if step.time >= self._next - 1e-9:
             if self._is_lbl and len(self._ranges) >= MIN_RANGES:
                 yield from self._solve(step)
+            if self._replies:
+                yield from self._combine(step)
             self._next += self._period * max(1, math.ceil((step.time - self._next) / self._period + 1e-9))
             self._ranges.clear()
             self._signal, self._request = 0, broker.ping(self._beacons[0].query)
@@ -124,15 +148,31 @@ class AcousticFixes:
             if len(self._ranges) == len(self._beacons):
                 yield from self._solve(step)
             return
-        depth, ahrs = self._depth(step), step.sensors.get(self._ahrs)
-        if depth is None or ahrs is None:
+        ahrs = step.sensors.get(self._ahrs)
+        if ahrs is None:
             return
-        offset = usbl_offset(heard, quaternion(ahrs.roll, ahrs.pitch, ahrs.heading).tolist(), distance)
-        if offset is not None and np.isfinite(offset).all():
-            variance = RANGE_SIGMA**2 + (distance * ANGLE_SIGMA) ** 2
-            north, east = (float(b - o) for b, o in zip(beacon.position[:2], offset[:2], strict=True))
-            self.fixes += 1
-            yield PositionFix(step.time, (north, east, depth), (variance, 0.0, variance))
+        offset = usbl_offset(heard, _attitude(ahrs, 1e-9 * heard.reception_ns, step.time).tolist(), distance)
+        if offset is None or not np.isfinite(offset).all():
+            return
+        if not self._replies:
+            self._gather_until = step.time + GATHER_S
+        self._replies.append(UsblReply(beacon.position, offset, middle))
+        if len(self._replies) == len(self._beacons):
+            yield from self._combine(step)
+
+    def _combine(self, step: Step) -> Iterator[PositionFix]:
+        """Yield one fix from the replies gathered so far, unless they contradict each other."""
+        replies, depth = self._replies, self._depth(step)
+        self._replies, self._gather_until = [], math.inf
+        if depth is None:
+            return
+        found = position_from_directions(replies, depth, self._angle_sigma)
+        if found is None:
+            self.contradictions += 1
+            return
+        (north, east), covariance = found
+        self.fixes += 1
+        yield PositionFix(float(np.mean([r.middle for r in replies])), (north, east, depth), covariance)
 
     def _solve(self, step: Step) -> Iterator[PositionFix]:
         depth = self._depth(step)
@@ -162,6 +202,65 @@ class AcousticFixes:
             return None
         depth = float(depth_of_pressure(self._world, value.pressure))
         return depth if math.isfinite(depth) else None
+
+
+def _attitude(ahrs: Value, arrival: float, now: float) -> Floats:
+    """Return the attitude (w, x, y, z) at the arrival of a signal: the last one measured, extrapolated by its rates.
+
+    An ROV that holds its position turns by up to 30 deg/s. During the period of an AHRS, the direction to a transponder
+    would change by degrees.
+    """
+    if abs(arrival - now) > MAX_CLOCK_ERROR_S:
+        arrival = now  # the transducer's clock is not set
+    attitude = quaternion(ahrs.roll, ahrs.pitch, ahrs.heading)
+    return turned(attitude, np.asarray(ahrs.rates, float), arrival - 1e-9 * ahrs.time_ns)
+
+
+def direction_sigma(head: UsblHead, sound_speed: float) -> float:
+    """Return the standard deviation in rad of a direction that a head measures, together with the heading of an AHRS.
+
+    The error from the arrival times is smaller the further apart the hydrophones are. It differs between directions;
+    the function returns its largest value.
+    """
+    places = np.array([h.position for h in head.hydrophone])
+    spread = np.linalg.eigvalsh(np.cov(places.T, bias=True) * len(places))
+    timing = math.hypot(head.timing_noise, head.timing_resolution / math.sqrt(12.0))
+    # a planar head measures only two components; its third one follows from the length of a unit vector
+    least = float(min(s for s in spread if s > 1e-9 * spread[-1]))
+    return math.hypot((head.sound_speed or sound_speed) * timing / math.sqrt(least), HEADING_SIGMA)
+
+
+def position_from_directions(
+    replies: Sequence[UsblReply], depth: float, angle_sigma: float
+) -> tuple[tuple[float, float], tuple[float, float, float]] | None:
+    """Return the position (north, east) that agrees best with the ranges and directions of USBL replies, and its
+    covariance (nn, ne, ee). Return None if the replies contradict each other.
+
+    Each reply yields a position, which its range determines along the direction to the transponder, and its direction
+    across it, with an error that grows with the range. The positions are averaged with the inverses of their
+    covariances as weights. Therefore, the ranges dominate if there are transponders in several directions.
+    """
+    information, weighted = np.zeros((2, 2)), np.zeros(2)
+    places, limits = [], []
+    for r in replies:
+        distance = float(np.linalg.norm(r.offset))
+        along, across = np.outer(r.offset, r.offset) / distance**2, distance * angle_sigma
+        weight = along / RANGE_SIGMA**2 + (np.eye(3) - along) / across**2
+        place = np.array(r.beacon) - r.offset
+        # the measured depth is one more observation: at long range, it is more accurate than the elevation
+        covariance = np.linalg.inv(weight + np.diag([0.0, 0.0, DEPTH_SIGMA**-2]))
+        place += covariance[:, 2] * (depth - place[2]) / DEPTH_SIGMA**2
+        inverse = np.linalg.inv(covariance[:2, :2])
+        information += inverse
+        weighted += inverse @ place[:2]
+        places.append(place[:2])
+        limits.append(MAX_RESIDUAL + MAX_SIGMAS * across)
+    covariance = np.linalg.inv(information)
+    found = covariance @ weighted
+    if (np.linalg.norm(np.array(places) - found, axis=1) > limits).any():
+        return None
+    (nn, ne), (_, ee) = covariance.tolist()
+    return (float(found[0]), float(found[1])), (nn, ne, ee)
 
 
 def _covariance(directions: Floats) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import click
 
-from wavesim_bridges.acoustic_fixes import METHODS, AcousticFixes, PositionFix
+from wavesim_bridges.acoustic_fixes import DEPTH_SIGMA, METHODS, AcousticFixes, PositionFix
 from wavesim_bridges.core import BridgeOptions, port_unavailable
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkWriter, read
@@ -27,7 +27,6 @@ PORT = 14560  #: UDP port of the first vehicle's aids
 SYSTEM, COMPONENT = 1, 197  #: MAVLink identity of the sender: a visual-inertial odometry component
 AUTOPILOT = 1  #: MAVLink component number of an autopilot
 HEARTBEAT_S = 1.0  #: interval in s between heartbeats, and between attempts to set the origin
-DEPTH_SIGMA = 0.1  #: standard deviation in m of the depth in a fix
 MAX_GAP_S = 1.0  #: maximum interval in s between two Doppler velocities that are combined into one position change
 
 

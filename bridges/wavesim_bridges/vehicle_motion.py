@@ -34,13 +34,11 @@ class VehicleMotion:
     def after(self, seconds: float) -> VehicleMotion:
         """Extrapolate the motion, for times between two steps of the simulation."""
         acceleration = rotation(self.attitude) @ self.force + (0.0, 0.0, GRAVITY)
-        w, (x, y, z) = 1.0, 0.5 * seconds * self.rates
-        turn = np.array([w, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z)
         return VehicleMotion(
             self.time + seconds,
             self.position + seconds * (self.velocity + 0.5 * seconds * acceleration),
             self.velocity + seconds * acceleration,
-            product(self.attitude, turn),
+            turned(self.attitude, self.rates, seconds),
             self.rates,
             self.force,
         )
@@ -73,6 +71,12 @@ def motion_of(state: State) -> VehicleMotion | None:
     )
     m = np.array(state.motion, float)
     return VehicleMotion(state.time_ns * 1e-9, m[:3], velocity, m[3:7], m[10:13], force)
+
+
+def turned(attitude: Floats, rates: Floats, seconds: float) -> Floats:
+    """Extrapolate a body's attitude by its angular rates (rad/s, body frame)."""
+    x, y, z = 0.5 * seconds * rates
+    return product(attitude, np.array([1.0, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z))
 
 
 def product(a: Floats, b: Floats) -> Floats:

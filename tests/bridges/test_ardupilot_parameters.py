@@ -152,6 +152,11 @@ def test_every_vehicle_has_its_file() -> None:
         parm = shipped(name)
         assert parm["FRAME_CONFIG"] == {"vectored": 1, "vectored_6dof": 2}[frame_]
         assert frame_ == "vectored" or parm["SERVO8_FUNCTION"] == 40
+        gains = as_ardupilot_reads(files[name])
+        for gain in ("P", "I", "FF"):
+            assert gains[f"PSC_D_ACC_{gain}"] == pytest.approx(0.1 * gains[f"PSC_ACCZ_{gain}"]), (
+                "the newer name, in units ten times as large"
+            )
     for name, frame_ in BOATS.items():
         found = as_ardupilot_reads(files[name])
         functions = {"skid": (73, 74), "boat": (26, 70)}[frame_]
