@@ -27,12 +27,18 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "boat": ("--nmea0183 tcp:0 --nmea2000 tcp:0 --signalk tcp:0", ()),
     "dvl": ("--tcp 0", (b"CS\r", b"===\r", b"PD4\r")),
     "imagenex": ("--tcp 0", (b"\xfe\x44\x10\x0a\0\0\x43\0\x14\1\x14\x3c\x0a\3\6\1\0\0\0\x19\x08\6\0\0\0\x64\xfd",)),
+    "keller": ("--tcp 0", (b"\xfa\x30\x04\x43", b"\xfa\x49\x01\xa1\xa7", b"\xfa\x45\xe3\x82")),
+    "lauv-actuators": (
+        "--pilot --motor tcp:0 --servos tcp:0",
+        (b"\x2a\x01\x00\xab", b"\x2a\x03\x02\xc0\x64\x8f", b"\x2a\x02\x01\x0a\xa3", b"\x2a\x03\x09\x00\x80\xa0"),
+    ),
     "m64": ("--tcp 0", (b"wcv\n", b"wcq,8,12345678\n")),
     "micron": (
         "--tcp 0",
         (b"@0008\x08\x00\xff\x02\x03\x17\x80\x02\n", b"@000C\x0c\x00\xff\x02\x07\x19\x80\x02\0\0\0\0\n"),
     ),
     "micromodem": (f"{MODEM} --tcp 0", (b"$CCMPC,3,4*00\r\n", b"$CCCFQ,ALL\r\n")),
+    "microstrain": ("--tcp 0", (b"\xcc", b"\xe9", b"\xe5\x00\x04\x00", b"\xc4\xc1\x29\xc8", b"\xfa\x75\xb4")),
     "nanomodem": (f"{MODEM} --tcp 0", (b"$?", b"$P005", b"$B05hello", b"$XTG")),
     "nmea": ("--tcp 0", ()),
     "nucleus": ("--command tcp:0 --stream tcp:0 --serial pty:", (b"nortek\r\n", b"GETALL\r\n", b"START\r\n")),
