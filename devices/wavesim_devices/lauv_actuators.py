@@ -61,10 +61,8 @@ class Propeller:
     def command(self, rpm: float) -> float:
         """Return the command for a speed in 1/min, within the limits of the actuator."""
         a, part = self.actuator, rpm / self.full_rpm
-        if a.unit == "1/s":
-            value = rpm / 60.0
-        else:
-            value = (a.maximum if part >= 0.0 else -a.minimum) * part * abs(part)
+        limit = a.maximum if part >= 0.0 else -a.minimum
+        value = rpm / 60.0 if a.unit == "1/s" else limit * part * abs(part)
         return min(max(value, a.minimum), a.maximum)
 
     def rpm(self, actual: float) -> float:

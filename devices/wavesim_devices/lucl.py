@@ -128,4 +128,3 @@ class BoardConnection:
     def close(self) -> None:
         """Forget the host."""
         self._hosts.remove(self)
-

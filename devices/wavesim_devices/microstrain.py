@@ -116,7 +116,7 @@ class Measurement:
 
     def matrix(self) -> Sequence[float]:
         """Return the orientation matrix, row by row. It transforms from magnetic north, east, down to the instrument."""
-        return np.asarray(rotation(quaternion(*self.angles))).T.ravel().tolist()  # type: ignore[no-any-return]
+        return np.asarray(rotation(quaternion(*self.angles))).T.ravel().tolist()
 
     def euler(self) -> Sequence[float]:
         """Return roll, pitch and heading in rad."""

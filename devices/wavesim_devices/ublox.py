@@ -277,7 +277,9 @@ def nmea_sentence(identifier: int, f: Fix) -> bytes:
     """Return GGA, RMC, VTG or ZDA. Without a fix, its fields are empty."""
     v, clock = f.value, f.time.strftime("%H%M%S.") + f"{f.time.microsecond // 10_000:02d}"
     if identifier == 0x08:
-        return nmea.sentence(f"GPZDA,{clock},{f.time.strftime('%d,%m,%Y')},00,00" if f.first_fix_ms else "GPZDA,,,,,00,00")
+        return nmea.sentence(
+            f"GPZDA,{clock},{f.time.strftime('%d,%m,%Y')},00,00" if f.first_fix_ms else "GPZDA,,,,,00,00"
+        )
     if identifier == 0x00:
         if v is None:
             return nmea.sentence(f"GPGGA,{clock},,,,,0,00,99.99,,,,,,")

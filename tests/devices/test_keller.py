@@ -54,7 +54,9 @@ def test_pressure_and_temperature(variant: str, bar: float) -> None:
     bench.ask(7, 48)
     address, function, value, status = struct.unpack(">BBfB", bench.ask(7, 73, 1))
     assert (address, function, status) == (7, 73, 0) and value == pytest.approx(bar)
-    assert struct.unpack(">f", bench.ask(250, 73, 4)[2:6])[0] == struct.unpack(">f", bench.ask(250, 73, 3)[2:6])[0] == 12.5
+    assert (
+        struct.unpack(">f", bench.ask(250, 73, 4)[2:6])[0] == struct.unpack(">f", bench.ask(250, 73, 3)[2:6])[0] == 12.5
+    )
     assert struct.unpack(">i", bench.ask(7, 74, 1)[2:6])[0] == round(bar * 1e5)
     assert struct.unpack(">i", bench.ask(7, 74, 4)[2:6])[0] == 1250
 

@@ -115,7 +115,9 @@ def test_it_is_silent_before_the_first_values() -> None:
     assert not sent and sensor.errors == 0
 
 
-@given(st.lists(st.sampled_from([b"\xcc", b"\xe9", b"\xe5\x00\x04\x00", b"\xc4\xc1\x29\xcc", b"\xfa\x75\xb4"])), st.data())
+@given(
+    st.lists(st.sampled_from([b"\xcc", b"\xe9", b"\xe5\x00\x04\x00", b"\xc4\xc1\x29\xcc", b"\xfa\x75\xb4"])), st.data()
+)
 @settings(deadline=None)
 def test_commands_in_pieces(commands: list[bytes], data: st.DataObject) -> None:
     splitter, stream, found = CommandSplitter(), b"".join(commands), []

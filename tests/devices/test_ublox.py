@@ -126,8 +126,8 @@ def test_nmea_with_and_without_a_fix() -> None:
 
 
 #: sentences by which DUNE's driver configures a receiver of a LAUV; they have no check sum
-DUNE = """$PUBX,40,VTG,0,1,0,0,0,0 $PUBX,40,ZDA,0,1,0,0,0,0 $PUBX,40,00,0,1,0,0,0,0 $PUBX,40,GLL,0,0,0,0,0,0
-$PUBX,40,RMC,0,0,0,0,0,0 $PUBX,40,GGA,0,0,0,0,0,0""".split()
+DUNE = [f"$PUBX,40,{name},0,1,0,0,0,0" for name in ("VTG", "ZDA", "00")]
+DUNE += [f"$PUBX,40,{name},0,0,0,0,0,0" for name in ("GLL", "RMC", "GGA")]
 
 
 def test_the_start_of_dunes_driver() -> None:
@@ -171,7 +171,14 @@ def test_sentences_between_frames() -> None:
     bench.receiver.receive(frame(CFG, 0x08) + b"$PUBX,00*33\r\n" + frame(CFG, 0x08))
     assert bytes(bench.data).count(b"$PUBX") == 1 and bytes(bench.data).count(b"\xb5\x62") == 4
     bench.data.clear()
-    for wrong in (b"$PUBX,00*34", b"$PUBX,41,1", b"$PUBX,40,GGA", b"$PUBX,40,GGA,0,x,0", b"$PUBX,40,GGA,0,300,0", b"$\xc3\xa9*00"):
+    for wrong in (
+        b"$PUBX,00*34",
+        b"$PUBX,41,1",
+        b"$PUBX,40,GGA",
+        b"$PUBX,40,GGA,0,x,0",
+        b"$PUBX,40,GGA,0,300,0",
+        b"$\xc3\xa9*00",
+    ):
         bench.receiver.receive(wrong + b"\r\n")
     assert not bench.data and bench.receiver.errors == 6, "sentences have no answer"
 
