@@ -126,6 +126,17 @@ def microstrain(declination: float) -> Any:
     return DeviceType("3DM-GX3-25", make, TYPES, "ahrs")
 
 
+@device_command(
+    "Emulate a Valeport miniSVS sound velocity sensor. The device reads a `sound_velocity` sensor of body NAME.\n\n"
+    "Not modelled: settings (`#` and three digits), other output formats, and the baud rate.",
+)
+def minisvs() -> Any:
+    from wavesim_devices.minisvs import TYPES, MiniSvs
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType("miniSVS", lambda _, send, p: MiniSvs(send, p["sound_velocity"]), TYPES, "sound_velocity")
+
+
 @multi_port_command(
     "Emulate the motor controller (BROOM) and the servo controller (SCRTv4) of a LAUV (LUCL protocol). The device "
     "commands the propeller and the four fins of body NAME, so it needs --pilot.\n\n"

@@ -39,6 +39,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     ),
     "micromodem": (f"{MODEM} --tcp 0", (b"$CCMPC,3,4*00\r\n", b"$CCCFQ,ALL\r\n")),
     "microstrain": ("--tcp 0", (b"\xcc", b"\xe9", b"\xe5\x00\x04\x00", b"\xc4\xc1\x29\xc8", b"\xfa\x75\xb4")),
+    "minisvs": ("--tcp 0", (b"#", b"M1\r\n", b"S\r\n")),
     "nanomodem": (f"{MODEM} --tcp 0", (b"$?", b"$P005", b"$B05hello", b"$XTG")),
     "nmea": ("--tcp 0", ()),
     "nucleus": ("--command tcp:0 --stream tcp:0 --serial pty:", (b"nortek\r\n", b"GETALL\r\n", b"START\r\n")),
