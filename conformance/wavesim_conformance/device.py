@@ -27,7 +27,7 @@ from wavesim_conformance.broker import NAME, ConformanceChecker, Finding
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.sensors import all_sensor_tables, value_count, value_fields
 from wavesim_sdk.testing import STEP_NS, FakeServer
-from wavesim_sdk.wire.items import FieldDescription, SensorDescription
+from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, SensorDescription
 from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.session import Admission, Session, StepDone
 
@@ -44,6 +44,15 @@ MALFORMED = (
     b"GET / HTTP/9.9\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"BR\xff\xff\0\0\0\0", b"BR\x02\0\xe8\x03\0\0\0\0",
     b"\xb5\x62\x06\x08\xff\xff", b"\xfa\xff\xc0\xff\xff\xff", b"INTERVAL=1e9\r\n", b"=\r\n", b"\xff" * 300, b"9" * 20_000 + b"\r\n",
 )  # fmt: skip
+
+#: actuators of the scripted body, for devices that join as its pilot
+ACTUATORS = (
+    ActuatorDescription(0, "propeller", 0, "N", -6.0, 12.0),
+    *(
+        ActuatorDescription(number, name, 1, "rad", -0.4, 0.4)
+        for number, name in enumerate(("rudder-top", "rudder-bottom", "plane-port", "plane-starboard"), start=1)
+    ),
+)
 
 
 class HostLink(Protocol):
@@ -331,7 +340,7 @@ class PortChecker(ConformanceChecker):
 
 
 def admit(join: Join, _old: Session | None = None) -> Admission:
-    """Admit a device to a body with a sensor of each type."""
+    """Admit a device to a body with a sensor of each type, a propeller and four fins."""
     sensors = [
         SensorDescription(
             number,
@@ -344,7 +353,7 @@ def admit(join: Join, _old: Session | None = None) -> Admission:
     ]
     if all(s.type != "sonar" for s in sensors):
         sensors.append(SensorDescription(len(sensors), "sonar", "sonar", 500_000_000, ()))
-    return Admission(3, STEP_NS, 1500.0, 50_000_000, sensors=sensors)
+    return Admission(3, STEP_NS, 1500.0, 50_000_000, actuators=ACTUATORS, sensors=sensors)
 
 
 class DeviceServer(FakeServer):

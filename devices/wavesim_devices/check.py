@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: options that the trial itself sets, so that a <device> element must not contain them
 STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")
 
+DRIVING = ("lauv-actuators",)  #: devices that must join as the pilot, whereas a trial starts devices as instruments
+
 WITHOUT_NAME = ("run", "replay")  #: subcommands that do not name a device
 
 
@@ -40,6 +42,8 @@ def _check(body: str, device: DeviceConfig, loaded: LoadedConfig) -> None:
     command = group.commands["run"] if device.run else devices.get(device.name)
     if command is None:
         raise ValueError(f"unknown device{suggest_name(device.name, devices)}")
+    if device.name in DRIVING:
+        raise ValueError(f"it drives the body: start it with `wavesim device {device.name} {body} --pilot` instead")
     context = click.Context(command, info_name=device.name)
     try:
         with context:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -43,7 +44,7 @@ def waterlinked_dvl(variant: str, yaw_drift: float) -> Any:
     "Like the real receiver, the device initially sends NMEA once per second; a host enables UBX messages with "
     "CFG-MSG.\n\n"
     "Not modelled: the positions of satellites (NAV-SAT has nominal values), the vertical velocity, the baud rate, "
-    "the dynamic model, CFG-VALSET, PUBX sentences, and corrections.",
+    "the dynamic model, CFG-VALSET, sentences other than PUBX,00 and PUBX,40, and corrections.",
     click.option(
         "--message",
         "messages",
@@ -68,6 +69,99 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
     return DeviceType(
         "u-blox receiver", lambda _, send, p: UbloxReceiver(send, p["gps"], reacquisition, messages), ("gps",), "gps"
     )
+
+
+@device_command(
+    "Emulate a Keller 33X pressure transmitter (Keller bus). The device reads a `pressure` sensor of body NAME, and its "
+    "`temperature` or `ctd` sensor.\n\n"
+    "Not modelled: functions other than 48, 69, 73, 74 and 95 (exception 1), channels other than P1, T and TOB1 "
+    "(exception 2), the baud rate, and the gaps between bytes.",
+    click.option(
+        "--address", type=click.IntRange(1, 249), default=1, show_default=True, help="Address; 250 always works too."
+    ),
+    click.option(
+        "--variant",
+        type=click.Choice(["PA", "PAA"]),
+        default="PA",
+        show_default=True,
+        help="Pressure relative to 1 bar (PA) or absolute pressure (PAA).",
+    ),
+    click.option("--echo", is_flag=True, help="Return each received byte, as a two-wire RS-485 line does."),
+)
+def keller(address: int, variant: str, echo: bool) -> Any:
+    from wavesim_devices.keller import TYPES, KellerTransmitter
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType(
+        "Keller 33X",
+        lambda _, send, p: KellerTransmitter(send, p, address, variant, echoes=echo),
+        TYPES,
+        "pressure",
+    )
+
+
+@device_command(
+    "Emulate a MicroStrain 3DM-GX3-25 (single-byte protocol). The device reads the `ahrs` and `imu` sensors of body "
+    "NAME, and its `magnetometer`.\n\n"
+    "Not modelled: raw data, delta angles, temperatures, gyro bias capture, sampling settings and the baud rate (these "
+    "commands are not answered); the calibration in the EEPROM is only stored.",
+    click.option(
+        "--declination",
+        type=Quantity("angle", "deg", low=-180.0, high=180.0),
+        default=0.0,
+        show_default=True,
+        help="Magnetic declination in deg: the device reports the true heading minus this angle.",
+    ),
+)
+def microstrain(declination: float) -> Any:
+    from wavesim_devices.microstrain import TYPES, Microstrain
+    from wavesim_devices.serve import DeviceType
+    from wavesim_sdk.errors import BrokerError
+
+    def make(_: Any, send: Any, p: dict[str, str]) -> Microstrain:
+        if "imu" not in p:
+            raise BrokerError("the body has no sensor of type 'imu', which this device requires")
+        return Microstrain(send, p, math.radians(declination))
+
+    return DeviceType("3DM-GX3-25", make, TYPES, "ahrs")
+
+
+@device_command(
+    "Emulate a Valeport miniSVS sound velocity sensor. The device reads a `sound_velocity` sensor of body NAME.\n\n"
+    "Not modelled: settings (`#` and three digits), other output formats, and the baud rate.",
+)
+def minisvs() -> Any:
+    from wavesim_devices.minisvs import TYPES, MiniSvs
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType("miniSVS", lambda _, send, p: MiniSvs(send, p["sound_velocity"]), TYPES, "sound_velocity")
+
+
+@multi_port_command(
+    "Emulate the motor controller (BROOM) and the servo controller (SCRTv4) of a LAUV (LUCL protocol). The device "
+    "commands the propeller and the four fins of body NAME, so it needs --pilot.\n\n"
+    "Not modelled: current control, calibration and power of the servos, the boot loader (the device answers each of "
+    "these with an error), and the baud rate. Voltages, temperatures and the currents of the servos are nominal.",
+    {"motor": "pty:", "servos": "pty:"},
+    click.option(
+        "--full-speed",
+        type=Quantity("rotation", "rpm", low=1.0),
+        default=1500.0,
+        show_default=True,
+        help="Speed of the propeller in rpm at which its force has its limit; the force grows with its square.",
+    ),
+    click.option(
+        "--inverted/--not-inverted",
+        default=True,
+        show_default=True,
+        help="Whether a negative speed of the motor drives the vehicle ahead, as on a LAUV.",
+    ),
+)
+def lauv_actuators(full_speed: float, inverted: bool) -> Any:
+    from wavesim_devices.lauv_actuators import LauvActuators
+    from wavesim_devices.serve import DeviceType
+
+    return DeviceType("LAUV actuators", lambda b, _, __: LauvActuators(b, full_speed, inverted=inverted))
 
 
 @device_command(

@@ -63,6 +63,11 @@ def _longitude(value: float) -> str:
     return f"{_angle(value, 3)},{'E' if value >= 0 else 'W'}"
 
 
+def place(latitude: float, longitude: float) -> str:
+    """Return the fields of a position in rad."""
+    return f"{_latitude(latitude)},{_longitude(longitude)}"
+
+
 def _clock(time: datetime) -> str:
     return time.strftime("%H%M%S.") + f"{time.microsecond // 10_000:02d}"
 
@@ -74,15 +79,15 @@ def _degrees(value: float) -> float:
 
 def gga(time: datetime, latitude: float, longitude: float, height: float, satellites: int, hdop: float) -> bytes:
     """Return GGA: time, position, quality, satellites, HDOP, height above mean sea level (here: above the ellipsoid)."""
-    place = f"{_latitude(latitude)},{_longitude(longitude)}"
-    return sentence(f"GPGGA,{_clock(time)},{place},1,{satellites:02d},{hdop:.1f},{height:.2f},M,0.0,M,,")
+    where = place(latitude, longitude)
+    return sentence(f"GPGGA,{_clock(time)},{where},1,{satellites:02d},{hdop:.1f},{height:.2f},M,0.0,M,,")
 
 
 def rmc(time: datetime, latitude: float, longitude: float, sog: float, cog: float) -> bytes:
     """Return RMC: time, position, speed and course over ground, date."""
-    place = f"{_latitude(latitude)},{_longitude(longitude)}"
+    where = place(latitude, longitude)
     return sentence(
-        f"GPRMC,{_clock(time)},A,{place},{sog / KNOT:.3f},{_degrees(cog):.2f},{time.strftime('%d%m%y')},,,A"
+        f"GPRMC,{_clock(time)},A,{where},{sog / KNOT:.3f},{_degrees(cog):.2f},{time.strftime('%d%m%y')},,,A"
     )
 
 
@@ -184,7 +189,7 @@ def ttm(
 
 def tll(number: int, latitude: float, longitude: float, status: str, time: datetime) -> bytes:
     """Return TLL: position of a tracked target."""
-    return sentence(f"{TALKER}TLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
+    return sentence(f"{TALKER}TLL,{number:02d},{place(latitude, longitude)},,{_clock(time)},{status},")
 
 
 def target_sentences(value: Value, gps: Value | None, clock: Clock = utc) -> Iterator[bytes]:

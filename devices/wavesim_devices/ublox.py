@@ -1,8 +1,9 @@
 """Virtual u-blox receiver (M8, protocol 18): UBX messages and NMEA sentences from the ``gps`` sensor.
 
 A frame is B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are little
-endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables UBX messages
-with CFG-MSG.
+endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables messages with
+CFG-MSG, or NMEA sentences and PUBX,00 with the sentence PUBX,40. The check sum of a sentence from the host is optional,
+because DUNE sends none.
 
 Under water, the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
 of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
@@ -19,13 +20,14 @@ from datetime import datetime
 
 from wavesim_devices import nmea
 from wavesim_devices.ports import Bytes
+from wavesim_devices.splitters import LineSplitter
 from wavesim_sdk.broker import Step
 from wavesim_sdk.epoch import EPOCH, utc
 from wavesim_sdk.wire.state import Value
 
 SYNC = b"\xb5\x62"
 MAX_CONTENT = 1024  #: maximum length in bytes of the content of a frame from the host
-NAV, CFG, MON, ACK, NMEA = 0x01, 0x06, 0x0A, 0x05, 0xF0
+NAV, CFG, MON, ACK, NMEA, PUBX = 0x01, 0x06, 0x0A, 0x05, 0xF0, 0xF1
 #: classes and identifiers of the messages that CFG-MSG enables, by name, in the order in which they are sent
 MESSAGES = {
     "NAV-POSLLH": (NAV, 0x02),
@@ -38,12 +40,16 @@ MESSAGES = {
     "NMEA-GGA": (NMEA, 0x00),
     "NMEA-RMC": (NMEA, 0x04),
     "NMEA-VTG": (NMEA, 0x05),
+    "NMEA-ZDA": (NMEA, 0x08),
+    "PUBX-00": (PUBX, 0x00),
     "NAV-EOE": (NAV, 0x61),
 }
 _GPS_EPOCH_S = 315964800  # 1980-01-06 in Unix time
-LEAP_S = 18  #: ratio of the vertical accuracy and DOP to the horizontal ones
+LEAP_S = 18  #: time in s by which GPS time is ahead of UTC
 SPEED_ACCURACY = 0.05  #: nominal accuracy of the speed in m/s
 VERTICAL = 1.5  #: ratios of vertical accuracy and DOP to the horizontal ones
+INITIAL = ("NMEA-GGA", "NMEA-RMC", "NMEA-VTG")  #: messages that are enabled when the receiver starts
+SENTENCES = {"GGA": "NMEA-GGA", "RMC": "NMEA-RMC", "VTG": "NMEA-VTG", "ZDA": "NMEA-ZDA", "00": "PUBX-00"}
 UNKNOWN = 0xFFFFFFFF
 VERSIONS = (b"FWVER=SPG 3.01", b"PROTVER=18.00", b"GPS;GLO;GAL;BDS")
 
@@ -64,12 +70,13 @@ def check_bytes(body: bytes) -> bytes:
 
 
 class FrameSplitter:
-    """Splitter of bytes from the host into frames. It skips other bytes, and counts frames that are damaged or too
-    long.
+    """Splitter of bytes from the host into frames. It keeps the bytes between them, and counts frames that are damaged or
+    too long.
     """
 
     def __init__(self) -> None:
         self.dropped = 0
+        self._between = bytearray()
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, int, bytes]]:
@@ -78,10 +85,10 @@ class FrameSplitter:
         self._buffer += data
         while True:
             start = self._buffer.find(SYNC)
-            if start < 0:
-                del self._buffer[: max(len(self._buffer) - 1, 0)]
+            if start < 0:  # the last byte may begin a frame
+                self._skip(len(self._buffer) - self._buffer.endswith(SYNC[:1]))
                 return found
-            del self._buffer[:start]
+            self._skip(start)
             if len(self._buffer) < 6:
                 return found
             class_, identifier, size = struct.unpack_from("<BBH", self._buffer, 2)
@@ -98,6 +105,16 @@ class FrameSplitter:
             else:
                 self.dropped += 1
                 del self._buffer[:1]
+
+    def _skip(self, count: int) -> None:
+        self._between += self._buffer[:count]
+        del self._buffer[:count]
+
+    def take_between(self) -> bytes:
+        """Return the bytes between the frames since the last call."""
+        found = bytes(self._between)
+        self._between.clear()
+        return found
 
 
 @dataclass(frozen=True)
@@ -242,9 +259,27 @@ CONTENTS: dict[tuple[int, int], Callable[[Fix], bytes]] = {
 }
 
 
-def nmea_sentence(identifier: int, f: Fix) -> bytes:
-    """Return GGA, RMC or VTG. Without a fix, its fields are empty."""
+def pubx_position(f: Fix) -> bytes:
+    """Return PUBX,00: position, accuracies, velocity, DOPs and number of satellites."""
     v, clock = f.value, f.time.strftime("%H%M%S.") + f"{f.time.microsecond // 10_000:02d}"
+    if v is None:
+        return nmea.sentence(f"PUBX,00,{clock},0000.00000,N,00000.00000,E,0.000,NF,5303302,3750001,0.000,0.00,0.000,,99.99,99.99,99.99,0,0,0")  # fmt: skip
+    horizontal, vertical, _ = (a / 1000.0 for a in f.accuracies_mm)
+    _, _, time_dop, vertical_dop, horizontal_dop, _, _ = (d / 100.0 for d in f.dops)
+    where = f"{nmea.place(v.latitude, v.longitude)},{v.height:.3f}"
+    course = round(math.degrees(v.cog), 2) % 360.0
+    motion = f"{horizontal:.1f},{vertical:.1f},{v.sog * 3.6:.3f},{course:.2f},0.000,"
+    dops = f"{horizontal_dop:.2f},{vertical_dop:.2f},{time_dop:.2f}"
+    return nmea.sentence(f"PUBX,00,{clock},{where},G3,{motion},{dops},{f.satellites},0,0")
+
+
+def nmea_sentence(identifier: int, f: Fix) -> bytes:
+    """Return GGA, RMC, VTG or ZDA. Without a fix, its fields are empty."""
+    v, clock = f.value, f.time.strftime("%H%M%S.") + f"{f.time.microsecond // 10_000:02d}"
+    if identifier == 0x08:
+        return nmea.sentence(
+            f"GPZDA,{clock},{f.time.strftime('%d,%m,%Y')},00,00" if f.first_fix_ms else "GPZDA,,,,,00,00"
+        )
     if identifier == 0x00:
         if v is None:
             return nmea.sentence(f"GPGGA,{clock},,,,,0,00,99.99,,,,,,")
@@ -257,7 +292,7 @@ def nmea_sentence(identifier: int, f: Fix) -> bytes:
 
 
 def _default_rates() -> dict[tuple[int, int], int]:
-    return {m: int(m[0] == NMEA) for m in MESSAGES.values()}
+    return {m: int(name in INITIAL) for name, m in MESSAGES.items()}
 
 
 @dataclass
@@ -280,8 +315,8 @@ class UbloxReceiver:
         self, send: Bytes, sensor: str = "gps", reacquisition: float = 2.0, enabled: Iterable[str] = ()
     ) -> None:
         self.send, self.sensor, self.reacquisition_ns = send, sensor, round(reacquisition * 1e9)
-        self.splitter = FrameSplitter()
-        self.refused = 0  #: number of commands answered with ACK-NAK
+        self.splitter, self.lines = FrameSplitter(), LineSplitter()
+        self.refused = 0  #: number of commands answered with ACK-NAK, and of invalid sentences
         self._enabled = [MESSAGES[name] for name in enabled]
         self._restart()
         self._start_ns: int | None = None  # None until the first state
@@ -337,9 +372,9 @@ class UbloxReceiver:
                 self._send_message(message, fix)
 
     def _send_message(self, message: tuple[int, int], fix: Fix) -> None:
-        if message[0] == NMEA:
+        if message[0] in (NMEA, PUBX):
             if self.settings.output_mask & 2:
-                self.send(nmea_sentence(message[1], fix))
+                self.send(nmea_sentence(message[1], fix) if message[0] == NMEA else pubx_position(fix))
         elif self.settings.output_mask & 1:
             self.send(frame(*message, CONTENTS[message](fix)))
 
@@ -357,6 +392,29 @@ class UbloxReceiver:
                 )
             elif (class_, identifier) in CONTENTS and not content and self._last is not None:
                 self.send(frame(class_, identifier, CONTENTS[class_, identifier](self._last)))
+        for line in self.lines.feed(self.splitter.take_between()):
+            if line.startswith("$") and not self._execute_sentence(line):
+                self.refused += 1
+
+    def _execute_sentence(self, line: str) -> bool:
+        """Execute PUBX,00 (poll) or PUBX,40 (rates). Sentences have no answer."""
+        body, star, check = line[1:].partition("*")
+        if not line.isascii():
+            return False
+        if star and nmea.sentence(body).decode("ascii")[-4:-2] != check.upper():
+            return False
+        fields = body.split(",")
+        if fields == ["PUBX", "00"]:
+            if self._last is not None:
+                self.send(pubx_position(self._last))
+            return True
+        if fields[:2] != ["PUBX", "40"] or len(fields) < 5 or fields[2] not in SENTENCES:
+            return False
+        rate = fields[4]  # of the first serial port
+        if not (rate.isdecimal() and int(rate) <= 255):
+            return False
+        self.settings.rates[MESSAGES[SENTENCES[fields[2]]]] = int(rate)
+        return True
 
     def _configure(self, identifier: int, content: bytes) -> None:
         """Execute a CFG message. It is answered with ACK-ACK or ACK-NAK; the answer to a poll also contains the

@@ -125,6 +125,64 @@ def test_nmea_with_and_without_a_fix() -> None:
     assert pynmea2.parse(bytes(bench.data).decode().split("\r\n")[-4]).gps_qual == 1
 
 
+#: sentences by which DUNE's driver configures a receiver of a LAUV; they have no check sum
+DUNE = [f"$PUBX,40,{name},0,1,0,0,0,0" for name in ("VTG", "ZDA", "00")]
+DUNE += [f"$PUBX,40,{name},0,0,0,0,0,0" for name in ("GLL", "RMC", "GGA")]
+
+
+def test_the_start_of_dunes_driver() -> None:
+    """It selects VTG, ZDA and PUBX,00, in which the accuracies are."""
+    bench = Bench()
+    for line in DUNE:
+        bench.receiver.receive(line.encode() + b"\r\n")
+    assert bench.receiver.errors == 1, "GLL is not emulated"
+    bench.run(3.05)
+    bench.data.clear()
+    bench.run(1.0)
+    lines = bytes(bench.data).decode().split("\r\n")[:-1]
+    assert [line.split(",")[0] for line in lines] == ["$GPVTG", "$GPZDA", "$PUBX"]
+    zda, fields = pynmea2.parse(lines[1], check=True), lines[2].partition("*")[0].split(",")
+    assert (zda.day, zda.month, zda.year, zda.timestamp.second) == (1, 1, 2026, 4)
+    assert len(fields) == 21 and fields[1] == "00" and fields[8] == "G3" and fields[18:] == ["11", "0", "0"]
+    assert int(fields[3][:2]) + float(fields[3][2:]) / 60.0 == pytest.approx(41.18, abs=1e-7) and fields[4] == "N"
+    assert int(fields[5][:3]) + float(fields[5][3:]) / 60.0 == pytest.approx(8.70, abs=1e-7) and fields[6] == "W"
+    numbers = [float(fields[k]) for k in (7, 9, 10, 11, 12, 15, 16, 17)]
+    assert numbers == pytest.approx([1.25, 1.5, 2.2, 7.2, 30.0, 0.9, 1.35, 0.9], abs=0.05)
+
+
+def test_pubx_without_a_fix() -> None:
+    bench = Bench("PUBX-00", "NMEA-ZDA")
+    bench.surfaced = False
+    bench.run(3.0)
+    lines = bytes(bench.data).decode().split("\r\n")[:-1]
+    fields = lines[-1].partition("*")[0].split(",")
+    assert len(fields) == 21 and fields[8] == "NF" and fields[18] == "0" and lines[-2].startswith("$GPZDA,,,,,00,00*")
+
+
+def test_sentences_between_frames() -> None:
+    bench = Bench()
+    bench.run(3.0)
+    bench.data.clear()
+    poll = b"$PUBX,00*33\r\n"
+    for k in range(len(poll)):  # a frame ends a part of the line, and the bytes arrive one by one
+        bench.receiver.receive(poll[k : k + 1])
+    assert bytes(bench.data).startswith(b"$PUBX,00,000003.00,4110.8")
+    bench.data.clear()
+    bench.receiver.receive(frame(CFG, 0x08) + b"$PUBX,00*33\r\n" + frame(CFG, 0x08))
+    assert bytes(bench.data).count(b"$PUBX") == 1 and bytes(bench.data).count(b"\xb5\x62") == 4
+    bench.data.clear()
+    for wrong in (
+        b"$PUBX,00*34",
+        b"$PUBX,41,1",
+        b"$PUBX,40,GGA",
+        b"$PUBX,40,GGA,0,x,0",
+        b"$PUBX,40,GGA,0,300,0",
+        b"$\xc3\xa9*00",
+    ):
+        bench.receiver.receive(wrong + b"\r\n")
+    assert not bench.data and bench.receiver.errors == 6, "sentences have no answer"
+
+
 def test_commands() -> None:
     bench, set_ = Bench(), pyubx2.SET
     bench.run(3.0)

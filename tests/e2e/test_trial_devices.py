@@ -85,6 +85,10 @@ def test_a_trial_with_devices_and_a_driver_repeats(
         ('name="nmea" options="--lockstep 1"', "remove --lockstep from `options`: the trial sets it; set `period`"),
         ('name="nmea" options="\'"', "No closing quotation"),
         ('name="run"', "device 'run': unknown device"),
+        (
+            'name="lauv-actuators"',
+            "it drives the body: start it with `wavesim device lauv-actuators c --pilot` instead",
+        ),
         ('options="--tcp 0"', "<device>: set either `name` or `run`"),
         ('run="mine.py"', "device 'mine': there is no file"),
         ('name="nmea" options="--fault lots"', "unknown fault 'lots'"),

@@ -68,6 +68,7 @@ ELSEWHERE = {
     ("docs/PROTOCOL.md", "HELLO 5756"): "written by docs/generate.py; tests/protocol reads the vectors",
     ("docs/PROTOCOL.md", "KEEPALIVE with"): "written by docs/generate.py; tests/protocol reads the vectors",
     ("docs/bridges/dune.md", "[Require lauv"): "DUNE's own configuration",
+    ("docs/bridges/dune.md", "[Require auv"): "DUNE's own configuration",
     ("docs/bridges/dune.md", "[Navigation.AUV"): "DUNE's own configuration",
     ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",
     ("docs/broker.md", "1110.62 m"): "test_broker_page.py compares it",
