@@ -170,9 +170,9 @@ def _write(path: Path, lines: Sequence[str]) -> None:
         try:
             with os.fdopen(descriptor, "w", encoding="ascii", errors=_KEEP) as out:
                 out.write("".join(f"{line}\n" for line in lines))
-            os.replace(temporary, path)
+            Path(temporary).replace(path)
         except BaseException:
-            os.unlink(temporary)
+            Path(temporary).unlink()
             raise
     except OSError as error:
         raise ConfigError(f"cannot write the key file: {error.strerror}", str(path)) from None

@@ -348,11 +348,11 @@ class ServerSessions:
             found = self.by_token.get(join.previous)
             return found if found is not None and found.key_holder is None else None
         for session in self.by_token.values():
-            if (session.name, session.join.role) != (join.name, join.role) or session.seal is None:
+            holder, seal = session.key_holder, session.seal
+            if holder is None or seal is None or holder.name != owner.name:
                 continue
-            if session.key_holder is not None and session.key_holder.name == owner.name:
-                if session.seal.proves(join.previous, public):
-                    return session
+            if (session.name, session.join.role) == (join.name, join.role) and seal.proves(join.previous, public):
+                return session
         return None
 
     def replace_keys(self, keys: Keyring) -> list[Session]:
