@@ -120,7 +120,7 @@ def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> No
 def keys(file: Path, names: tuple[str, ...], replace: bool, revoke: bool) -> None:
     """Add, replace or revoke client keys in a key file. The command creates FILE if it is missing.
 
-    The command adds one new key for each of NAMES; the default `*` means any client without a key of its own. The server
+    The command adds one new key for each of NAMES; the default `*` means any client that does not have its own key. The server
     reads the file named by <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that
     file for the client. The line `@server` stays with the server.
 

@@ -44,7 +44,7 @@ def refusals(link: InMemoryLink) -> list[tuple[int, str]]:
 
 
 def test_a_replaced_key_interrupts_nobody_and_joins_no_more() -> None:
-    """The session goes on, loses nothing, and is resumed with the new key."""
+    """The session continues, loses nothing, and is resumed with the new key."""
     link = link_of(KEY, ring(("a", KEY)))
     session = link.session
     for k in range(10):
@@ -64,7 +64,7 @@ def test_a_replaced_key_interrupts_nobody_and_joins_no_more() -> None:
     link.client = ClientSession(Join(name="a", previous=ticket), NEW)
     link.run(0.3)
     assert link.client.phase is Phase.JOINED and isinstance(link.server_events[-1], Resumed)
-    assert link.sessions.replace_keys(ring(("a", NEW))) == [], "nobody uses the earlier key any more"
+    assert link.sessions.replace_keys(ring(("a", NEW))) == [], "no session uses the earlier key"
 
 
 def test_a_revoked_client_is_ended_and_does_not_come_back() -> None:
@@ -79,7 +79,7 @@ def test_a_revoked_client_is_ended_and_does_not_come_back() -> None:
     link.client = ClientSession(Join(name="a", previous=link.client.ticket), KEY)
     link.run(1.0)
     assert link.client.phase is Phase.JOINING and link.sessions.drops["key"] >= 3
-    assert [s.name for s in link.sessions.by_token.values()] == ["b"], "the other one goes on"
+    assert [s.name for s in link.sessions.by_token.values()] == ["b"], "the other one continues"
 
 
 def test_a_key_that_was_given_to_another_name_ends_the_session_of_the_first() -> None:
@@ -137,7 +137,7 @@ def test_who_holds_the_shared_key_cannot_play_the_server(private: bytes) -> None
 
 
 def test_who_holds_the_shared_key_reads_no_other_session() -> None:
-    """All that passes is recorded and the key becomes known: JOIN opens, the session does not (forward secrecy)."""
+    """Every datagram is recorded and the key becomes known: JOIN opens, the session does not (forward secrecy)."""
     for key in (KEY, PINNED):
         link = InMemoryLink(ClientSession(Join(name="a"), key), sessions_for_tests(admit, keys=ring(("*", key))))
         recorded: list[tuple[bool, bytes]] = []
@@ -214,7 +214,7 @@ def test_a_public_key_that_gives_everybody_the_same_secret_is_dropped(public: by
 def test_a_key_for_all_names_is_not_valid_for_a_name_with_its_own() -> None:
     keys = ring(("referee", KEY), ("old", NEW, True), ("*", OTHER))
     for name in ("referee", "old"):
-        text = f"'{name}' has a key of its own; a key for all names is not valid for it"
+        text = f"'{name}' has its own key; a key for all names is not valid for it"
         assert refusals(link_of(OTHER, keys, Join(name=name))) == [(Refusal.KEY, text)]
     assert link_of(OTHER, keys).client.phase is Phase.JOINED
 

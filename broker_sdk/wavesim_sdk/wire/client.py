@@ -138,8 +138,8 @@ class ClientSession:
 
     @property
     def ticket(self) -> int:
-        """Number with which a later join resumes this session: the token, or with keys a number that nobody else
-        knows.
+        """Number with which a later join resumes this session: the token, or with keys a secret number that
+        only this client and the server know.
         """
         return self.token if self._seal is None else self._seal.ticket
 

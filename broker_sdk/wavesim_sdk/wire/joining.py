@@ -27,15 +27,15 @@ def cookie_and_nonce(payload: tuple[Any, ...]) -> tuple[bytes, int]:
 
 
 def check_key(holder: KeyHolder, name: str, has_own_key: Callable[[str], bool]) -> None:
-    """Raise NotAdmitted unless a key is valid for a join with this name. A key for all names is not valid for a name with
-    a key of its own: such a name is proof of identity.
+    """Raise NotAdmitted unless a key is valid for a join with this name. A key for all names is not valid for a name that
+    has its own key: such a name is proof of identity.
     """
     if holder.is_retired:
         raise NotAdmitted(Refusal.KEY, "this key was replaced; join with the new key")
     if holder.name not in (ANY_CLIENT, name):
         raise NotAdmitted(Refusal.KEY, f"this key belongs to '{holder.name}'")
     if holder.name == ANY_CLIENT and has_own_key(name):
-        raise NotAdmitted(Refusal.KEY, f"'{name}' has a key of its own; a key for all names is not valid for it")
+        raise NotAdmitted(Refusal.KEY, f"'{name}' has its own key; a key for all names is not valid for it")
 
 
 def resolve_join(

@@ -6,7 +6,7 @@ Each line of a key file is one of::
     NAME KEY [SERVER] [retired]     pre-shared key of a client; ``*`` means any name without a line of its own
 
 KEY and SERVER have 64 hexadecimal digits. SERVER is the public key of the server for which the line was made. A line
-with the word ``retired`` belongs to a key that was replaced: its sessions continue, but nobody joins with it.
+with the word ``retired`` belongs to a key that was replaced: its sessions continue, but it opens no new ones.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ HKDF-SHA256 (RFC 5869) from a pre-shared key and an exchange of ephemeral keys (
 
 The ``cryptography`` package provides all three algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32
 bytes; the public key of the server may follow. JOIN brings the ephemeral public key of the client, and WELCOME that of
-the server, so each session has keys that nobody can derive from the pre-shared key alone. The header is not encrypted,
+the server, so the keys of a session cannot be derived from the pre-shared key alone. The header is not encrypted,
 but it is authenticated together with the payload.
 """
 
@@ -256,7 +256,7 @@ class Keyring:
         return public_of_join(data)
 
     def has_own_key(self, name: str) -> bool:
-        """Return whether a name has a key of its own, so that a key for all names is not valid for it."""
+        """Return whether a name has its own key. A key for all names is not valid for such a name."""
         return name in self._names
 
     def includes(self, holder: KeyHolder) -> bool:

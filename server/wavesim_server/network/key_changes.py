@@ -18,7 +18,7 @@ def describe_change(old: Keyring, new: Keyring, ended: Sequence[Session]) -> str
     """Return what has changed between two keyrings and which sessions have ended, as one line without any key."""
     before, after = _states(old), _states(new)
     found = {
-        "added": [name for name, key in after if (name, key) not in before],
+        "added": [h[0] for h, is_retired in after.items() if h not in before or before[h] > is_retired],
         "replaced": [h[0] for h, is_retired in after.items() if is_retired and before.get(h) is False],
         "revoked": [name for name, key in before if (name, key) not in after],
         "ended": [f"{s.name} ({s.role.name.lower()})" for s in ended],
