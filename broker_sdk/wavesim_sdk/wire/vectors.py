@@ -235,7 +235,7 @@ def sealed_markdown() -> str:
         "key ID with the server's public key": seal.key_id(key).to_bytes(8, "little").hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
-    datagrams = {}
+    datagrams: dict[str, bytes] = {}
     for known, suffix in ((KEY, ""), (key, " with the server's public key")):
         ring = seal.Keyring([seal.KeyHolder("lauv", known)], static_private)
         of_client = seal.Ephemeral(client_private)
