@@ -67,6 +67,39 @@ def test_a_replaced_key_interrupts_nobody_and_joins_no_more() -> None:
     assert link.sessions.replace_keys(ring(("a", NEW))) == [], "no session uses the earlier key"
 
 
+def test_a_name_that_gets_its_own_key_resumes_its_session_with_it() -> None:
+    """It had joined with the key for all names."""
+    link = link_of(OTHER, ring(("*", OTHER)))
+    first, ticket = link.session, link.client.ticket
+    assert link.sessions.replace_keys(ring(("*", OTHER), ("a", KEY))) == [] and not first.is_over
+    for key, phase in ((OTHER, Phase.CLOSED), (KEY, Phase.JOINED)):
+        link.client = ClientSession(Join(name="a", previous=ticket), key)
+        link.run(0.3)
+        assert link.client.phase is phase
+    assert first.is_over and link.session.resumed
+
+
+def test_each_handshake_has_its_own_key_pair() -> None:
+    """A repeated JOIN has the same one; after a refused cookie the client begins again with another."""
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY), sessions_for_tests(admit, keys=ring(("a", KEY))))
+    joins: list[bytes] = []
+    send = link.transmit
+
+    def spoil(to_server: bool, data: bytes) -> None:
+        if to_server and data[5] == Type.JOIN:
+            joins.append(data)
+            if len(joins) == 2:
+                link.sessions._address_validator._secret = bytes(32)  # as after a restart of the server
+            if len(joins) < 2:
+                return
+        send(to_server, data)
+
+    link.transmit = spoil  # type: ignore[method-assign]
+    link.run(2.0)
+    publics = [seal.public_of_join(data) for data in joins]
+    assert len(joins) == 3 and publics[0] == publics[1] != publics[2] and link.client.phase is Phase.JOINED
+
+
 def test_a_revoked_client_is_ended_and_does_not_come_back() -> None:
     keys = ring(("a", KEY), ("b", OTHER))
     link = link_of(KEY, keys)

@@ -348,10 +348,9 @@ class ServerSessions:
             found = self.by_token.get(join.previous)
             return found if found is not None and found.key_holder is None else None
         for session in self.by_token.values():
-            holder, seal = session.key_holder, session.seal
-            if holder is None or seal is None or holder.name != owner.name:
+            if session.seal is None or (session.name, session.join.role) != (join.name, join.role):
                 continue
-            if (session.name, session.join.role) == (join.name, join.role) and seal.proves(join.previous, public):
+            if session.seal.proves(join.previous, public):
                 return session
         return None
 
