@@ -899,6 +899,7 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
     uint32_t sequence = (uint32_t)ws_from_little(data + 16, 4), ack = (uint32_t)ws_from_little(data + 20, 4);
     if (!in_session && type != 2 && type != 4 && type != 5) return ws_drop(b);
     if (in_session && (!b->token || ws_from_little(data + 8, 8) != b->token || b->phase == WS_OVER)) return ws_drop(b);
+    if (type == 4 && data[6] && b->phase >= WS_JOINED) return 0; /* already joined; its public key is of no use */
     int n = ws_open_body(b, data, size, plain);
     if (n < 1) return ws_drop(b);
     ws_in in = {plain, plain + n, 0}, whole = in; /* the body is one array without further bytes */

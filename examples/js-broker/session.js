@@ -105,6 +105,7 @@ export class Session {
     try {
       header = decodeHeader(data, false);
       if (header.message.session && (this.token === 0n || header.token !== this.token || this.phase === "closed")) throw TOKEN;
+      if (header.type === Type.WELCOME && header.sealed && this.token !== 0n) return []; // already joined; its public key is of no use
       const opener = this.opener(header);
       message = decodeBody(data, header, opener);
       if (header.type === Type.WELCOME && this.phase === "joining" && message.nonce == this.nonce) this.seal = opener?.session ?? null;

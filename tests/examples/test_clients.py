@@ -458,6 +458,9 @@ def test_a_sealed_session(client: Client, key: bytes, suffix: str) -> None:
     for data in good:
         answer = client.data(data)
     assert answer["ready"] and answer["ticket"] == server.ticket
+    dropped = answer["dropped"]
+    again = client.data(foreign.welcomed(server)[0])
+    assert (again["result"], again["dropped"]) == (0, dropped), "a repeated WELCOME is ignored and not an error"
     assert client.hear(m.Keepalive(3), 3)["result"] == -1, "in the clear"
     sent = client.hear(m.Keepalive(3), 4, 0, server)["sent"]
     assert [said(d, server) for d in sent] == [m.KeepaliveReply(3)]
