@@ -39,13 +39,13 @@ def _tests(folder: str, *names: str) -> tuple[str, ...]:
 #: module -> (its file, tests that must detect its mutants)
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "strangers": ("wavesim_sdk/wire/address_validation.py", _tests("protocol", "strangers")),
-    "joining": ("wavesim_sdk/wire/joining.py", _tests("protocol", "joining")),
+    "joining": ("wavesim_sdk/wire/joining.py", _tests("protocol", "joining", "rekeying")),
     "session": ("wavesim_sdk/wire/session.py", _tests("protocol", "service", "joining")),
     "reliable": ("wavesim_sdk/wire/reliable.py", _tests("protocol", "reliable")),
-    "seal": ("wavesim_sdk/wire/seal.py", _tests("protocol", "keys")),
-    "server": ("wavesim_sdk/wire/server.py", _tests("protocol", "service", "joining", "keys", "sessions")),
+    "seal": ("wavesim_sdk/wire/seal.py", _tests("protocol", "keys", "rekeying")),
+    "server": ("wavesim_sdk/wire/server.py", _tests("protocol", "service", "joining", "keys", "rekeying", "sessions")),
     "ended": ("wavesim_sdk/wire/recently_ended.py", _tests("protocol", "service")),
-    "client": ("wavesim_sdk/wire/client.py", _tests("protocol", "client", "sessions", "keys")),
+    "client": ("wavesim_sdk/wire/client.py", _tests("protocol", "client", "sessions", "keys", "rekeying")),
     "codec": ("wavesim_sdk/wire/codec.py", _tests("protocol", "codec")),
     "state": ("wavesim_sdk/wire/state.py", _tests("protocol", "client", "sessions")),
     "pieces": ("wavesim_sdk/wire/state_parts.py", _tests("protocol", "client")),

@@ -166,7 +166,8 @@ class Client(Program):
             MAGIC, VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
         )
         if key is not None:
-            body = seal.HandshakeSeal(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES)).seal(header, body, 1)
+            public = seal.Ephemeral(r.randbytes(32)).public
+            body = seal.HandshakeSeal(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES), public).seal(header, body, 1)
         return header + body
 
     def mum(self, now: float) -> None:

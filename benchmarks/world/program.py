@@ -222,7 +222,7 @@ class Program:
     def _welcomed(self, welcome: Welcome, now: float) -> None:
         assert self.session is not None
         self.welcome = welcome
-        self.last_token = self.session.token
+        self.last_token = self.session.ticket
         self._period_ns = max(self._period_ns, welcome.state_period_ns)  # it may have asked for another before
         self.world.note("welcome", self.name, welcome.id, _named(Resumption, welcome.resumed))
         if self.honest:

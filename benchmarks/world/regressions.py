@@ -218,14 +218,14 @@ def expired_is_new() -> Any:
     """Start a new session silently for an unknown token."""
     real = joining.resolve_join
 
-    def wanted(body: Any, owner: str, by_token: Any, *more: Any) -> Any:
+    def wanted(body: Any, *more: Any) -> Any:
         try:
-            return real(body, owner, by_token, *more)
+            return real(body, *more)
         except NotAdmitted as refused:
             if refused.code != Refusal.EXPIRED:
                 raise
             fresh = (*body[:JOIN_PREVIOUS], 0, *body[JOIN_PREVIOUS + 1 :])
-            return real(fresh, owner, by_token, *more)
+            return real(fresh, *more)
 
     return mock.patch.object(joining, "resolve_join", wanted)
 
@@ -278,13 +278,13 @@ def locked_out() -> Any:
     """Drop the JOIN of an ended session without an answer."""
     real = ServerSessions._join
 
-    def join(self: ServerSessions, body: Any, size: int, address: Any, now: float, owner: Any) -> Any:
+    def join(self: ServerSessions, body: Any, data: bytes, address: Any, now: float, owner: Any) -> Any:
         cookie, nonce = joining.cookie_and_nonce(body)
         if self._address_validator.is_valid_cookie(cookie, address, now) and self._address_validator.is_replayed_join(
             address, nonce
         ):
             raise codec.Dropped("replay")
-        return real(self, body, size, address, now, owner)
+        return real(self, body, data, address, now, owner)
 
     return mock.patch.object(ServerSessions, "_join", join)
 

@@ -120,10 +120,11 @@ def request_error(request: Any, error: Malformed) -> InvalidArgument:
 
 
 def key_bytes(value: Any) -> bytes | None:
-    """Check and return a pre-shared key, or None."""
-    if value is None or (isinstance(value, bytes) and len(value) == KEY_BYTES):
+    """Check and return a pre-shared key, which the public key of the server may follow, or None."""
+    if value is None or (isinstance(value, bytes) and len(value) in (KEY_BYTES, 2 * KEY_BYTES)):
         return value
-    raise InvalidArgument(f"key must be {KEY_BYTES} bytes, got {describe_value(value)}")  # without the key itself
+    # without the key itself
+    raise InvalidArgument(f"key must be {KEY_BYTES} or {2 * KEY_BYTES} bytes, got {describe_value(value)}")
 
 
 def _is_printable(text: str) -> bool:

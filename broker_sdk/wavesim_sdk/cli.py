@@ -115,26 +115,44 @@ def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> No
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("names", nargs=-1)
-def keys(file: Path, names: tuple[str, ...]) -> None:
-    """Add client keys to a key file. The command creates FILE if it is missing.
+@click.option("--replace", is_flag=True, help="Also retire the earlier keys of NAMES: their sessions continue.")
+@click.option("--revoke", is_flag=True, help="Remove the keys of NAMES instead: their sessions end.")
+def keys(file: Path, names: tuple[str, ...], replace: bool, revoke: bool) -> None:
+    """Add, replace or revoke client keys in a key file. The command creates FILE if it is missing.
 
-    The command adds one new key for each of NAMES; the default `*` means any client. The server reads the file named by
-    <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that file for the client.
+    The command adds one new key for each of NAMES; the default `*` means any client that does not have its own key. The server
+    reads the file named by <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that
+    file for the client. The line `@server` stays with the server.
+
+    A running server uses the changed file after `wavesim reload-keys`.
     """
-    import secrets
+    from wavesim_sdk.extras import check_installed
+    from wavesim_sdk.wire import key_file
 
-    from wavesim_sdk.errors import ConfigError
+    if revoke:
+        unused("with --revoke", "replace")
+        if not names:
+            raise click.UsageError("--revoke requires NAMES")
+        echo(f"{file}: revoked keys: {key_file.revoke_keys(file, names)}")
+        return
+    check_installed("cryptography")
+    from wavesim_sdk.wire import seal
 
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "a") as out:
-            if os.fstat(descriptor).st_mode & 0o077:
-                raise ConfigError("other users may read this key file; restrict it to its owner (chmod 600)", str(file))
-            for name in names or ("*",):
-                out.write(f"{name} {secrets.token_hex(32)}\n")
-    except OSError as error:
-        raise ConfigError(f"cannot write the key file: {error.strerror}", str(file)) from None
+    key_file.add_keys(file, names or (key_file.ANY_CLIENT,), seal.public_key, replace)
     echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
+
+
+@click.command("reload-keys")
+@server_option
+def reload_keys(server: str) -> None:
+    """Make a running server read its key file again.
+
+    Added keys are valid at once. The server ends the sessions of revoked keys; all other sessions continue. Change the
+    file with `wavesim keys`. If the file is invalid, the earlier keys stay valid.
+    """
+    from wavesim_sdk.cli_commands import send
+
+    send(server, "reload-keys")
 
 
 @click.command()
@@ -198,4 +216,4 @@ def commands() -> list[click.Command]:
     from wavesim_sdk.cli_commands import commands as server_commands
     from wavesim_sdk.cli_fences import fence
 
-    return [*server_commands(), fence, status, keys, mailbox]
+    return [*server_commands(), fence, status, keys, reload_keys, mailbox]

@@ -124,7 +124,7 @@ def attach_emulator(
     :param sensor: sensor type that the emulator serves
     :param tables: tables that it needs at each tick, in addition to `identity`, `state` and `instruments`
     :param all_bodies: whether it needs all bodies, or only those with an instrument of its type
-    :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
+    :param key: key of 32 or 64 bytes (`wavesim keys`); None: from the file in the environment variable WAVESIM_KEYS, if set
     """
     if is_remote(server):
         return RemoteAttachment(address_of(server), sensor, tables, all_bodies, key)

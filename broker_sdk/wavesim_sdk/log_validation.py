@@ -104,6 +104,7 @@ REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/frozen": {"bodies": _texts},
     "/notices": {"body": is_short_text, "text": is_short_text},
     "/host/damage": {"text": is_short_text},
+    "/host/keys": {"text": is_short_text},
     "/world/bed": {"north": _axis, "east": _axis, "depth": _grid},
 }
 #: optional fields of the messages on each topic

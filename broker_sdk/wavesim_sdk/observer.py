@@ -88,7 +88,7 @@ class Observer(PrivilegedRequests):
         :param center: center (north, east, down; m, W) of the area of interest; None: no limit
         :param radius: radius of the area of interest in m
         :param sounds: whether to receive all signals and their outcomes
-        :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
+        :param key: key of 32 or 64 bytes (`wavesim keys`); None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         join = Join(name=arguments.short_name("name", name), role=Role.OBSERVER)
         self.link = open_link(join, address_of(server), arguments.key_bytes(key))

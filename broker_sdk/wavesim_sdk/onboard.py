@@ -244,7 +244,7 @@ class BrokerBase(PrivilegedRequests):
         :param effort: whether the states contain forces and accelerations
         :param others: whether to receive events about bodies that are added or removed
         :param device: name of the device that this session serves; its faults arrive in ``Step.device_faults``
-        :param key: pre-shared key of 32 bytes; None: from the file in the environment variable WAVESIM_KEYS, if set
+        :param key: key of 32 or 64 bytes (`wavesim keys`); None: from the file in the environment variable WAVESIM_KEYS, if set
         """
         if role not in ROLES:
             raise UnknownName(missing_name_text("unknown role", str(role), ROLES))
@@ -284,8 +284,8 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def token(self) -> int:
-        """Token of the session; pass it as ``previous`` to resume the session after a crash."""
-        return self.session.token
+        """Number of the session; pass it as ``previous`` to resume the session after a crash. With keys, keep it secret."""
+        return self.session.ticket
 
     @property
     def ended(self) -> bool:

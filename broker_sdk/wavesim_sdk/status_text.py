@@ -28,6 +28,8 @@ def summary(status: dict[str, Any]) -> list[str]:
     ]
     lines += [f"client     {_client(c)}" for c in status["clients"]]
     lines += [f"observer   {name}" for name in status["observers"]]
+    if replaced := status.get("keys", {}).get("replaced_in_use"):
+        lines.append(f"keys       replaced, but still in use: {', '.join(replaced)}")
     if status["missing"]:
         lines.append(f"missing    {', '.join(status['missing'])}: a required program has not joined")
     if status["slow"]:

@@ -11,7 +11,7 @@
 int main(int argc, char **argv) {
     static ws_broker b;
     static ws_event e;
-    static uint8_t key[WS_KEY];
+    static uint8_t key[WS_KEY], server_key[WS_PUBLIC];
     if (argc != 4) {
         fprintf(stderr, "usage: auv HOST PORT NAME\n");
         return 2;
@@ -19,11 +19,13 @@ int main(int argc, char **argv) {
     ws_join join = {.name = argv[3], .lockstep_ns = 100000000};
     const char *keys = getenv("WAVESIM_KEYS");
     if (keys && *keys) {
-        if (ws_read_key(keys, argv[3], key)) {
+        int found = ws_read_key(keys, argv[3], key, server_key);
+        if (found < 0) {
             fprintf(stderr, "%s has no key for %s, or other users may read the file\n", keys, argv[3]);
             return 2;
         }
         join.key = key;
+        if (found) join.server_key = server_key; /* no other server can take part in the session */
     }
     if (ws_open(&b, argv[1], atoi(argv[2]), &join)) {
         fprintf(stderr, "cannot join at %s:%s: %s\n", argv[1], argv[2], b.why);

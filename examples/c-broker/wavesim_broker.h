@@ -44,7 +44,7 @@
 #endif
 enum { WS_ACTUATORS = 64, WS_SENSORS = 64, WS_MOTION = 16, WS_EFFORT = 48, WS_ESTIMATE = 10, WS_PARTS = 256, WS_DEPTH = 500 };
 enum { WS_NAME = 32, WS_TEXT = 401, WS_PAYLOAD = 256, WS_QUEUE = 128, WS_REQUESTS = 32 };
-enum { WS_DATAGRAM = 1200, WS_HEADER = 24, WS_ROOM = WS_DATAGRAM - WS_HEADER - 16 - 12 };
+enum { WS_DATAGRAM = 1200, WS_HEADER = 24, WS_ROOM = WS_DATAGRAM - WS_HEADER - 16 - 12 - 32 };
 enum { WS_ETIME = -1, WS_EREFUSED = -2, WS_ESOCKET = -3, WS_EFULL = -4, WS_EVALUE = -5, WS_EOVER = -6 };
 enum { WS_PILOT = 0, WS_INSTRUMENT = 1, WS_LISTENER = 2 };
 enum { WS_STOPPED = 0, WS_RUNNING = 1, WS_PAUSED = 2, WS_ENDED = 3 };
@@ -54,11 +54,12 @@ typedef struct { /* options of a join; 0 selects the default */
     int role;
     double position[3], attitude[3];
     int64_t lockstep_ns, state_period_ns;
-    uint64_t previous;           /* token of a session to resume */
+    uint64_t previous;           /* ticket of a session to resume */
     const char *const *sensors;  /* names of sensors to receive; NULL = all */
     int sensor_count;
     int silent, effort, others;  /* 1: no receptions; send forces and accelerations; report bodies that join and leave */
     const uint8_t *key;          /* 32 bytes, with wavesim_keys.h; NULL = none */
+    const uint8_t *server_key;   /* 32 bytes: public key of the only server for which the key is valid; NULL = any server */
 } ws_join;
 
 typedef struct {
@@ -125,7 +126,7 @@ typedef enum { WS_HELLO, WS_JOINING, WS_JOINED, WS_LEAVING, WS_OVER } ws_phase;
 
 typedef struct {
     /* data of WELCOME */
-    uint64_t token;
+    uint64_t token, ticket; /* a later join resumes the session with the ticket; keep it secret if there is a key */
     int row, role, resumed, sensors, actuators;
     uint32_t rights;
     int64_t step_ns, start_tick, lockstep_ns, state_period_ns;
@@ -141,7 +142,7 @@ typedef struct {
     int socket;
     ws_phase phase;
     ws_join join;
-    uint8_t cookie[16], key[32];
+    uint8_t cookie[16];
     uint64_t nonce;
     uint32_t sequence, received, latest_state;
     double now, retry_at, asked_at, ack_at, heard_at, sent_at;
@@ -161,6 +162,8 @@ typedef struct {
     double command[WS_ACTUATORS], estimate[WS_ESTIMATE];
     int has_estimate;
 #ifdef WAVESIM_KEYS_H
+    ws_secret secret;
+    ws_exchange exchange; /* of the present nonce */
     ws_seal seal;
 #endif
 } ws_broker;
@@ -419,6 +422,19 @@ static inline int ws_fail(ws_broker *b, int error, const char *text, const char 
     return error;
 }
 
+/* Begin a handshake: a new nonce and, with a key, a new key pair. */
+static inline int ws_renew(ws_broker *b) {
+    if (ws_random(&b->nonce, sizeof b->nonce)) return WS_ESOCKET;
+    b->nonce >>= 1;
+#ifdef WAVESIM_KEYS_H
+    if (b->join.key) {
+        if (ws_random(b->exchange.private_key, WS_KEY)) return WS_ESOCKET;
+        ws_public_key(b->exchange.private_key, b->exchange.public_key);
+    }
+#endif
+    return 0;
+}
+
 /* Send a datagram with the body that ``o`` has written. */
 static inline void ws_send(ws_broker *b, int type, const uint8_t *body, const ws_out *o) {
     uint8_t data[WS_DATAGRAM + 64] = {'W', 'V', 'S', 'M', 2};
@@ -435,9 +451,9 @@ static inline void ws_send(ws_broker *b, int type, const uint8_t *body, const ws
         data[6] = 1;
         if (type == 3) {
             if (ws_random(nonce, sizeof nonce)) return;
-            ws_little(data + 8, ws_key_id(b->key), 8);
-            ws_close_join(b->key, nonce, data, body, n, data + WS_HEADER);
-            n += WS_SEALING_NONCE + WS_TAG;
+            ws_little(data + 8, ws_key_id(&b->secret), 8);
+            ws_close_join(&b->secret, nonce, b->exchange.public_key, data, body, n, data + WS_HEADER);
+            n += WS_SEALING_NONCE + WS_PUBLIC + WS_TAG;
         } else {
             ws_seal_close(&b->seal, data, b->sequence, body, n, data + WS_HEADER);
             n += WS_TAG;
@@ -794,7 +810,11 @@ static inline int ws_on_joining(ws_broker *b, const uint8_t *data, ws_in *in, do
         b->sensors = (int)ws_int(in, 0, INT32_MAX);
         b->rights = (uint32_t)ws_int(in, 0, UINT32_MAX);
         if (in->bad) return ws_drop(b);
-        b->token = ws_from_little(data + 8, 8);
+        b->token = b->ticket = ws_from_little(data + 8, 8);
+#ifdef WAVESIM_KEYS_H
+        if (b->join.key) b->ticket = b->seal.ticket;
+        ws_wipe(&b->exchange, sizeof b->exchange); /* whoever has it can open a recorded session */
+#endif
         ws_turn_to(b, WS_JOINED, now);
     } else if (type == 5 && b->phase <= WS_JOINING) {
         int code = (int)ws_int(in, 0, 255);
@@ -802,8 +822,7 @@ static inline int ws_on_joining(ws_broker *b, const uint8_t *data, ws_in *in, do
         ws_text(in, text, sizeof text);
         if (in->bad) return ws_drop(b);
         if (code == 1) { /* the cookie is too old, or the session of this join has ended */
-            if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "cannot read /dev/urandom", NULL);
-            b->nonce >>= 1;
+            if (ws_renew(b)) return ws_fail(b, WS_ESOCKET, "cannot read /dev/urandom", NULL);
         }
         ws_turn_to(b, code == 1 ? WS_HELLO : WS_OVER, now);
         ws_fail(b, 0, "the server refused the join: ", text);
@@ -853,12 +872,19 @@ static inline int ws_open_body(ws_broker *b, const uint8_t *data, size_t size, u
     if (!sealed) memcpy(plain, data + WS_HEADER, (size_t)n);
 #ifdef WAVESIM_KEYS_H
     if (sealed && type == 5) {
-        n = ws_open_refuse(b->key, data, data + WS_HEADER, (size_t)n, plain);
+        n = ws_open_refuse(&b->secret, data, data + WS_HEADER, (size_t)n, plain);
     } else if (sealed) {
         ws_seal offered = b->seal;
-        if (type == 4 && b->phase == WS_JOINING) ws_seal_begin(&offered, b->key, b->cookie, b->nonce, ws_from_little(data + 8, 8));
-        n = ws_seal_open(&offered, data, (uint32_t)ws_from_little(data + 16, 4), data + WS_HEADER, (size_t)n, plain);
-        if (n >= 0 && (type != 4 || b->phase == WS_JOINING)) b->seal = offered;
+        const uint8_t *start = data + WS_HEADER;
+        if (type == 4) { /* WELCOME: the public key of the server comes first */
+            if (n < WS_PUBLIC || b->phase != WS_JOINING) return -1;
+            if (ws_seal_begin(&offered, &b->secret, &b->exchange, start, b->cookie, b->nonce, ws_from_little(data + 8, 8))) return -1;
+            start += WS_PUBLIC;
+            n -= WS_PUBLIC;
+        }
+        n = ws_seal_open(&offered, data, (uint32_t)ws_from_little(data + 16, 4), start, (size_t)n, plain);
+        if (n >= 0) b->seal = offered;
+        if (type == 4) ws_wipe(&offered, sizeof offered);
     }
 #endif
     return n;
@@ -873,6 +899,7 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
     uint32_t sequence = (uint32_t)ws_from_little(data + 16, 4), ack = (uint32_t)ws_from_little(data + 20, 4);
     if (!in_session && type != 2 && type != 4 && type != 5) return ws_drop(b);
     if (in_session && (!b->token || ws_from_little(data + 8, 8) != b->token || b->phase == WS_OVER)) return ws_drop(b);
+    if (type == 4 && data[6] && b->phase >= WS_JOINED) return 0; /* already joined; its public key is of no use */
     int n = ws_open_body(b, data, size, plain);
     if (n < 1) return ws_drop(b);
     ws_in in = {plain, plain + n, 0}, whole = in; /* the body is one array without further bytes */
@@ -925,7 +952,11 @@ static inline void ws_flush(ws_broker *b, double now) {
         ws_put_numbers(&o, j->attitude, 3);
         ws_put_int(&o, j->lockstep_ns);
         ws_put_int(&o, j->state_period_ns);
-        ws_put_whole(&o, j->previous);
+        uint64_t previous = j->previous;
+#ifdef WAVESIM_KEYS_H
+        if (j->key && previous) previous = ws_previous(previous, b->exchange.public_key);
+#endif
+        ws_put_whole(&o, previous);
         if (j->sensors) ws_put_list(&o, (unsigned)j->sensor_count);
         else ws_put_nil(&o);
         for (int i = 0; j->sensors && i < j->sensor_count; i++) ws_put_text(&o, j->sensors[i]);
@@ -1015,13 +1046,11 @@ static inline int ws_start(ws_broker *b, const ws_join *join) {
         return ws_fail(b, WS_EVALUE, "invalid name: use 1 to 31 bytes", NULL);
     if (join->sensors && (join->sensor_count < 0 || join->sensor_count > WS_SENSORS)) return ws_fail(b, WS_EVALUE, "too many sensors", NULL);
 #ifdef WAVESIM_KEYS_H
-    if (join->key) memcpy(b->key, join->key, sizeof b->key);
+    if (join->key) ws_secret_set(&b->secret, join->key, join->server_key);
 #else
     if (join->key) return ws_fail(b, WS_EVALUE, "include wavesim_keys.h before wavesim_broker.h to use a key", NULL);
 #endif
-    if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "cannot read /dev/urandom", NULL);
-    b->nonce >>= 1;
-    return 0;
+    return ws_renew(b) ? ws_fail(b, WS_ESOCKET, "cannot read /dev/urandom", NULL) : 0;
 }
 
 /* Connect to a host by name or address. */
@@ -1280,17 +1309,28 @@ static inline void ws_close(ws_broker *b) {
     b->socket = -1;
     b->phase = WS_OVER;
 #ifdef WAVESIM_KEYS_H
-    ws_wipe(b->key, sizeof b->key);
+    ws_wipe(&b->secret, sizeof b->secret);
+    ws_wipe(&b->exchange, sizeof b->exchange);
     ws_wipe(&b->seal, sizeof b->seal);
 #endif
 }
 
 #ifdef WAVESIM_KEYS_H
-/* Read the key of a name, or the key for all (*), from a file of lines "NAME KEY" that only its owner may read: 0, or -1. */
-static inline int ws_read_key(const char *path, const char *name, uint8_t *key) {
+static inline int ws_hex_key(const char *digits, uint8_t *key) {
+    if (strspn(digits, "0123456789abcdefABCDEF") != 2 * WS_KEY || digits[2 * WS_KEY]) return -1;
+    for (int i = 0; i < WS_KEY; i++) {
+        char two[3] = {digits[2 * i], digits[2 * i + 1], 0};
+        key[i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+    return 0;
+}
+
+/* Read the newest key of a name, or the newest key for all (*), from a file of lines "NAME KEY [SERVER] [retired]" that only
+ * its owner may read: 0 if the key is valid for any server; 1 if for one, whose public key is in server_key; or -1. */
+static inline int ws_read_key(const char *path, const char *name, uint8_t *key, uint8_t *server_key) {
     struct stat status;
-    char line[512], owner[64], digits[65];
-    int found = -1;
+    char line[512], owner[64], word[3][66];
+    int found = -1, is_own = 0;
     FILE *f = fopen(path, "r");
     if (!f) return -1;
     if (fstat(fileno(f), &status) || status.st_mode & 077) {
@@ -1299,19 +1339,17 @@ static inline int ws_read_key(const char *path, const char *name, uint8_t *key) 
     }
     while (fgets(line, sizeof line, f)) {
         line[strcspn(line, "#\n")] = 0;
-        if (sscanf(line, "%63s %64s", owner, digits) != 2 || strspn(digits, "0123456789abcdefABCDEF") != 2 * WS_KEY) continue;
+        int words = sscanf(line, "%63s %65s %65s %65s", owner, word[0], word[1], word[2]);
+        if (words < 2 || !strcmp(word[words - 2], "retired")) continue;
         int own = !strcmp(owner, name);
-        if (!own && (strcmp(owner, "*") || !found)) continue;
-        found = 0;
-        for (int i = 0; i < WS_KEY; i++) {
-            char two[3] = {digits[2 * i], digits[2 * i + 1], 0};
-            key[i] = (uint8_t)strtoul(two, NULL, 16);
-        }
-        if (own) break;
+        if (!own && (strcmp(owner, "*") || is_own)) continue;
+        if (ws_hex_key(word[0], key) || (words > 2 && ws_hex_key(word[1], server_key))) continue;
+        found = words > 2;
+        is_own = own;
     }
     fclose(f);
     ws_wipe(line, sizeof line);
-    ws_wipe(digits, sizeof digits);
+    ws_wipe(word, sizeof word);
     return found;
 }
 #endif

@@ -1,7 +1,8 @@
 /* Keys for a WaVeSim client in C99: include this before wavesim_broker.h, and ws_open accepts a key. No dependency.
  *
- * ChaCha20-Poly1305 (RFC 8439) and HKDF-SHA256 (RFC 5869), written from the two documents; sealing as in docs/PROTOCOL.md.
- * No branch and no address depends on a key or on a tag: tags are compared in constant time, and there are no tables.
+ * ChaCha20-Poly1305 (RFC 8439), HKDF-SHA256 (RFC 5869) and X25519 (RFC 7748), written from the three documents; sealing as
+ * in docs/PROTOCOL.md. No branch and no address depends on a key or on a tag: tags are compared in constant time, and there
+ * are no tables.
  */
 #ifndef WAVESIM_KEYS_H
 #define WAVESIM_KEYS_H
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WS_KEY = 32, WS_SEALING_NONCE = 12, WS_TAG = 16, WS_HASH = 32, WS_WINDOW = 64, WS_SEALED_HEADER = 24 };
+enum { WS_KEY = 32, WS_PUBLIC = 32, WS_SEALING_NONCE = 12, WS_TAG = 16, WS_HASH = 32, WS_WINDOW = 64, WS_SEALED_HEADER = 24 };
 
 static inline uint32_t ws_load32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -304,66 +305,239 @@ static inline void ws_hkdf(const uint8_t *key, size_t key_n, const uint8_t *salt
     ws_wipe(t, sizeof t);
 }
 
+/* ------------------------------------------------------------------------------------------------- X25519, RFC 7748 5 */
+
+/* A number modulo p = 2^255 - 19, as 16 digits of 16 bits. After each operation a digit is below 2^17. */
+typedef struct {
+    uint64_t digit[16];
+} ws_residue;
+
+static inline void ws_settle(ws_residue *a) { /* 2^256 = 38 */
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < 16; i++) {
+            uint64_t carry = a->digit[i] >> 16;
+            a->digit[i] &= 0xffff;
+            if (i < 15) a->digit[i + 1] += carry;
+            else a->digit[0] += 38 * carry;
+        }
+    }
+}
+
+static inline ws_residue ws_sum(const ws_residue *a, const ws_residue *b) {
+    ws_residue out;
+    for (int i = 0; i < 16; i++) out.digit[i] = a->digit[i] + b->digit[i];
+    ws_settle(&out);
+    return out;
+}
+
+static inline ws_residue ws_difference(const ws_residue *a, const ws_residue *b) { /* a + 8 p - b: no digit becomes negative */
+    ws_residue out;
+    for (int i = 0; i < 16; i++) out.digit[i] = a->digit[i] + 8 * (i == 0 ? 0xffedu : i == 15 ? 0x7fffu : 0xffffu) - b->digit[i];
+    ws_settle(&out);
+    return out;
+}
+
+static inline ws_residue ws_product(const ws_residue *a, const ws_residue *b) {
+    uint64_t wide[32] = {0};
+    ws_residue out;
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < 16; k++) wide[i + k] += a->digit[i] * b->digit[k];
+    for (int i = 0; i < 16; i++) out.digit[i] = wide[i] + 38 * wide[i + 16];
+    ws_settle(&out);
+    ws_wipe(wide, sizeof wide);
+    return out;
+}
+
+static inline ws_residue ws_inverse(const ws_residue *a) { /* a^(p - 2): all bits of the exponent are 1, but those of 2^2 and 2^4 */
+    ws_residue out = *a;
+    for (int bit = 253; bit >= 0; bit--) {
+        out = ws_product(&out, &out);
+        if (bit != 2 && bit != 4) out = ws_product(&out, a);
+    }
+    return out;
+}
+
+static inline void ws_exchange_if(uint64_t yes, ws_residue *a, ws_residue *b) {
+    for (int i = 0; i < 16; i++) {
+        uint64_t differ = (0 - yes) & (a->digit[i] ^ b->digit[i]);
+        a->digit[i] ^= differ;
+        b->digit[i] ^= differ;
+    }
+}
+
+static inline void ws_residue_out(ws_residue a, uint8_t *out) { /* the one below p */
+    for (int pass = 0; pass < 2; pass++) { /* 2^255 = 19 */
+        a.digit[0] += 19 * (a.digit[15] >> 15);
+        a.digit[15] &= 0x7fff;
+        ws_settle(&a);
+    }
+    ws_residue more = a; /* is a + 19 at least 2^255? Then a was at least p. */
+    more.digit[0] += 19;
+    ws_settle(&more);
+    uint64_t take = 0 - (more.digit[15] >> 15 & 1);
+    more.digit[15] &= 0x7fff;
+    for (int i = 0; i < 16; i++) ws_store(out + 2 * i, (a.digit[i] & ~take) | (more.digit[i] & take), 2);
+    ws_wipe(&a, sizeof a);
+    ws_wipe(&more, sizeof more);
+}
+
+/* The secret of a private key and the public key of the other side: 0; or -1 if that public key gives everybody the same. */
+static inline int ws_x25519(const uint8_t *private_key, const uint8_t *public_key, uint8_t *out) {
+    static const ws_residue a24 = {{121665 & 0xffff, 121665 >> 16}};
+    uint8_t scalar[32];
+    unsigned any = 0;
+    ws_residue u, x2 = {{1}}, z2 = {{0}}, x3, z3 = {{1}};
+    uint64_t swap = 0;
+    memcpy(scalar, private_key, 32);
+    scalar[0] &= 248;
+    scalar[31] = (uint8_t)((scalar[31] & 127) | 64);
+    for (int i = 0; i < 16; i++) u.digit[i] = (uint64_t)public_key[2 * i] | (uint64_t)public_key[2 * i + 1] << 8;
+    u.digit[15] &= 0x7fff;
+    x3 = u;
+    for (int t = 254; t >= 0; t--) { /* section 5 of the RFC */
+        uint64_t bit = scalar[t / 8] >> (t % 8) & 1u;
+        swap ^= bit;
+        ws_exchange_if(swap, &x2, &x3);
+        ws_exchange_if(swap, &z2, &z3);
+        swap = bit;
+        ws_residue a = ws_sum(&x2, &z2), b = ws_difference(&x2, &z2), c = ws_sum(&x3, &z3), d = ws_difference(&x3, &z3);
+        ws_residue aa = ws_product(&a, &a), bb = ws_product(&b, &b), e = ws_difference(&aa, &bb);
+        ws_residue da = ws_product(&d, &a), cb = ws_product(&c, &b);
+        ws_residue sum = ws_sum(&da, &cb), difference = ws_difference(&da, &cb);
+        x3 = ws_product(&sum, &sum);
+        difference = ws_product(&difference, &difference);
+        z3 = ws_product(&u, &difference);
+        x2 = ws_product(&aa, &bb);
+        sum = ws_product(&a24, &e);
+        sum = ws_sum(&aa, &sum);
+        z2 = ws_product(&e, &sum);
+    }
+    ws_exchange_if(swap, &x2, &x3);
+    ws_exchange_if(swap, &z2, &z3);
+    z2 = ws_inverse(&z2);
+    x2 = ws_product(&x2, &z2);
+    ws_residue_out(x2, out);
+    for (int i = 0; i < 32; i++) any |= out[i];
+    ws_wipe(scalar, sizeof scalar);
+    ws_wipe(&x2, sizeof x2);
+    ws_wipe(&x3, sizeof x3);
+    ws_wipe(&z2, sizeof z2);
+    ws_wipe(&z3, sizeof z3);
+    return any ? 0 : -1;
+}
+
+static inline void ws_public_key(const uint8_t *private_key, uint8_t *out) {
+    static const uint8_t base[32] = {9};
+    ws_x25519(private_key, base, out);
+}
+
 /* ------------------------------------------------------------------------------------------- WaVeSim's use of all that */
 
-#define WS_LABEL "wavesim/1 "
+#define WS_LABEL "wavesim/2 "
+
+/* Who shares what with the server: the pre-shared key and, if the key is valid for one server only, its public key. */
+typedef struct {
+    uint8_t bytes[WS_KEY + WS_PUBLIC];
+    size_t size; /* WS_KEY or both */
+} ws_secret;
 
 /* Both directions of a session: the keys, and which datagrams were here before. */
 typedef struct {
     uint8_t to_server[WS_KEY], from_server[WS_KEY];
+    uint64_t ticket; /* number with which a later join resumes the session */
     uint32_t highest;
     uint64_t seen; /* bit k: highest - k was here */
 } ws_seal;
 
+/* The key pair of one handshake. */
+typedef struct {
+    uint8_t private_key[WS_KEY], public_key[WS_PUBLIC];
+} ws_exchange;
+
+static inline void ws_secret_set(ws_secret *s, const uint8_t *key, const uint8_t *server_key) {
+    memcpy(s->bytes, key, WS_KEY);
+    s->size = WS_KEY;
+    if (!server_key) return;
+    memcpy(s->bytes + WS_KEY, server_key, WS_PUBLIC);
+    s->size += WS_PUBLIC;
+}
+
 /* What a JOIN says of its key. */
-static inline uint64_t ws_key_id(const uint8_t *key) {
+static inline uint64_t ws_key_id(const ws_secret *secret) {
     uint8_t hash[WS_HASH];
     ws_sha s;
     ws_sha_begin(&s);
     ws_sha_add(&s, WS_LABEL "key id", strlen(WS_LABEL "key id"));
-    ws_sha_add(&s, key, WS_KEY);
+    ws_sha_add(&s, secret->bytes, secret->size);
     ws_sha_end(&s, hash);
     return (uint64_t)ws_load32(hash + 4) << 32 | ws_load32(hash);
 }
 
-static inline void ws_derive(const uint8_t *key, const uint8_t *salt, size_t salt_n, const char *label, uint64_t token, int with_token,
-                             uint8_t *out) {
+static inline void ws_derive(const uint8_t *key, size_t key_n, const uint8_t *salt, size_t salt_n, const char *label, uint64_t token,
+                             int with_token, uint8_t *out) {
     uint8_t info[32];
     size_t n = strlen(label);
     memcpy(info, label, n);
     ws_store(info + n, token, 8);
-    ws_hkdf(key, WS_KEY, salt, salt_n, info, n + (with_token ? 8 : 0), out, WS_KEY);
+    ws_hkdf(key, key_n, salt, salt_n, info, n + (with_token ? 8 : 0), out, WS_KEY);
 }
 
-/* A JOIN: out has n + 28 bytes, the sealing nonce first, which must be random. */
-static inline void ws_close_join(const uint8_t *key, const uint8_t *nonce, const uint8_t *header, const uint8_t *plain, size_t n,
-                                 uint8_t *out) {
-    uint8_t derived[WS_KEY];
-    ws_derive(key, NULL, 0, WS_LABEL "join", 0, 0, derived);
+/* A JOIN: out has n + 60 bytes. The sealing nonce comes first and must be random; then the public key of the handshake. */
+static inline void ws_close_join(const ws_secret *secret, const uint8_t *nonce, const uint8_t *public_key, const uint8_t *header,
+                                 const uint8_t *plain, size_t n, uint8_t *out) {
+    uint8_t derived[WS_KEY], ad[WS_SEALED_HEADER + WS_PUBLIC];
+    ws_derive(secret->bytes, secret->size, NULL, 0, WS_LABEL "join", 0, 0, derived);
+    memcpy(ad, header, WS_SEALED_HEADER);
+    memcpy(ad + WS_SEALED_HEADER, public_key, WS_PUBLIC);
     memcpy(out, nonce, WS_SEALING_NONCE);
-    ws_aead_seal(derived, nonce, header, WS_SEALED_HEADER, plain, n, out + WS_SEALING_NONCE);
+    memcpy(out + WS_SEALING_NONCE, public_key, WS_PUBLIC);
+    ws_aead_seal(derived, nonce, ad, sizeof ad, plain, n, out + WS_SEALING_NONCE + WS_PUBLIC);
     ws_wipe(derived, sizeof derived);
 }
 
+/* Element `previous` of a JOIN that resumes the session of a ticket. */
+static inline uint64_t ws_previous(uint64_t ticket, const uint8_t *public_key) {
+    uint8_t bytes[8], derived[WS_KEY];
+    ws_store(bytes, ticket, 8);
+    ws_derive(bytes, sizeof bytes, public_key, WS_PUBLIC, WS_LABEL "previous", 0, 0, derived);
+    return (uint64_t)ws_load32(derived + 4) << 32 | ws_load32(derived);
+}
+
 /* A REFUSE of n bytes behind its header: length of the body, or -1. */
-static inline int ws_open_refuse(const uint8_t *key, const uint8_t *header, const uint8_t *sealed, size_t n, uint8_t *out) {
+static inline int ws_open_refuse(const ws_secret *secret, const uint8_t *header, const uint8_t *sealed, size_t n, uint8_t *out) {
     uint8_t derived[WS_KEY];
     if (n < WS_SEALING_NONCE + WS_TAG) return -1;
-    ws_derive(key, NULL, 0, WS_LABEL "refuse", 0, 0, derived);
+    ws_derive(secret->bytes, secret->size, NULL, 0, WS_LABEL "refuse", 0, 0, derived);
     int failed = ws_aead_open(derived, sealed, header, WS_SEALED_HEADER, sealed + WS_SEALING_NONCE, n - WS_SEALING_NONCE, out);
     ws_wipe(derived, sizeof derived);
     return failed ? -1 : (int)n - WS_SEALING_NONCE - WS_TAG;
 }
 
-/* The keys of a session, from the cookie and the nonce of its JOIN and its token. */
-static inline void ws_seal_begin(ws_seal *s, const uint8_t *key, const uint8_t *cookie, uint64_t nonce, uint64_t token) {
-    uint8_t salt[24];
+/* The keys of a session, from all of its handshake: 0, or -1 if the public key in WELCOME is invalid. */
+static inline int ws_seal_begin(ws_seal *s, const ws_secret *secret, const ws_exchange *own, const uint8_t *public_key, const uint8_t *cookie,
+                                uint64_t nonce, uint64_t token) {
+    uint8_t salt[16 + 8 + 2 * WS_PUBLIC], all[2 * WS_KEY + 2 * WS_PUBLIC], ticket[WS_KEY];
+    size_t n = secret->size;
+    memcpy(all, secret->bytes, n);
+    int failed = ws_x25519(own->private_key, public_key, all + n);
+    n += WS_KEY;
+    if (secret->size > WS_KEY) { /* only the server of this key can compute the same */
+        failed |= ws_x25519(own->private_key, secret->bytes + WS_KEY, all + n);
+        n += WS_KEY;
+    }
     memcpy(salt, cookie, 16);
     ws_store(salt + 16, nonce, 8);
-    ws_derive(key, salt, sizeof salt, WS_LABEL "client", token, 1, s->to_server);
-    ws_derive(key, salt, sizeof salt, WS_LABEL "server", token, 1, s->from_server);
+    memcpy(salt + 24, own->public_key, WS_PUBLIC);
+    memcpy(salt + 24 + WS_PUBLIC, public_key, WS_PUBLIC);
+    ws_derive(all, n, salt, sizeof salt, WS_LABEL "client", token, 1, s->to_server);
+    ws_derive(all, n, salt, sizeof salt, WS_LABEL "server", token, 1, s->from_server);
+    ws_derive(all, n, salt, sizeof salt, WS_LABEL "resume", token, 1, ticket);
+    s->ticket = (uint64_t)ws_load32(ticket + 4) << 32 | ws_load32(ticket);
     s->highest = 0;
     s->seen = 0;
+    ws_wipe(all, sizeof all);
+    ws_wipe(ticket, sizeof ticket);
+    return failed;
 }
 
 /* A datagram to the server: out has n + 16 bytes. A sequence is used once. */

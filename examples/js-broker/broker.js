@@ -48,8 +48,8 @@ export class Broker {
   /** Join a server. Resolves when all names of actuators and sensors are known.
    *
    * ``role``: "pilot", "instrument", "listener" or "observer". ``lockstep``, ``statePeriod``: s. ``sensors``: names of sensors
-   * to receive; default: all. ``key``: 32 bytes; without it, $WAVESIM_KEYS may name a file of keys.
-   * ``previous``: token of a session that lost its socket. */
+   * to receive; default: all. ``key``: 32 or 64 bytes; without it, $WAVESIM_KEYS may name a file of keys.
+   * ``previous``: ``welcome.ticket`` of a session that lost its socket. */
   static async connect({ name, host = "127.0.0.1", port = 9750, role = "pilot", lockstep = 0, statePeriod = 0, key, timeout = 10, ...join }) {
     if (!(role.toUpperCase() in Role)) throw new TypeError(`unknown role '${role}'; use ${Object.keys(Role).join(", ").toLowerCase()}`);
     const secret = key ?? (process.env.WAVESIM_KEYS ? keyFor(process.env.WAVESIM_KEYS, name) : null);
@@ -74,7 +74,7 @@ export class Broker {
     this.#socket.connect(port, host, () => this.#flush());
   }
 
-  /** Data of WELCOME: ``id``, ``token``, ``step_ns``, ``sound_speed``, ``rights``, ... */
+  /** Data of WELCOME: ``id``, ``token``, ``ticket`` (keep it secret if there is a key), ``step_ns``, ``sound_speed``, ``rights``, ... */
   get welcome() {
     return this.session.welcome;
   }

@@ -5,7 +5,7 @@ import { decodeBody, decodeEvent, decodeHeader, encode, encodeRequest } from "./
 import { Dropped } from "./msgpack.js";
 import { LIMITS, Refusal, Request, Role, Type } from "./protocol.js";
 import { Outbox, Pace } from "./reliable.js";
-import { Handshake, Seal, keyId } from "./seal.js";
+import { Exchange, Handshake, Welcome, keyId, previousProof } from "./seal.js";
 import { Assembly, Body, State } from "./state.js";
 
 const RETRY = 0.25; // s between repeats of HELLO and JOIN
@@ -31,6 +31,7 @@ export class Session {
     this.join = { ...JOIN, ...join };
     this.key = key;
     this.random = random;
+    this.exchange = null; // key pair of the present handshake
     this.nonce = this.fresh();
     this.token = 0n;
     this.sequence = 0;
@@ -54,8 +55,9 @@ export class Session {
     this.done = null; // the last answer
   }
 
-  /** A nonce: 63 unpredictable bits. */
+  /** The nonce of a new handshake, 63 unpredictable bits; with a key also a new key pair. */
   fresh() {
+    if (this.key !== null) this.exchange = new Exchange(this.random(32));
     return this.random(8).readBigUInt64LE(0) >> 1n;
   }
 
@@ -103,9 +105,10 @@ export class Session {
     try {
       header = decodeHeader(data, false);
       if (header.message.session && (this.token === 0n || header.token !== this.token || this.phase === "closed")) throw TOKEN;
+      if (header.type === Type.WELCOME && header.sealed && this.token !== 0n) return []; // already joined; its public key is of no use
       const opener = this.opener(header);
       message = decodeBody(data, header, opener);
-      if (header.type === Type.WELCOME && this.phase === "joining" && message.nonce == this.nonce) this.seal = opener;
+      if (header.type === Type.WELCOME && this.phase === "joining" && message.nonce == this.nonce) this.seal = opener?.session ?? null;
       if (header.message.latestWins) {
         if (header.sequence <= (this.latest[header.type] ?? 0)) throw OLD;
         this.latest[header.type] = header.sequence;
@@ -124,8 +127,8 @@ export class Session {
   opener(header) {
     if (this.key === null || header.type === Type.CHALLENGE) return null;
     if (header.type === Type.REFUSE) return new Handshake(this.key, "refuse");
-    if (header.type === Type.WELCOME && this.phase === "joining") return new Seal(this.key, this.cookie, this.nonce, header.token);
-    return this.seal ?? new Handshake(this.key, "refuse"); // fails to open anything
+    if (header.type === Type.WELCOME && this.phase === "joining") return new Welcome(this.key, this.exchange, this.cookie, this.nonce, header.token);
+    return header.type === Type.WELCOME || this.seal === null ? new Handshake(this.key, "refuse") : this.seal; // a Handshake opens neither
   }
 
   handle(header, message, now) {
@@ -140,7 +143,8 @@ export class Session {
         if (this.phase !== "joining" || message.nonce != this.nonce) return [];
         this.turn("joined", now);
         this.token = header.token;
-        this.welcome = { ...message, token: header.token };
+        this.exchange = null; // its private key opens a recorded session
+        this.welcome = { ...message, token: header.token, ticket: this.seal?.ticket ?? header.token };
         return [{ event: "WELCOME", ...this.welcome }];
       case Type.REFUSE:
         if ((this.phase !== "joining" && this.phase !== "hello") || message.nonce != this.nonce) return [];
@@ -261,7 +265,9 @@ export class Session {
   encodeJoin() {
     const message = { ...this.join, cookie: this.cookie, nonce: this.nonce };
     if (this.key === null) return this.encode(Type.JOIN, message);
-    return encode(Type.JOIN, message, { token: keyId(this.key), sequence: ++this.sequence, seal: new Handshake(this.key, "join") });
+    const { public: publicKey } = this.exchange;
+    if (message.previous) message.previous = previousProof(message.previous, publicKey);
+    return encode(Type.JOIN, message, { token: keyId(this.key), sequence: ++this.sequence, seal: new Handshake(this.key, "join", publicKey) });
   }
 
   /** Time at which ``outgoing`` must be called again, or null. */

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256, Hash
@@ -188,49 +189,136 @@ def test_a_tag_is_compared_in_constant_time(root: Path, tmp_path: Path) -> None:
     assert len(same) > 80
 
 
+@pytest.mark.parametrize(
+    ("scalar", "u", "out"),
+    [
+        (
+            "a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
+            "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
+            "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552",
+        ),
+        (
+            "4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d",
+            "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493",
+            "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957",
+        ),
+    ],
+)
+def test_rfc_7748(ask: Ask, scalar: str, u: str, out: str) -> None:
+    assert ask([("x", bytes.fromhex(scalar), bytes.fromhex(u))]) == [bytes.fromhex(out)]
+
+
+def test_rfc_7748_again_and_again(ask: Ask) -> None:
+    """Section 5.2: the result becomes the next scalar, and the scalar the next point."""
+    k = u = bytes([9]) + bytes(31)
+    results = []
+    for _ in range(100):
+        (found,) = ask([("x", k, u)])
+        assert isinstance(found, bytes)
+        k, u = found, k
+        results.append(found)
+    assert results[0].hex() == "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
+    expected = k = u = bytes([9]) + bytes(31)
+    for result in results:
+        expected = X25519PrivateKey.from_private_bytes(k).exchange(X25519PublicKey.from_public_bytes(u))
+        k, u = expected, k
+        assert result == expected
+
+
+def test_exchanges_as_cryptography_does_them(ask: Ask) -> None:
+    """Random points, points at or above the modulus, and those that give everybody the same secret."""
+    rng = random.Random(11)
+    prime = 2**255 - 19
+    edges = [
+        0,
+        1,
+        2,
+        9,
+        prime - 1,
+        prime,
+        prime + 1,
+        prime + 18,
+        2**255 - 1,
+        2**255,
+        2**256 - 1,
+        prime - 2,
+        2**255 - 38,
+    ]
+    edges.append(325606250916557431795983626356110631294008115727848805560023387167927233504)  # of order 8
+    points = [e.to_bytes(32, "little") for e in edges] + [bytes_with_edges(rng, 32) for _ in range(80)]
+    questions: list[Question] = []
+    expected: list[bytes | str] = []
+    for point in points:
+        private = bytes_with_edges(rng, 32)
+        questions += [("x", private, point), ("k", private)]
+        owner = X25519PrivateKey.from_private_bytes(private)
+        try:
+            expected.append(owner.exchange(X25519PublicKey.from_public_bytes(point)))
+        except ValueError:
+            expected.append("no")
+        expected.append(owner.public_key().public_bytes_raw())
+    assert ask(questions) == expected
+    assert expected.count("no") >= 5
+
+
 # ----------------------------------------------------------------------------------------- as wire/seal.py uses them
 
 KEY, COOKIE, NONCE, TOKEN = bytes(range(32)), bytes(range(16)), 2**63 + 7, 0x8877665544332211
+STATIC, OWN = bytes(range(9, 41)), seal.Ephemeral(bytes(range(50, 82)))
+PINNED = KEY + seal.public_key(STATIC)
+both_keys = pytest.mark.parametrize("key", [KEY, PINNED], ids=["any server", "one server"])
 
 
 def header(sequence: int) -> bytes:
     return bytes(16) + struct.pack("<II", sequence, 0)
 
 
-def session() -> Question:
-    return ("b", KEY, COOKIE, NONCE.to_bytes(8, "little"), TOKEN.to_bytes(8, "little"))
+def server_side(key: bytes = KEY) -> tuple[seal.SessionSeal, Question]:
+    """The server's side of a session, and the question that begins the other side."""
+    theirs = seal.Ephemeral()
+    ring = seal.Keyring([seal.KeyHolder("a", key)], STATIC)
+    made = ring.exchange(ring.holders[0], OWN.public, theirs).session_seal(COOKIE, NONCE, TOKEN)
+    place = COOKIE + NONCE.to_bytes(8, "little") + TOKEN.to_bytes(8, "little")
+    return made, ("b", key, OWN._private.private_bytes_raw(), theirs.public, place)
 
 
-def test_join_and_refuse_as_the_server_reads_and_writes_them(ask: Ask) -> None:
+@both_keys
+def test_join_and_refuse_as_the_server_reads_and_writes_them(ask: Ask, key: bytes) -> None:
     nonce, body = bytes(range(12)), b"a join"
-    closed = seal.HandshakeSeal(KEY, seal.JOIN, nonce).seal(header(2), body, 2)
-    refused = seal.HandshakeSeal(KEY, seal.REFUSE).seal(header(0), b"refused", 0)
+    closed = seal.HandshakeSeal(key, seal.JOIN, nonce, OWN.public).seal(header(2), body, 2)
+    refused = seal.HandshakeSeal(key, seal.REFUSE).seal(header(0), b"refused", 0)
     spoiled = refused[:-1] + bytes([refused[-1] ^ 1])
     questions: list[Question] = [
-        ("i", KEY),
-        ("j", KEY, nonce, header(2), body),
-        ("r", KEY, header(0), refused),
-        ("r", KEY, header(0), spoiled),
-        ("r", KEY, header(0), refused[:20]),
+        ("i", key),
+        ("j", key, nonce + OWN.public, header(2), body),
+        ("r", key, header(0), refused),
+        ("r", key, header(0), spoiled),
+        ("r", key, header(0), refused[:20]),
+        ("v", (2**64 - 5).to_bytes(8, "little"), OWN.public),
     ]
-    assert ask(questions) == [seal.key_id(KEY).to_bytes(8, "little"), closed, b"refused", "no", "no"]
+    proof = seal.previous_proof(2**64 - 5, OWN.public).to_bytes(8, "little")
+    assert ask(questions) == [seal.key_id(key).to_bytes(8, "little"), closed, b"refused", "no", "no", proof]
 
 
-def test_both_directions_of_a_session(ask: Ask) -> None:
-    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
-    sent = ask([session(), *(("S", header(n), b"to the server") for n in (1, 2, 2**31))])
+@both_keys
+def test_both_directions_of_a_session(ask: Ask, key: bytes) -> None:
+    server, session = server_side(key)
+    ticket, *sent = ask([session, *(("S", header(n), b"to the server") for n in (1, 2, 2**31))])
+    assert ticket == server.ticket.to_bytes(8, "little")
     for number, data in zip((1, 2, 2**31), sent, strict=True):
         assert isinstance(data, bytes) and server.open(header(number), data, number) == b"to the server"
     came: list[Question] = [
         ("O", header(n), server.seal(header(n), b"to the client", n)) for n in (1, 2, 2**31, 2**32 - 1)
     ]
-    assert ask([session(), *came]) == [b"to the client"] * 4
+    assert ask([session, *came]) == [ticket, *[b"to the client"] * 4]
+    invalid: Question = (*session[:3], bytes(32), session[4])
+    assert ask([invalid]) == ["no"]
 
 
 def test_the_window_against_repeats_is_that_of_the_sdk(ask: Ask) -> None:
     """Any order, repeats, forged ones: the same answers as :class:`wavesim_sdk.wire.seal.SessionSeal`."""
-    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
-    client = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
+    server, session = server_side()
+    client = seal.ClientExchange(KEY, OWN).session_seal(COOKIE, NONCE, TOKEN, session[3])
     rng, at = random.Random(3), 100
     questions: list[Question] = []
     expected: list[bytes | str] = []
@@ -245,5 +333,5 @@ def test_the_window_against_repeats_is_that_of_the_sdk(ask: Ask) -> None:
             expected.append(client.open(header(number), data, number))
         except seal.Dropped as dropped:
             expected.append({"replay": "no", "seal": "forged"}[dropped.reason])
-    assert ask([session(), *questions]) == expected
+    assert ask([session, *questions])[1:] == expected
     assert {"no", "forged", b"x"} <= set(expected)

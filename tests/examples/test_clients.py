@@ -384,46 +384,106 @@ def test_an_old_cookie_begins_again(client: Client) -> None:
 # ---------------------------------------------------------------------------------------------------------------- keys
 
 
+STATIC = bytes(range(96, 128))  # private key of the server, as in the vectors
+PINNED = KEY + seal.public_key(STATIC)
+OWN = seal.Ephemeral(bytes(range(32, 64)))
+both_keys = pytest.mark.parametrize(
+    ("key", "suffix"), [(KEY, ""), (PINNED, " with the server's public key")], ids=["any server", "one server"]
+)
+
+
 def sealed_facts(root: Path) -> dict[str, str]:
     page = (root / "docs/PROTOCOL.md").read_text().split("<!-- sealed:begin -->")[1].split("<!-- sealed:end -->")[0]
-    return {k.split(" (")[0].strip(): v.strip() for line in page.splitlines() for k, _, v in [line.partition(":")] if v}
+    found = {}
+    for line in page.splitlines():
+        name, _, value = line.partition(" = " if " = " in line else ":")
+        found[name.strip()] = value.strip()
+    return found
 
 
-def test_sealed_vectors(root: Path, client: Client) -> None:
+def server_side(key: bytes, theirs: seal.Ephemeral | None = None) -> seal.SessionSeal:
+    """The server's side of a session with a client whose exchange is OWN."""
+    ring = seal.Keyring([seal.KeyHolder("lauv", key)], STATIC)
+    return ring.exchange(ring.holders[0], OWN.public, theirs).session_seal(COOKIE, NONCE, TOKEN)
+
+
+def start_sealed(client: Client, key: bytes, ticket: int = 0) -> None:
+    client.do(f"start lauv {NONCE} {COOKIE.hex()} {key.hex()} {OWN._private.private_bytes_raw().hex()} {ticket}")
+
+
+@both_keys
+def test_sealed_vectors(root: Path, client: Client, key: bytes, suffix: str) -> None:
     facts = sealed_facts(root)
-    client.do(f"start lauv {NONCE} {COOKIE.hex()} {KEY.hex()}")
-    refused = client.data(bytes.fromhex(facts["REFUSE"]))
+    assert facts["private key of the client's exchange"] == OWN._private.private_bytes_raw().hex()
+    assert facts["private key of the server"] == STATIC.hex()
+    start_sealed(client, key)
+    refused = client.data(bytes.fromhex(facts[f"REFUSE{suffix}"]))
     assert refused["phase"] == OVER and "'lauv' is in use" in refused["why"]
-    client.do(f"start lauv {NONCE} {COOKIE.hex()} {KEY.hex()}")
-    assert client.data(bytes.fromhex(facts["WELCOME"]))["phase"] == JOINED
-    answer = client.data(bytes.fromhex(facts["KEEPALIVE"]))
-    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
+    start_sealed(client, key)
+    welcomed = client.data(bytes.fromhex(facts[f"WELCOME{suffix}"]))
+    assert welcomed["phase"] == JOINED and welcomed["ticket"] == int(facts[f"ticket of the session{suffix}"])
+    answer = client.data(bytes.fromhex(facts[f"KEEPALIVE{suffix}"]))
+    server = server_side(key, seal.Ephemeral(bytes.fromhex(facts["private key of the server's exchange"])))
     assert [said(d, server) for d in answer["sent"]] == [m.KeepaliveReply(12)]
-    assert client.data(bytes.fromhex(facts["KEEPALIVE"]))["result"] == -1, "it was here before"
+    assert client.data(bytes.fromhex(facts[f"KEEPALIVE{suffix}"]))["result"] == -1, "it was here before"
+    start_sealed(client, key, welcomed["ticket"])
+    again = bytes.fromhex(facts[f"JOIN that resumes this session{suffix}"])
+    proof = codec.decode_payload(again, codec.decode_header(again, True), seal.HandshakeSeal(key, seal.JOIN))
+    (join,) = client.do("flush 0")["sent"]
+    assert said(join, seal.HandshakeSeal(key, seal.JOIN)).previous == proof.previous not in (0, welcomed["ticket"])
 
 
-def test_a_sealed_session(client: Client) -> None:
-    """JOIN opens with the key only; nothing in the clear is taken, nor what another key sealed."""
-    client.do(f"start lauv {NONCE} {COOKIE.hex()} {KEY.hex()}")
+@both_keys
+def test_a_sealed_session(client: Client, key: bytes, suffix: str) -> None:
+    """JOIN opens with the key only; nothing in the clear is taken, nor what another key or another server sealed."""
+    start_sealed(client, key)
     (join,) = client.do("flush 0")["sent"]
     header = codec.decode_header(bytes.fromhex(join), True)
-    assert header.sealed and header.token == seal.key_id(KEY)
-    assert said(join, seal.HandshakeSeal(KEY, seal.JOIN)).name == "lauv"
+    assert header.sealed and header.token == seal.key_id(key)
+    assert said(join, seal.HandshakeSeal(key, seal.JOIN)).name == "lauv"
+    assert seal.public_of_join(bytes.fromhex(join)) == OWN.public
     with pytest.raises(codec.Dropped, match="seal"):
         said(join, seal.HandshakeSeal(bytes(32), seal.JOIN))
     assert client.data(foreign.welcomed()[0])["result"] == -1
-    other = seal.SessionSeal(bytes(32), COOKIE, NONCE, TOKEN, is_client=False)
-    assert client.data(foreign.welcomed(other)[0])["result"] == -1
-    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
-    for data in foreign.welcomed(server):
+    assert client.data(foreign.welcomed(server_side(bytes(32)))[0])["result"] == -1
+    static = b"" if key == KEY else bytes(32)
+    impostor = seal.ServerExchange(key, OWN.public, static, seal.Ephemeral()).session_seal(COOKIE, NONCE, TOKEN)
+    assert (client.data(foreign.welcomed(impostor)[0])["result"] == -1) == (key != KEY), "it has the key, and no more"
+    start_sealed(client, key)
+    server = server_side(key)
+    good = foreign.welcomed(server)
+    for public in (bytes(32), good[0][25:57]):
+        assert client.data(good[0][:24] + public + good[0][56:])["result"] == -1, "another public key"
+    assert client.data(good[0][:50])["result"] == -1, "cut off"
+    for data in good:
         answer = client.data(data)
-    assert answer["ready"]
+    assert answer["ready"] and answer["ticket"] == server.ticket
+    dropped = answer["dropped"]
+    again = client.data(foreign.welcomed(server)[0])
+    assert (again["result"], again["dropped"]) == (0, dropped), "a repeated WELCOME is ignored and not an error"
     assert client.hear(m.Keepalive(3), 3)["result"] == -1, "in the clear"
     sent = client.hear(m.Keepalive(3), 4, 0, server)["sent"]
     assert [said(d, server) for d in sent] == [m.KeepaliveReply(3)]
     spoiled = bytearray(encode(m.Bye("spoiled"), TOKEN, 5, 0, server))
     spoiled[30] ^= 1
     assert client.data(bytes(spoiled))["result"] == -1 and client.do("flush 0")["phase"] == JOINED
+
+
+def test_each_handshake_has_its_own_key_pair(client: Client) -> None:
+    """Also after a refused cookie, with which the client begins again."""
+    publics = set()
+    for _ in range(2):
+        client.do(f"start lauv {NONCE} {COOKIE.hex()} {KEY.hex()}")
+        (join,) = client.do("flush 0")["sent"]
+        (again,) = client.do("flush 0.3")["sent"]
+        assert seal.public_of_join(bytes.fromhex(join)) == seal.public_of_join(bytes.fromhex(again))
+        publics.add(seal.public_of_join(bytes.fromhex(join)))
+        refuse = codec.encode(m.Refuse(NONCE, m.Refusal.COOKIE, "too old"), seal=seal.HandshakeSeal(KEY, seal.REFUSE))
+        (hello,) = client.data(refuse)["sent"] or client.do("flush 0.3")["sent"]
+        renewed = codec.encode(m.Challenge(said(hello).nonce, COOKIE))
+        (join,) = client.data(renewed)["sent"] or client.do("flush 0.3")["sent"]
+        publics.add(seal.public_of_join(bytes.fromhex(join)))
+    assert len(publics) == 4
 
 
 def test_a_body_of_too_much_is_refused(client: Client) -> None:

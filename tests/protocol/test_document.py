@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from wavesim_sdk.tables import Outcome
@@ -177,33 +178,67 @@ def hkdf(key: bytes, salt: bytes, info: bytes) -> bytes:
     return hmac.digest(extracted, info + b"\x01", "sha256")
 
 
-def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str) -> None:
+def x25519(private: bytes, public: bytes) -> bytes:
+    return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+
+
+@pytest.mark.parametrize("suffix", ["", " with the server's public key"])
+def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str, suffix: str) -> None:
     lines = page.split("<!-- sealed:begin -->")[1].split("```")[1].strip().splitlines()
     facts = dict(line.split(" = ") for line in lines if " = " in line)
     sealed = dict(line.rsplit(": ", 1) for line in lines if ": " in line)
+    assert {name.removesuffix(" with the server's public key") for name in sealed} == {
+        "JOIN", "REFUSE", "WELCOME", "ACTUATE", "KEEPALIVE", "JOIN that resumes this session",
+    }  # fmt: skip
+    assert len(sealed) == 12
     key, cookie = bytes.fromhex(facts["key"]), bytes.fromhex(facts["cookie"])
-    token, key_id = (bytes.fromhex(facts[f"{k}, as bytes in header order"]) for k in ("token", "key ID"))
+    token = bytes.fromhex(facts["token, as bytes in header order"])
+    key_id = bytes.fromhex(
+        facts["key ID with the server's public key" if suffix else "key ID, as bytes in header order"]
+    )
     fixed = bytes.fromhex(facts["sealing nonce of JOIN and REFUSE"])
-    salt = cookie + int(facts["nonce of the JOIN"]).to_bytes(8, "little")
-    assert hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8] == key_id
-    assert set(sealed) == {"JOIN", "REFUSE", "WELCOME", "ACTUATE", "KEEPALIVE"}
-    for name, text in sealed.items():
-        data = bytes.fromhex(text)
+    own, theirs, static = (
+        bytes.fromhex(facts[f"private key of the {k}"]) for k in ("client's exchange", "server's exchange", "server")
+    )
+    base = bytes([9]) + bytes(31)
+    if suffix:
+        key += bytes.fromhex(facts["public key of the server"])
+        assert key[32:] == x25519(static, base)
+    publics = {"client": x25519(own, base), "server": x25519(theirs, base)}
+    secret = key + x25519(own, publics["server"]) + (x25519(own, key[32:]) if suffix else b"")
+    assert secret == key + x25519(theirs, publics["client"]) + (x25519(static, publics["client"]) if suffix else b"")
+    salt = cookie + int(facts["nonce of the JOIN"]).to_bytes(8, "little") + publics["client"] + publics["server"]
+    assert hashlib.sha256(b"wavesim/2 key id" + key).digest()[:8] == key_id
+    ticket = hkdf(secret, salt, b"wavesim/2 resume" + token)[:8]
+    assert int(facts[f"ticket of the session{suffix}"]) == int.from_bytes(ticket, "little")
+    for name in ("JOIN", "REFUSE", "WELCOME", "ACTUATE", "KEEPALIVE", "JOIN that resumes this session"):
+        data = bytes.fromhex(sealed[name + suffix])
         header, body = data[:24], data[24:]
         assert header[6] == 1
         sequence = int.from_bytes(header[16:20], "little")
-        if name in ("JOIN", "REFUSE"):
-            aead = ChaCha20Poly1305(hkdf(key, b"", b"wavesim/1 " + name.lower().encode()))
+        more = header
+        if name.startswith(("JOIN", "REFUSE")):
+            joins = name != "REFUSE"
+            aead = ChaCha20Poly1305(hkdf(key, b"", b"wavesim/2 " + (b"join" if joins else b"refuse")))
             use, body = body[:12], body[12:]
-            assert use == fixed and header[8:16] == (key_id if name == "JOIN" else bytes(8))
+            assert use == fixed and header[8:16] == (key_id if joins else bytes(8))
+            if joins:
+                more, body = header + body[:32], body[32:]
+                assert more[24:] == publics["client"]
         else:
             side = b"client" if name == "ACTUATE" else b"server"
-            aead = ChaCha20Poly1305(hkdf(key, salt, b"wavesim/1 " + side + token))
+            aead = ChaCha20Poly1305(hkdf(secret, salt, b"wavesim/2 " + side + token))
             use = sequence.to_bytes(12, "little")
             assert header[8:16] == token
-        found = read_msgpack(aead.decrypt(use, body, header))
+            if name == "WELCOME":
+                assert body[:32] == publics["server"]
+                body = body[32:]
+        found = read_msgpack(aead.decrypt(use, body, more))
         wanted = {"JOIN": [cookie, 7], "REFUSE": [7, 2], "WELCOME": [7, 3], "ACTUATE": [[9.5]], "KEEPALIVE": [12]}
-        assert found[:2] == wanted[name], name
+        assert found[:2] == wanted[name.split(" ")[0]], name
+        if "resumes" in name:
+            proof = hkdf(ticket, publics["client"], b"wavesim/2 previous")[:8]
+            assert found[9] == int.from_bytes(proof, "little")
 
 
 def test_a_reader_of_the_page_reads_a_body_of_the_fleet(page: str) -> None:

@@ -430,11 +430,12 @@ def test_a_session_is_resumed_only_with_its_own_key() -> None:
     ring = seal.Keyring([seal.KeyHolder("a", KEY), seal.KeyHolder("*", bytes(32))])
     link = InMemoryLink(ClientSession(Join(name="a"), KEY), sessions_for_tests(keys=ring))
     link.run(0.1)
-    token = link.client.token
-    link.client = ClientSession(Join(name="a", previous=token), bytes(32))
-    link.run(0.2)
-    assert isinstance(link.events[-1], JoinRefused) and link.events[-1].code == Refusal.EXPIRED
-    link.client = ClientSession(Join(name="a", previous=token), KEY)
+    ticket, token = link.client.ticket, link.client.token
+    for previous, key, code in ((ticket, bytes(32), Refusal.KEY), (token, KEY, Refusal.EXPIRED)):
+        link.client = ClientSession(Join(name="a", previous=previous), key)
+        link.run(0.2)
+        assert isinstance(link.events[-1], JoinRefused) and link.events[-1].code == code
+    link.client = ClientSession(Join(name="a", previous=ticket), KEY)
     link.run(0.2)
     assert link.client.phase is Phase.JOINED
 

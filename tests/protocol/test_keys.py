@@ -10,6 +10,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,8 +127,8 @@ def test_captures_played_back_do_nothing() -> None:
 
 
 def test_datagrams_may_overtake_each_other_within_the_window() -> None:
-    client = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=True)
-    other = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=False)
+    client = seal.SessionSeal(KEY, bytes(16), 9, is_client=True)
+    other = seal.SessionSeal(KEY, bytes(16), 9, is_client=False)
     sealed = {k: client.seal(b"h", b"%d" % k, k) for k in range(1, 200)}
     order = [1, 3, 2, 70, 69, 10, 71, 135, 72, 199]
     assert [other.open(b"h", sealed[k], k) for k in order] == [b"%d" % k for k in order]
@@ -142,8 +143,8 @@ def test_datagrams_may_overtake_each_other_within_the_window() -> None:
 
 def test_each_that_came_late_is_remembered() -> None:
     """A reordered datagram is taken once, at each place of the window; behind it nothing is."""
-    client = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=True)
-    other = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=False)
+    client = seal.SessionSeal(KEY, bytes(16), 9, is_client=True)
+    other = seal.SessionSeal(KEY, bytes(16), 9, is_client=False)
     sealed = {k: client.seal(b"h", b"%d" % k, k) for k in range(1, 202)}
     assert other.open(b"h", sealed[100], 100) == b"100"
     for k in range(99, 36, -1):
@@ -164,17 +165,16 @@ def test_each_that_came_late_is_remembered() -> None:
 
 @pytest.mark.parametrize("side", [True, False])
 def test_each_direction_and_each_session_has_keys_of_its_own(side: bool) -> None:
-    sealed = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=side).seal(b"h", b"x", 1)
-    assert seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=not side).open(b"h", sealed, 1) == b"x"
-    for key, cookie, nonce, token, same in (
-        (KEY, bytes(16), 7, 9, side),
-        (OTHER, bytes(16), 7, 9, not side),
-        (KEY, b"\1" * 16, 7, 9, not side),
-        (KEY, bytes(16), 8, 9, not side),
-        (KEY, bytes(16), 7, 10, not side),
+    sealed = seal.SessionSeal(KEY, bytes(16), 9, is_client=side).seal(b"h", b"x", 1)
+    assert seal.SessionSeal(KEY, bytes(16), 9, is_client=not side).open(b"h", sealed, 1) == b"x"
+    for secret, salt, token, same in (
+        (KEY, bytes(16), 9, side),
+        (OTHER, bytes(16), 9, not side),
+        (KEY, b"\1" * 16, 9, not side),
+        (KEY, bytes(16), 10, not side),
     ):
         with pytest.raises(codec.Dropped, match="seal"):
-            seal.SessionSeal(key, cookie, nonce, token, is_client=same).open(b"h", sealed, 1)
+            seal.SessionSeal(secret, salt, token, is_client=same).open(b"h", sealed, 1)
 
 
 # ------------------------------------------------------------------------------- what the page says, written anew
@@ -187,44 +187,82 @@ def hkdf(key: bytes, salt: bytes, info: bytes) -> bytes:
 
 
 COOKIE, NONCE, TOKEN = bytes(range(100, 116)), 2**63 - 12345, 2**62 + 77
+STATIC = bytes(range(7, 39))  #: private key of a server
+PINNED = KEY + seal.public_key(STATIC)  #: a key that is valid for that server only
 
 
+def pair(key: bytes, holder: str = "a") -> tuple[seal.SessionSeal, seal.SessionSeal, seal.Ephemeral, seal.Ephemeral]:
+    """Both sides of a session, and their key pairs."""
+    ours, theirs = seal.Ephemeral(), seal.Ephemeral()
+    ring = seal.Keyring([seal.KeyHolder(holder, key)], STATIC)
+    server = ring.exchange(ring.holders[0], ours.public, theirs).session_seal(COOKIE, NONCE, TOKEN)
+    client = seal.ClientExchange(key, ours).session_seal(COOKIE, NONCE, TOKEN, theirs.public)
+    return client, server, ours, theirs
+
+
+@pytest.mark.parametrize("key", [KEY, PINNED], ids=["any server", "one server"])
 @pytest.mark.parametrize("side", [b"client", b"server"])
-def test_a_session_is_sealed_as_the_page_says(side: bytes) -> None:
-    salt = COOKIE + NONCE.to_bytes(8, "little")
-    aead = ChaCha20Poly1305(hkdf(KEY, salt, b"wavesim/1 " + side + TOKEN.to_bytes(8, "little")))
+def test_a_session_is_sealed_as_the_page_says(side: bytes, key: bytes) -> None:
+    client, server, ours, theirs = pair(key)
+    private = X25519PrivateKey.from_private_bytes(ours._private.private_bytes_raw())
+    secret = key + private.exchange(X25519PublicKey.from_public_bytes(theirs.public))
+    if len(key) == 64:
+        secret += private.exchange(X25519PublicKey.from_public_bytes(key[32:]))
+    salt = COOKIE + NONCE.to_bytes(8, "little") + ours.public + theirs.public
+    aead = ChaCha20Poly1305(hkdf(secret, salt, b"wavesim/2 " + side + TOKEN.to_bytes(8, "little")))
     sealed = aead.encrypt((300).to_bytes(12, "little"), b"body", b"header")
-    ours = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=side == b"client")
-    theirs = seal.Keyring([seal.KeyHolder("a", KEY)]).session_seal(seal.KeyHolder("a", KEY), COOKIE, NONCE, TOKEN)
-    if side == b"server":
-        assert theirs.seal(b"header", b"body", 300) == sealed
-        theirs = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
-    assert ours.seal(b"header", b"body", 300) == sealed and theirs.open(b"header", sealed, 300) == b"body"
+    sender, receiver = (client, server) if side == b"client" else (server, client)
+    assert sender.seal(b"header", b"body", 300) == sealed and receiver.open(b"header", sealed, 300) == b"body"
+    ticket = hkdf(secret, salt, b"wavesim/2 resume" + TOKEN.to_bytes(8, "little"))[:8]
+    assert client.ticket == server.ticket == int.from_bytes(ticket, "little")
+    proof = hkdf(ticket, ours.public, b"wavesim/2 previous")[:8]
+    assert server.proves(int.from_bytes(proof, "little"), ours.public)
+    assert not server.proves(int.from_bytes(proof, "little"), theirs.public) and not server.proves(0, ours.public)
+
+
+def test_welcome_brings_the_public_key_of_the_server() -> None:
+    for key in (KEY, PINNED):
+        client, server, _, theirs = pair(key)
+        header = codec.encode(Welcome(NONCE, 3, 0, 0, 1, 1.0, 0, 0, 0, 0, 1.0, 1.0, 0, 0, 0))[:HEADER_BYTES]
+        sealed = server.seal(header, b"body", 1)
+        assert sealed[:32] == theirs.public and len(sealed) == 32 + 4 + 16
+        assert client.open(header, sealed, 1) == b"body"
 
 
 def test_join_and_refuse_are_sealed_as_the_page_says() -> None:
     ring, holder = seal.Keyring([seal.KeyHolder("a", KEY)]), seal.KeyHolder("a", KEY)
-    for ours, label in ((ring.join_seal(holder), b"wavesim/1 join"), (ring.refuse_seal(holder), b"wavesim/1 refuse")):
+    public = seal.Ephemeral().public
+    for ours, label, clear in (
+        (ring.join_seal(holder), b"wavesim/2 join", public),
+        (ring.refuse_seal(holder), b"wavesim/2 refuse", b""),
+    ):
         aead = ChaCha20Poly1305(hkdf(KEY, b"", label))
         nonce = bytes(range(12))
-        assert ours.open(b"header", nonce + aead.encrypt(nonce, b"body", b"header"), 0) == b"body"
-        made = ours.seal(b"header", b"body", 0)
-        assert aead.decrypt(made[:12], made[12:], b"header") == b"body"
-        assert made[:12] != ours.seal(b"header", b"body", 0)[:12], "a nonce is used once"
-    fixed = seal.HandshakeSeal(KEY, seal.JOIN, nonce=bytes(12)).seal(b"header", b"body", 0)
+        assert ours.open(b"header", nonce + clear + aead.encrypt(nonce, b"body", b"header" + clear), 0) == b"body"
+        sender = seal.HandshakeSeal(KEY, label, public=clear)
+        made = sender.seal(b"header", b"body", 0)
+        assert aead.decrypt(made[:12], made[12 + len(clear) :], b"header" + clear) == b"body"
+        assert made[12 : 12 + len(clear)] == clear
+        assert made[:12] != sender.seal(b"header", b"body", 0)[:12], "a nonce is used once"
+        changed = bytearray(made)
+        changed[13] ^= 1
+        with pytest.raises(codec.Dropped, match="seal"):
+            ours.open(b"header", bytes(changed), 0)
+    fixed = seal.HandshakeSeal(KEY, seal.JOIN, bytes(12), public).seal(b"header", b"body", 0)
     assert fixed[:12] == bytes(12) and ring.join_seal(holder).open(b"header", fixed, 0) == b"body"
+    assert seal.public_of_join(bytes(HEADER_BYTES) + fixed) == public
 
 
 def test_the_number_of_a_key_is_as_the_page_says() -> None:
-    digest = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()
-    assert seal.key_id(KEY) == int.from_bytes(digest[:8], "little") == 0xA20D4E0037BDA67E
+    digest = hashlib.sha256(b"wavesim/2 key id" + KEY).digest()
+    assert seal.key_id(KEY) == int.from_bytes(digest[:8], "little") == 0x222F63FD1BB21789
     assert list(seal.Keyring([seal.KeyHolder("a", KEY)]).by_id) == [seal.key_id(KEY)]
 
 
 def test_what_cannot_be_opened_is_dropped_under_its_name() -> None:
     """A changed header or body, another key, and what is too short to be sealed."""
-    ours, theirs = (seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=c) for c in (True, False))
-    greeting = seal.HandshakeSeal(KEY, seal.JOIN)
+    ours, theirs, *_ = pair(KEY)
+    greeting = seal.HandshakeSeal(KEY, seal.JOIN, public=seal.Ephemeral().public)
     sealed, hello = ours.seal(b"h", b"x", 1), greeting.seal(b"h", b"x", 1)
     tries = [
         (theirs, b"H", sealed),
@@ -235,6 +273,7 @@ def test_what_cannot_be_opened_is_dropped_under_its_name() -> None:
         (greeting, b"h", hello[:-1] + b"?"),
         (greeting, b"h", b""),
         (greeting, b"h", hello[:11]),
+        (greeting, b"h", hello[:43]),
         (seal.HandshakeSeal(OTHER, seal.JOIN), b"h", hello),
         (seal.HandshakeSeal(KEY, seal.REFUSE), b"h", hello),
     ]

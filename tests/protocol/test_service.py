@@ -389,7 +389,7 @@ def test_when_the_end_is_said_again() -> None:
 def test_how_a_session_begins() -> None:
     """New, under no key, unlimited, with nothing to acknowledge and no datagram behind it."""
     mine = Session(5, ADDRESS, Join(name="a", role=m.Role.LISTENER), admit_all(Join(name="a")), 7.0)
-    assert (mine.resumed, mine.key_name, mine.is_over, mine.ack_at) == (m.Resumption.NEW, "", False, None)
+    assert (mine.resumed, mine.key_holder, mine.is_over, mine.ack_at) == (m.Resumption.NEW, None, False, None)
     assert (mine.name, mine.role, mine.nonce, mine.last_heard) == ("a", m.Role.LISTENER, mine.join.nonce, 7.0)
     assert all(mine.rate_limiter.consume(7.0) for _ in range(10_000))
     sessions = sessions_for_tests()

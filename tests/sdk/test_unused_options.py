@@ -24,6 +24,8 @@ load_commands()
         ("conformance --at 127.0.0.1:1 --body a --step 0.01", "--step has no effect with --at"),
         ("conformance --step 0.01 prog", "--step has no effect without --sensor"),
         ("conformance --body a prog", "--body has no effect without --at"),
+        ("keys absent.keys a --revoke --replace", "--replace has no effect with --revoke"),
+        ("keys absent.keys --revoke", "--revoke requires NAMES"),
         ("mailbox a --queue /q --pid 1", "--pid has no effect without --signal"),
     ],
 )

@@ -61,7 +61,7 @@ INVALID: dict[str, tuple[Callable[[Lab], object], str]] = {
     "far away": (lambda lab: broker(position=(1e9, 0.0, 0.0)), "position must be within +-1e+06 m"),
     "sensors as text": (lambda lab: broker(sensors="ctd"), 'sensors must be a list of names, such as ["ctd"]'),
     "token": (lambda lab: broker(previous="a"), "previous must be a whole number, got 'a'"),
-    "key": (lambda lab: broker(key=b"secret"), "key must be 32 bytes, got 6 bytes"),
+    "key": (lambda lab: broker(key=b"secret"), "key must be 32 or 64 bytes, got 6 bytes"),
     "name": (lambda lab: Broker("x" * 40, SERVER), "name must be printable text of at most 31 bytes"),
     "server": (lambda lab: Broker("lauv", 9750), 'server must be a name, "HOST:PORT" or (host, port), got 9750'),  # type: ignore[arg-type]
     "frequency": (lambda lab: broker().ping("25 kHz"), "frequency must be a finite number of Hz, got '25 kHz'"),  # type: ignore[arg-type]

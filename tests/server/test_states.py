@@ -100,7 +100,7 @@ class Fleet:
         keyed: bool = False,
         chosen: Sequence[int] | None = None,
     ) -> CrewMember:
-        lock = seal.SessionSeal(KEY, COOKIE, 7, 1000 + row, is_client=False) if keyed else None
+        lock = seal.SessionSeal(KEY, COOKIE, 1000 + row, is_client=False) if keyed else None
         session = Session(
             1000 + row, ("10.0.0.7", 4000 + row), Join(name=f"auv-{row}"), Admission(row, STEP_NS, 1500.0), 0.0, lock
         )
@@ -443,6 +443,6 @@ def test_headers_and_seals(fleet: Fleet, kind: Type, keyed: bool, count: int) ->
             assert len(data) <= MAX_DATAGRAM
             header = codec.decode_header(data, from_client=False)
             assert header == codec.Header(type_, 1000 + k, 70_000 * k + turn, 300 * k, keyed)
-            mine = seal.SessionSeal(KEY, COOKIE, 7, s.token, is_client=True) if keyed else None
+            mine = seal.SessionSeal(KEY, COOKIE, s.token, is_client=True) if keyed else None
             assert codec.open_payload(data, header, mine) == plain[k].tobytes()
             assert (s.sequence, s.datagrams_out, s.ack_at) == (70_000 * k + turn, 10 * k + turn, None)

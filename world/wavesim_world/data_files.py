@@ -18,4 +18,4 @@ def check(loaded: LoadedConfig) -> None:
     if loaded.config.network.keys:
         from wavesim_sdk.wire import seal
 
-        seal.read_keys(loaded.data_file(loaded.config.network.keys))
+        seal.read_keyring(loaded.data_file(loaded.config.network.keys))

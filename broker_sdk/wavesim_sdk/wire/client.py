@@ -51,7 +51,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
 if TYPE_CHECKING:  # only clients with a key need the package for sealing
-    from wavesim_sdk.wire.seal import SessionSeal
+    from wavesim_sdk.wire.seal import ClientExchange, SessionSeal, WelcomeOpener
 
 RETRY_S = 0.25  #: time in s between two HELLO or JOIN datagrams of a client
 LEAVE_TRIES = 6
@@ -101,7 +101,7 @@ class ClientSession:
 
     def __init__(self, join: Join, key: bytes | None = None, rng: random.Random | None = None) -> None:
         self.join = check(join)
-        self.key = key  #: pre-shared key, if the server requires keys
+        self.key = key  #: pre-shared key, if the server requires keys; the public key of the server may follow it
         self.phase = Phase.HELLO
         self.token = 0
         self.end_reason = ""  #: reason why the server ended the session; empty if it did not end it
@@ -112,7 +112,8 @@ class ClientSession:
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None
-        self._offered: SessionSeal | None = None  # seal of a WELCOME that is being decrypted
+        self._offered: WelcomeOpener | None = None  # opener of a WELCOME that is being decrypted
+        self._exchange: ClientExchange | None = None  # exchange of the present nonce, until the client has joined
         self._cookie = b""
         self._sequence = 0
         self._retry_at = self._asked_at = self._sent_at = 0.0
@@ -134,6 +135,13 @@ class ClientSession:
         self._idle_until = -math.inf  # time before which outgoing() returns nothing; -inf = something changed
 
     # -- called by the program -------------------------------------------------------------
+
+    @property
+    def ticket(self) -> int:
+        """Number with which a later join resumes this session: the token, or with keys a secret number that
+        only this client and the server know.
+        """
+        return self.token if self._seal is None else self._seal.ticket
 
     def actuate(self, command: Sequence[float | None]) -> None:
         """Send actuator commands; only the latest commands count."""
@@ -217,7 +225,9 @@ class ClientSession:
         if header.type is Type.REFUSE:
             return seal.HandshakeSeal(self.key, seal.REFUSE)
         if header.type is Type.WELCOME and self.phase is Phase.JOINING:
-            self._offered = seal.SessionSeal(self.key, self._cookie, self._nonce, header.token, is_client=True)
+            if self._exchange is None:  # no JOIN was sent, so this is a forged WELCOME
+                raise Dropped("seal")
+            self._offered = seal.WelcomeOpener(self._exchange, self._cookie, self._nonce, header.token)
             return self._offered
         if self._seal is None:
             raise Dropped("seal")
@@ -232,13 +242,15 @@ class ClientSession:
                 self._cookie, self.phase, self._retry_at, self._tries = cookie, Phase.JOINING, now, 0
             case Welcome() if self.phase is Phase.JOINING:
                 self._measured(now)
-                self.token, self.phase, self._seal = header.token, Phase.JOINED, self._offered
+                self.token, self.phase = header.token, Phase.JOINED
+                self._seal = None if self._offered is None else self._offered.session
+                self._exchange = self._offered = None  # its private key would open a recorded session
                 self._pending_welcome = message
                 return self._described()
             case Refuse(_, Refusal.COOKIE) if (
                 self.phase is Phase.JOINING
             ):  # the cookie is too old, or the session of this nonce has ended
-                self._nonce = self._rng.getrandbits(63)
+                self._nonce, self._exchange = self._rng.getrandbits(63), None
                 self.phase, self._retry_at, self._tries = Phase.HELLO, now, 0
             case Refuse(_, code, text):
                 self.phase = Phase.CLOSED
@@ -415,7 +427,12 @@ class ClientSession:
         from wavesim_sdk.wire import seal
 
         self._sequence += 1
-        closer = seal.HandshakeSeal(self.key, seal.JOIN)
+        if self._exchange is None:
+            self._exchange = seal.ClientExchange(self.key)
+        public = self._exchange.public
+        if join.previous:
+            join = replace(join, previous=seal.previous_proof(join.previous, public))
+        closer = seal.HandshakeSeal(self.key, seal.JOIN, public=public)
         return codec.encode(join, seal.key_id(self.key), self._sequence, 0, closer)
 
     def next_timer(self) -> float | None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgpack
 
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
+from wavesim_sdk.wire.key_file import ANY_CLIENT, KeyHolder
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MIN_HELLO, Join, Refusal, Resumption, Role, Type, Welcome
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.session import NotAdmitted, Session
 
 _WHOLE = schema_of(Join)
-ANY_CLIENT = "*"  #: name of a key that is valid for all clients
 
 
 def cookie_and_nonce(payload: tuple[Any, ...]) -> tuple[bytes, int]:
@@ -26,17 +26,29 @@ def cookie_and_nonce(payload: tuple[Any, ...]) -> tuple[bytes, int]:
     return payload[0], payload[1]
 
 
+def check_key(holder: KeyHolder, name: str, has_own_key: Callable[[str], bool]) -> None:
+    """Raise NotAdmitted unless a key is valid for a join with this name. A key for all names is not valid for a name that
+    has its own key: such a name is proof of identity.
+    """
+    if holder.is_retired:
+        raise NotAdmitted(Refusal.KEY, "this key was replaced; join with the new key")
+    if holder.name not in (ANY_CLIENT, name):
+        raise NotAdmitted(Refusal.KEY, f"this key belongs to '{holder.name}'")
+    if holder.name == ANY_CLIENT and has_own_key(name):
+        raise NotAdmitted(Refusal.KEY, f"'{name}' has its own key; a key for all names is not valid for it")
+
+
 def resolve_join(
     payload: tuple[Any, ...],
-    key_name: str,
-    by_token: Mapping[int, Session],
+    check_key: Callable[[str], None],
+    find_previous: Callable[[Join], Session | None],
     pilots: Mapping[str, Session],
     takeover: bool,
 ) -> tuple[Join, Session | None, Resumption]:
     """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
-    Raises NotAdmitted. ``key_name`` is the name to which the client's key belongs, or empty if the server does not use
-    keys.
+    Raises NotAdmitted, also if ``check_key`` raises it for the name in the join. ``find_previous`` returns the live
+    session that `previous` of a join names.
     """
     try:
         join = _WHOLE.decode(payload)
@@ -47,20 +59,10 @@ def resolve_join(
         raise NotAdmitted(Refusal.BAD_VALUE, f"role: unknown role {payload[3]}") from None
     if join.lockstep_ns and role not in (Role.PILOT, Role.INSTRUMENT):
         raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot or an instrument can request lockstep")
-    if key_name not in ("", ANY_CLIENT, join.name):
-        raise NotAdmitted(Refusal.KEY, f"this key belongs to '{key_name}'")
+    check_key(join.name)
     if join.previous:
-        previous = by_token.get(join.previous)
-        if (
-            previous is None
-            or previous.is_suspended
-            or (previous.name, previous.join.role, previous.key_name)
-            != (
-                join.name,
-                join.role,
-                key_name,
-            )
-        ):
+        previous = find_previous(join)
+        if previous is None or previous.is_suspended or (previous.name, previous.join.role) != (join.name, join.role):
             raise NotAdmitted(
                 Refusal.EXPIRED,
                 f"'{join.name}' has no live session with that token and role; join again without a previous token",

@@ -167,7 +167,11 @@ class Join:
     state_period_ns: int = record_field(
         PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0
     )
-    previous: int = record_field(UINT64, "token of the session to resume; 0 = start a new session", default=0)
+    previous: int = record_field(
+        UINT64,
+        "token of the session to resume, or with keys the proof of its ticket; 0 = start a new session",
+        default=0,
+    )
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)), "names of the sensors to report; nil = all", default=None
     )

@@ -24,8 +24,8 @@ _REFUSALS = {
     messages.Refusal.UNKNOWN_MODEL: "the JOIN names an unknown model",
     messages.Refusal.FULL: "the server has no room for another session or body",
     messages.Refusal.BAD_VALUE: "an element is invalid; the text names it",
-    messages.Refusal.KEY: "the key belongs to another name",
-    messages.Refusal.EXPIRED: "`previous` is not the token of a live session of this body and role; join again with 0",
+    messages.Refusal.KEY: "the key is not valid for this name, or was replaced",
+    messages.Refusal.EXPIRED: "`previous` does not name a live session of this body and role; join again with 0",
     messages.Refusal.ROLE: "this name may not join this body or this server in that role",
     messages.Refusal.INTERNAL: "internal server error, which the server's status counts",
 }

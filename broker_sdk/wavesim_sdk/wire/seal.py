@@ -1,29 +1,41 @@
 """Sealed datagrams, which are authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) with keys derived by
-HKDF-SHA256 (RFC 5869).
+HKDF-SHA256 (RFC 5869) from a pre-shared key and an exchange of ephemeral keys (X25519, RFC 7748).
 
-The ``cryptography`` package provides both algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32
-bytes; each session derives two keys from it, one for each direction. The header is not encrypted, but it is
-authenticated together with the payload.
+The ``cryptography`` package provides all three algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32
+bytes; the public key of the server may follow. JOIN brings the ephemeral public key of the client, and WELCOME that of
+the server, so the keys of a session cannot be derived from the pre-shared key alone. The header is not encrypted,
+but it is authenticated together with the payload.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.wire.codec import Dropped
+from wavesim_sdk.wire.key_file import ANY_CLIENT, KEY_BYTES, read_key_file
+from wavesim_sdk.wire.key_file import KeyHolder as KeyHolder
+from wavesim_sdk.wire.key_file import find_key as find_key
+from wavesim_sdk.wire.key_file import read_keys as read_keys
+from wavesim_sdk.wire.messages import HEADER_BYTES, Type
 
-KEY_BYTES = 32
 NONCE_BYTES = 12
+PUBLIC_BYTES = 32
 WINDOW = 64  #: maximum number of sequence numbers by which a datagram may arrive out of order
+LABEL = b"wavesim/2 "  #: prefix of all labels; the digit is the version of the sealing
+JOIN, REFUSE = LABEL + b"join", LABEL + b"refuse"
+_TYPE = slice(5, 6)  # the message type in a header
+_WELCOME = bytes((Type.WELCOME,))
 
 
 def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
@@ -35,51 +47,91 @@ def key_id(key: bytes) -> int:
     """Return the number of a key as used in a JOIN: the first 8 bytes of SHA-256 over a label and the key,
     little-endian.
     """
-    return int.from_bytes(hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8], "little")
+    return int.from_bytes(hashlib.sha256(LABEL + b"key id" + key).digest()[:8], "little")
+
+
+def public_key(private: bytes) -> bytes:
+    """Return the public key of a private X25519 key."""
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+class Ephemeral:
+    """Key pair for the exchange of one session. ``private`` is set for the test vectors; otherwise it is random."""
+
+    def __init__(self, private: bytes = b"") -> None:
+        self._private = X25519PrivateKey.from_private_bytes(private) if private else X25519PrivateKey.generate()
+        self.public = self._private.public_key().public_bytes_raw()
+
+    def agree(self, public: bytes) -> bytes:
+        """Return the secret that the owner of this public key computes too. Raises Dropped if the public key is invalid."""
+        try:
+            return self._private.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError:  # its length is wrong, or every private key would give the same secret
+            raise Dropped("seal") from None
 
 
 class HandshakeSeal:
     """Seal of JOIN and REFUSE messages. A random nonce precedes the sealed payload, so that one key can be used for
-    many joins.
+    many joins. In a JOIN, the public key of the client's exchange follows the nonce; it is authenticated too.
     """
 
-    def __init__(self, key: bytes, info: bytes, nonce: bytes = b"") -> None:
+    def __init__(self, key: bytes, info: bytes, nonce: bytes = b"", public: bytes = b"") -> None:
         self._aead = ChaCha20Poly1305(derive_key(key, b"", info))
-        self._nonce = nonce  # set for the test vectors; otherwise random
+        self._nonce, self._public = nonce, public  # the nonce is set for the test vectors; otherwise random
+        self._clear_bytes = NONCE_BYTES + (PUBLIC_BYTES if info == JOIN else 0)
 
     def seal(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
-        """Return the nonce followed by the sealed payload."""
+        """Return the nonce and the public key, followed by the sealed payload."""
         nonce = self._nonce or secrets.token_bytes(NONCE_BYTES)
-        return nonce + self._aead.encrypt(nonce, plain, header)
+        return nonce + self._public + self._aead.encrypt(nonce, plain, header + self._public)
 
     def open(self, header: bytes, sealed: bytes, _sequence: int) -> bytes:
         """Return the payload; raise Dropped if the key is wrong or a bit has been changed."""
+        clear, sealed = sealed[: self._clear_bytes], sealed[self._clear_bytes :]
         try:
-            return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], header)
+            return self._aead.decrypt(clear[:NONCE_BYTES], sealed, header + clear[NONCE_BYTES:])
         except (InvalidTag, ValueError):
             raise Dropped("seal") from None
 
     authenticate = open  # a handshake has no replay window
 
 
-JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
+def public_of_join(data: bytes) -> bytes:
+    """Return the public key in a sealed JOIN datagram."""
+    return data[HEADER_BYTES + NONCE_BYTES :][:PUBLIC_BYTES]
+
+
+def previous_proof(ticket: int, public: bytes) -> int:
+    """Return the value of `previous` in a sealed JOIN: it shows that the client has the ticket of a session, and is
+    useless in a JOIN with another public key.
+    """
+    derived = derive_key(ticket.to_bytes(8, "little"), public, LABEL + b"previous")
+    return int.from_bytes(derived[:8], "little")
 
 
 class SessionSeal:
-    """Seals the datagrams that one side of a session sends, and opens those that it receives."""
+    """Seals the datagrams that one side of a session sends, and opens those that it receives.
 
-    def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
-        salt = cookie + nonce.to_bytes(8, "little")
-        sides = [
-            ChaCha20Poly1305(derive_key(key, salt, b"wavesim/1 " + side + token.to_bytes(8, "little")))
-            for side in (b"client", b"server")
-        ]
+    ``secret`` consists of the key and the results of the exchange, and ``salt`` of everything public that belongs to
+    the session. ``public`` is the server's public key in its exchange; WELCOME carries it in front of its sealed
+    payload.
+    """
+
+    def __init__(self, secret: bytes, salt: bytes, token: int, is_client: bool, public: bytes = b"") -> None:
+        def derive(what: bytes) -> bytes:
+            return derive_key(secret, salt, LABEL + what + token.to_bytes(8, "little"))
+
+        sides = [ChaCha20Poly1305(derive(side)) for side in (b"client", b"server")]
         self._send, self._receive = sides if is_client else reversed(sides)
         self._highest, self._seen = 0, 0
+        self._public = public
+        #: number that only the two sides know, with which the client resumes the session
+        self.ticket = int.from_bytes(derive(b"resume")[:8], "little")
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
         """Return the sealed payload; use each sequence number only once in a session."""
-        return self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
+        sealed = self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
+        return self._public + sealed if header[_TYPE] == _WELCOME else sealed
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Return the payload; raise Dropped if the datagram is forged, changed or repeated."""
@@ -92,6 +144,8 @@ class SessionSeal:
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Return the payload; raise Dropped if the datagram is forged or changed. The replay window stays unchanged."""
+        if header[_TYPE] == _WELCOME:
+            sealed = sealed[PUBLIC_BYTES:]
         try:
             return self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
         except (InvalidTag, ValueError):
@@ -106,20 +160,75 @@ class SessionSeal:
         elif ahead > -WINDOW:
             self._seen |= 1 << -ahead
 
+    def proves(self, previous: int, public: bytes) -> bool:
+        """Return whether a JOIN with this `previous` and this public key was made by the client of the session."""
+        expected = previous_proof(self.ticket, public)
+        return hmac.compare_digest(previous.to_bytes(8, "little"), expected.to_bytes(8, "little"))
 
-@dataclass(frozen=True)
-class KeyHolder:
-    """Key, with the name of the client that may join with it; ``*`` means any client."""
 
-    name: str
-    key: bytes
+def _salt(cookie: bytes, nonce: int, client: bytes, server: bytes) -> bytes:
+    return cookie + nonce.to_bytes(8, "little") + client + server
+
+
+class ClientExchange:
+    """Client side of the exchange in one handshake."""
+
+    def __init__(self, key: bytes, ephemeral: Ephemeral | None = None) -> None:
+        self.key, self._ephemeral = key, ephemeral if ephemeral is not None else Ephemeral()
+        self.public = self._ephemeral.public
+
+    def session_seal(self, cookie: bytes, nonce: int, token: int, server_public: bytes) -> SessionSeal:
+        """Return the client side of the session's seal. Raises Dropped if the server's public key is invalid."""
+        secret = self.key + self._ephemeral.agree(server_public)
+        if len(self.key) > KEY_BYTES:  # only the server of this key can compute the same
+            secret += self._ephemeral.agree(self.key[KEY_BYTES:])
+        return SessionSeal(secret, _salt(cookie, nonce, self.public, server_public), token, is_client=True)
+
+
+class WelcomeOpener:
+    """Opens a WELCOME, which carries the server's public key, and keeps the seal of its session in :attr:`session`."""
+
+    def __init__(self, exchange: ClientExchange, cookie: bytes, nonce: int, token: int) -> None:
+        self._exchange, self._of = exchange, (cookie, nonce, token)
+        self.session: SessionSeal | None = None
+
+    def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+        """Raise an error, because a client sends no WELCOME."""
+        raise NotImplementedError
+
+    def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
+        """Return the payload; raise Dropped if the sender does not have the key, or is not the server of the key."""
+        made = self._exchange.session_seal(*self._of, sealed[:PUBLIC_BYTES])
+        plain = made.open(header, sealed, sequence)
+        self.session = made
+        return plain
+
+    authenticate = open
+
+
+class ServerExchange:
+    """Server side of the exchange in one handshake."""
+
+    def __init__(self, key: bytes, client_public: bytes, static_secret: bytes, ephemeral: Ephemeral) -> None:
+        self._secret = key + ephemeral.agree(client_public) + static_secret
+        self._client, self._public = client_public, ephemeral.public
+
+    def session_seal(self, cookie: bytes, nonce: int, token: int) -> SessionSeal:
+        """Return the server side of the session's seal."""
+        salt = _salt(cookie, nonce, self._client, self._public)
+        return SessionSeal(self._secret, salt, token, is_client=False, public=self._public)
 
 
 class Keyring:
-    """The pre-shared keys of a server."""
+    """The keys of a server: the pre-shared keys of its clients and, for those that are valid for this server only, its
+    own private key.
+    """
 
-    def __init__(self, holders: list[KeyHolder]) -> None:
+    def __init__(self, holders: Sequence[KeyHolder], server_private: bytes = b"") -> None:
+        self.holders = tuple(holders)
         self.by_id = {key_id(h.key): h for h in holders}
+        self._names = {h.name for h in holders} - {ANY_CLIENT}
+        self._static = X25519PrivateKey.from_private_bytes(server_private) if server_private else None
         self._open = {h.key: HandshakeSeal(h.key, JOIN) for h in holders}
         self._refuse = {h.key: HandshakeSeal(h.key, REFUSE) for h in holders}
 
@@ -131,47 +240,39 @@ class Keyring:
         """Return the seal for a REFUSE to a key holder."""
         return self._refuse[holder.key]
 
-    def session_seal(self, holder: KeyHolder, cookie: bytes, nonce: int, token: int) -> SessionSeal:
-        """Return the server side of a session's seal."""
-        return SessionSeal(holder.key, cookie, nonce, token, is_client=False)
+    def exchange(self, holder: KeyHolder, client_public: bytes, ephemeral: Ephemeral | None = None) -> ServerExchange:
+        """Answer the public key of a client. Raises Dropped if that key is invalid."""
+        static = b""
+        if len(holder.key) > KEY_BYTES:
+            assert self._static is not None  # read_keyring checks that
+            try:
+                static = self._static.exchange(X25519PublicKey.from_public_bytes(client_public))
+            except ValueError:
+                raise Dropped("seal") from None
+        return ServerExchange(holder.key, client_public, static, ephemeral if ephemeral is not None else Ephemeral())
+
+    def public_of_join(self, data: bytes) -> bytes:
+        """Return the public key in a sealed JOIN datagram."""
+        return public_of_join(data)
+
+    def has_own_key(self, name: str) -> bool:
+        """Return whether a name has its own key. A key for all names is not valid for such a name."""
+        return name in self._names
+
+    def includes(self, holder: KeyHolder) -> bool:
+        """Return whether a key is still in this keyring under its name, in use or retired."""
+        return any((h.name, h.key) == (holder.name, holder.key) for h in self.holders)
 
 
-def read_keys(path: Path) -> list[KeyHolder]:
-    """Read the keys from a key file. Each line is ``NAME KEY``: the name of a client or ``*``, followed by 64
-    hexadecimal digits.
-
-    Raises ConfigError if the file is invalid, or if users other than the owner may read it.
-    """
-    try:
-        if path.stat().st_mode & 0o077:
-            raise ConfigError("other users may read this key file; restrict it to its owner (chmod 600)", str(path))
-        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError as error:
-        raise ConfigError(f"cannot read the key file: {error.strerror}", str(path)) from None
-    holders: list[KeyHolder] = []
-    for number, line in enumerate(lines, 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
-        try:
-            key = bytes.fromhex(words[1]) if len(words) == 2 else b""
-        except ValueError:
-            key = b""
-        if len(key) != KEY_BYTES:
-            raise ConfigError("expected a line `NAME KEY` with a key of 64 hexadecimal digits", str(path), number)
-        if any(h.key == key for h in holders):
-            raise ConfigError("duplicate key; each client needs its own", str(path), number)
-        holders.append(KeyHolder(words[0], key))
-    if not holders:
-        raise ConfigError("the key file has no keys; generate some with `wavesim keys`", str(path))
-    return holders
-
-
-def find_key(path: Path, name: str) -> bytes:
-    """Return the key of a client: the key for its name if there is one, otherwise the key for all names (``*``)."""
-    holders = read_keys(path)
-    for wanted in (name, "*"):
-        for h in holders:
-            if h.name == wanted:
-                return h.key
-    raise ConfigError(f"the key file has no key for '{name}' and no key for all clients (*)", str(path))
+def read_keyring(path: Path) -> Keyring:
+    """Read the key file of a server. Raises ConfigError if it is invalid or has a key that is valid for another server."""
+    found = read_key_file(path)
+    own = public_key(found.server_private) if found.server_private else b""
+    for holder in found.holders:
+        if holder.key[KEY_BYTES:] not in (b"", own):
+            raise ConfigError(
+                f"a key of '{holder.name}' is valid for another server; the line `@server` of this file has another key, "
+                "or is missing",
+                str(path),
+            )
+    return Keyring(found.holders, found.server_private)

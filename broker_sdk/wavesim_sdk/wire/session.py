@@ -11,6 +11,7 @@ from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.address_validation import Address, TokenBucket
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.items import ActuatorDescription, AnyEvent, AnyRequest, SensorDescription
+from wavesim_sdk.wire.key_file import KeyHolder
 from wavesim_sdk.wire.messages import (
     LATEST_WINS,
     Actuate,
@@ -120,7 +121,7 @@ class Session:
     ) -> None:
         self.token, self.address, self.join, self.admission, self.seal = token, address, join, admission, seal
         self.resumed = Resumption.NEW
-        self.key_name = ""  #: name to which the client's key belongs
+        self.key_holder: KeyHolder | None = None  #: key with which the client joined; None if the server has no keys
         self.is_over = False  #: True after the session has ended
         self.is_suspended = False  #: True while another client is driving in place of this pilot
         self.suspended: Session | None = None  #: pilot that drives again after this session has ended
@@ -209,8 +210,8 @@ class AddressMigrated:
 
 @dataclass(frozen=True)
 class SessionGone:
-    """A session ended. The reason is `left`, `silent`, `ended` (by the server), `unacknowledged`, `sequence` or
-    `internal`.
+    """A session ended. The reason is `left`, `silent`, `ended` (by the server), `revoked` (its key was removed),
+    `unacknowledged`, `sequence` or `internal`.
     """
 
     session: Session

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from typing import Any
@@ -219,26 +218,44 @@ def sealed_markdown() -> str:
     """Return sealed datagrams together with all inputs from which they are computed, for docs/PROTOCOL.md."""
     from wavesim_sdk.wire import seal
 
-    client = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=True)
-    server = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=False)
     fixed = bytes(range(12))
-    key_id = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()[:8]
+    client_private, server_private, static_private = (bytes(range(k, k + 32)) for k in (32, 64, 96))
+    key = KEY + seal.public_key(static_private)  # the second half of the vectors: a key for this server only
     facts = {
         "key": KEY.hex(),
-        "key ID, as bytes in header order": key_id.hex(),
+        "key ID, as bytes in header order": seal.key_id(KEY).to_bytes(8, "little").hex(),
         "cookie": _COOKIE.hex(),
         "nonce of the JOIN": 7,
         "token, as bytes in header order": TOKEN.to_bytes(8, "little").hex(),
         "sealing nonce of JOIN and REFUSE": fixed.hex(),
+        "private key of the client's exchange": client_private.hex(),
+        "private key of the server's exchange": server_private.hex(),
+        "private key of the server": static_private.hex(),
+        "public key of the server": key[32:].hex(),
+        "key ID with the server's public key": seal.key_id(key).to_bytes(8, "little").hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
-    datagrams = {
-        "JOIN": encode(join, seal.key_id(KEY), 2, 0, seal.HandshakeSeal(KEY, seal.JOIN, fixed)),
-        "REFUSE": encode(REFUSE, seal=seal.HandshakeSeal(KEY, seal.REFUSE, fixed)),
-        "WELCOME": encode(WELCOME, TOKEN, 1, 0, server),
-        "ACTUATE": encode(m.Actuate((9.5,)), TOKEN, 3, 0, client),
-        "KEEPALIVE": encode(m.Keepalive(12), TOKEN, 2, 1, server),
-    }
+    datagrams: dict[str, bytes] = {}
+    for known, suffix in ((KEY, ""), (key, " with the server's public key")):
+        ring = seal.Keyring([seal.KeyHolder("lauv", known)], static_private)
+        of_client = seal.Ephemeral(client_private)
+        answer = ring.exchange(ring.holders[0], of_client.public, seal.Ephemeral(server_private))
+        server = answer.session_seal(_COOKIE, 7, TOKEN)
+        client = seal.ClientExchange(known, of_client).session_seal(
+            _COOKIE, 7, TOKEN, seal.Ephemeral(server_private).public
+        )
+        again = m.Join(_COOKIE, 7, "lauv", previous=seal.previous_proof(client.ticket, of_client.public))
+        opened = seal.HandshakeSeal(known, seal.JOIN, fixed, of_client.public)
+        made = {
+            "JOIN": encode(join, seal.key_id(known), 2, 0, opened),
+            "REFUSE": encode(REFUSE, seal=seal.HandshakeSeal(known, seal.REFUSE, fixed)),
+            "WELCOME": encode(WELCOME, TOKEN, 1, 0, server),
+            "ACTUATE": encode(m.Actuate((9.5,)), TOKEN, 3, 0, client),
+            "KEEPALIVE": encode(m.Keepalive(12), TOKEN, 2, 1, server),
+            "JOIN that resumes this session": encode(again, seal.key_id(known), 2, 0, opened),
+        }
+        facts[f"ticket of the session{suffix}"] = client.ticket
+        datagrams |= {f"{name}{suffix}": data for name, data in made.items()}
     lines = ["```", *(f"{k} = {v}" for k, v in facts.items())]
     lines += [f"{name}: {data.hex()}" for name, data in datagrams.items()]
     return "\n".join([*lines, "```"])

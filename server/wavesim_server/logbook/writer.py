@@ -208,6 +208,10 @@ class LogWriter:
         """Write a loss of data. Losses depend on wall time; therefore, the content hash excludes them."""
         self.json("/host/damage", time_ns, {"text": text})
 
+    def keys(self, time_ns: int, text: str) -> None:
+        """Write a change of the clients' keys. It happens at any wall time; therefore, the content hash excludes it."""
+        self.json("/host/keys", time_ns, {"text": text})
+
     def notice(self, time_ns: int, body: str, text: str) -> None:
         """Write a human-readable notice."""
         self.json("/notices", time_ns, {"body": body, "text": text})

@@ -65,7 +65,7 @@ def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyP
     arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
     verb = message["verb"]
     if verb not in commands.TIMER_VERBS and verb not in commands.VERBS:
-        known = [*commands.TIMER_VERBS, *commands.VERBS, "status"]
+        known = [*commands.TIMER_VERBS, *commands.VERBS, "status", "reload-keys"]
         raise ValueError(f"no command named '{verb[:40]}'{suggest_name(verb[:40], known)}")
     if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
         if arguments.get("kind") == "wet":  # its amount is a compartment, which the field names

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavesim_sdk.commander import CommandReply
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire import items
@@ -49,6 +50,8 @@ from wavesim_server.network.engine_queue import EngineCommands
 from wavesim_server.network.event_dispatcher import EngineEventDispatcher
 from wavesim_server.network.frame_streaming import FrameLogger, FrameStreamer
 from wavesim_server.network.front_tables import FrontTables
+from wavesim_server.network.key_changes import VERB as RELOAD_KEYS
+from wavesim_server.network.key_changes import describe_change, status_of
 from wavesim_server.network.lockstep import Barrier
 from wavesim_server.network.observers import Observers
 from wavesim_server.network.requests import RequestAccess, RequestHandler
@@ -75,6 +78,7 @@ GONE_TEXTS = {
     "silent": "fell silent and was removed",
     "ended": "was disconnected",
     "sequence": "was disconnected: its sequence numbers are exhausted",
+    "revoked": "was disconnected: its key was revoked",
     "lockstep": "was disconnected: its answers exhausted its waiting budget",
     "unacknowledged": "was disconnected: it does not acknowledge events",
     "internal": "was disconnected: the server failed while executing its request",
@@ -87,7 +91,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front end of one server.
 
-    ``print_line`` prints a line for the user.
+    ``print_line`` prints a line for the user. ``load_keys`` reads the key file again.
     """
 
     def __init__(
@@ -101,9 +105,11 @@ class Front:
         log: LogWriter | None = None,
         *,
         keys: Keyring | None = None,
+        load_keys: Callable[[], Keyring | None] = lambda: None,
         rng: random.Random | None = None,
         print_line: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._load_keys = load_keys
         self.has_network = True  #: False if all clients are in this process
         self.config, self.log = loaded.config, log
         self.areas, self.events, self.print_line = areas, events, print_line
@@ -307,6 +313,8 @@ class Front:
         try:
             if message["verb"] == "status":
                 self.replies.append((message, CommandReply(True, "", self.status())))
+            elif message["verb"] == RELOAD_KEYS:
+                answer(True, self.reload_keys())
             else:
                 command = check_recipient(parse_queue_command(message, self._parts_of), self.crews)
                 self.pending_commands.submit(command, COMMANDER, self.vehicle_commands.answer_later(command, answer))
@@ -415,7 +423,28 @@ class Front:
 
     def status(self) -> dict[str, Any]:
         """Return the answer to the commander's `status` command."""
-        return self._status.make(self.now, self.gauges(), self.stood_still_s)
+        keys = status_of(self.sessions.keys, self.sessions.by_token.values())
+        return self._status.make(self.now, self.gauges() | ({"keys": keys} if keys else {}), self.stood_still_s)
+
+    def reload_keys(self) -> str:
+        """Read the key file again, end the sessions whose keys it no longer has, and return what has changed.
+
+        Raises ValueError if the server has no keys or the file is invalid; the earlier keys then stay valid.
+        """
+        old = self.sessions.keys
+        if old is None:
+            raise ValueError("this server does not require keys: set <network keys=...> and start it again")
+        try:
+            new = self._load_keys()
+        except ConfigError as error:
+            raise ValueError(f"the earlier keys stay valid: {error}") from None
+        assert new is not None
+        text = describe_change(old, new, self.sessions.replace_keys(new))
+        self._handle_all(self.sessions.take_ended())
+        self.print_line(text)
+        if self.log is not None:
+            self.log.keys(self.clock.time_ns, text)
+        return text
 
     @property
     def barrier(self) -> Barrier:

@@ -205,7 +205,7 @@ def load_keyring(loaded: LoadedConfig) -> Keyring | None:
         return None
     from wavesim_sdk.wire import seal
 
-    return seal.Keyring(seal.read_keys(loaded.data_file(loaded.config.network.keys)))
+    return seal.read_keyring(loaded.data_file(loaded.config.network.keys))
 
 
 def attach_front(
@@ -223,6 +223,7 @@ def attach_front(
         Ring.attach(events),
         log,
         keys=load_keyring(loaded),
+        load_keys=lambda: load_keyring(loaded),
         print_line=Console().print_line,
     )
     if again:

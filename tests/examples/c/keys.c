@@ -21,6 +21,14 @@ static void give(const uint8_t *data, size_t n) {
     fwrite(data, 1, n, stdout);
 }
 
+static uint64_t of_eight(const uint8_t *p) { return (uint64_t)ws_load32(p + 4) << 32 | ws_load32(p); }
+
+static ws_secret of_argument(int i) {
+    ws_secret s;
+    ws_secret_set(&s, argument[i], size[i] > WS_KEY ? argument[i] + WS_KEY : NULL);
+    return s;
+}
+
 int main(void) {
     static uint8_t out[8192];
     static ws_seal session;
@@ -49,20 +57,36 @@ int main(void) {
             ws_sha_add(&s, argument[0], size[0]);
             ws_sha_end(&s, out);
             give(out, WS_HASH);
-        } else if (what == 'i' && take(1)) { /* key id */
-            ws_store(out, ws_key_id(argument[0]), 8);
+        } else if (what == 'x' && take(2)) { /* X25519: private key, public key; 65535 = everybody gets the same */
+            if (ws_x25519(argument[0], argument[1], out)) fwrite("\xff\xff", 1, 2, stdout);
+            else give(out, WS_KEY);
+        } else if (what == 'k' && take(1)) { /* public key of a private one */
+            ws_public_key(argument[0], out);
+            give(out, WS_PUBLIC);
+        } else if (what == 'i' && take(1)) { /* key id: key of 32 or 64 bytes */
+            ws_secret secret = of_argument(0);
+            ws_store(out, ws_key_id(&secret), 8);
             give(out, 8);
-        } else if (what == 'j' && take(4)) { /* a JOIN: key, sealing nonce, header, body */
-            ws_close_join(argument[0], argument[1], argument[2], argument[3], size[3], out);
-            give(out, WS_SEALING_NONCE + size[3] + WS_TAG);
+        } else if (what == 'j' && take(4)) { /* a JOIN: key, sealing nonce and public key, header, body */
+            ws_secret secret = of_argument(0);
+            ws_close_join(&secret, argument[1], argument[1] + WS_SEALING_NONCE, argument[2], argument[3], size[3], out);
+            give(out, WS_SEALING_NONCE + WS_PUBLIC + size[3] + WS_TAG);
         } else if (what == 'r' && take(3)) { /* a REFUSE: key, header, sealed */
-            int n = ws_open_refuse(argument[0], argument[1], argument[2], size[2], out);
+            ws_secret secret = of_argument(0);
+            int n = ws_open_refuse(&secret, argument[1], argument[2], size[2], out);
             if (n < 0) fwrite("\xff\xff", 1, 2, stdout);
             else give(out, (size_t)n);
-        } else if (what == 'b' && take(4)) { /* begin a session: key, cookie, nonce, token */
-            uint64_t nonce = (uint64_t)ws_load32(argument[2] + 4) << 32 | ws_load32(argument[2]);
-            uint64_t token = (uint64_t)ws_load32(argument[3] + 4) << 32 | ws_load32(argument[3]);
-            ws_seal_begin(&session, argument[0], argument[1], nonce, token);
+        } else if (what == 'v' && take(2)) { /* `previous` of a JOIN: ticket, public key */
+            ws_store(out, ws_previous(of_eight(argument[0]), argument[1]), 8);
+            give(out, 8);
+        } else if (what == 'b' && take(4)) { /* begin a session: key, private key, public key of the server, cookie and nonce and token */
+            ws_secret secret = of_argument(0);
+            ws_exchange own;
+            memcpy(own.private_key, argument[1], WS_KEY);
+            ws_public_key(own.private_key, own.public_key);
+            if (ws_seal_begin(&session, &secret, &own, argument[2], argument[3], of_eight(argument[3] + 16), of_eight(argument[3] + 24)))
+                fwrite("\xff\xff", 1, 2, stdout);
+            else ws_store(out, session.ticket, 8), give(out, 8);
         } else if (what == 'S' && take(2)) { /* a datagram to the server: header, body */
             ws_seal_close(&session, argument[0], ws_load32(argument[0] + 16), argument[1], size[1], out);
             give(out, size[1] + WS_TAG);

@@ -1,7 +1,8 @@
 /* The C client on a lead, for tests: takes commands from stdin, a line each, and answers each with a line of JSON that says
  * what the client made of it and what it sent. Its socket ends here.
  *
- *     start NAME NONCE COOKIE|- KEY|-      a client that says HELLO; with a cookie it joins already
+ *     start NAME NONCE COOKIE|- KEY|- [PRIVATE] [TICKET]
+ *                                          a client that says HELLO; with a cookie it joins already; PRIVATE: of its exchange
  *     data HEX                             a datagram of the server
  *     flush SECONDS                        so much later: send what is due
  *     set NAME VALUE, answer, ping, leave  what a program does
@@ -128,28 +129,34 @@ static void report(int result) {
                (long long)b.start_tick, (long long)b.lockstep_ns, (unsigned)b.rights);
     }
     text("why", b.why);
-    printf("}\n");
+    printf(", \"ticket\": %llu}\n", (unsigned long long)b.ticket);
     fflush(stdout);
 }
 
 int main(void) {
-    static char line[8192], name[WS_NAME], a[256], c[256];
-    static uint8_t key[WS_KEY], data[4096];
+    static char line[8192], name[WS_NAME], a[256], c[256], own[256];
+    static uint8_t key[WS_KEY + WS_PUBLIC], data[4096];
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends)) return 1;
     other_end = ends[1];
     while (fgets(line, sizeof line, stdin)) {
-        unsigned long long nonce;
+        unsigned long long nonce, ticket = 0;
         double value;
-        if (sscanf(line, "start %31s %llu %255s %255s", name, &nonce, a, c) == 4) {
-            ws_join join = {.name = name, .lockstep_ns = 100000000};
+        int words = sscanf(line, "start %31s %llu %255s %255s %255s %llu", name, &nonce, a, c, own, &ticket);
+        if (words >= 4) {
+            ws_join join = {.name = name, .lockstep_ns = 100000000, .previous = ticket};
             if (*c != '-') {
-                from_hex(c, key, sizeof key);
+                size_t n = from_hex(c, key, sizeof key);
                 join.key = key;
+                if (n > WS_KEY) join.server_key = key + WS_KEY;
             }
             int result = ws_start(&b, &join);
             b.socket = ends[0];
             b.nonce = nonce;
+            if (words >= 5) {
+                from_hex(own, b.exchange.private_key, WS_KEY);
+                ws_public_key(b.exchange.private_key, b.exchange.public_key);
+            }
             if (*a != '-') {
                 from_hex(a, b.cookie, sizeof b.cookie);
                 ws_turn_to(&b, WS_JOINING, 0.0);

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { decodeBody, decodeEvent, decodeHeader } from "../../../examples/js-broker/codec.js";
 import { Dropped, Reader } from "../../../examples/js-broker/msgpack.js";
 import { REQUESTS } from "../../../examples/js-broker/protocol.js";
+import { Exchange } from "../../../examples/js-broker/seal.js";
 import { Session } from "../../../examples/js-broker/session.js";
 
 const PHASES = ["hello", "joining", "joined", "leaving", "closed"];
@@ -51,6 +52,7 @@ function report(result) {
   return {
     result, phase: PHASES.indexOf(session.phase), ready: session.ready ? 1 : 0, dropped: drops(), events: shown, why,
     sent: session.outgoing(now).map((d) => d.toString("hex")),
+    ticket: w && w.ticket,
     welcome: w && [w.id, w.role, w.resumed, w.step_ns, w.sound_speed, w.tick, w.lockstep_ns, w.rights],
   };
 }
@@ -91,8 +93,9 @@ function eventValues(bytes) {
 }
 
 const verbs = {
-  start(name, nonce, cookie, key) {
-    session = new Session({ name, lockstep_ns: 100_000_000 }, key === "-" ? null : Buffer.from(key, "hex"));
+  start(name, nonce, cookie, key, own, ticket = "0") {
+    session = new Session({ name, lockstep_ns: 100_000_000, previous: BigInt(ticket) }, key === "-" ? null : Buffer.from(key, "hex"));
+    if (own !== undefined) session.exchange = new Exchange(Buffer.from(own, "hex"));
     [command, events, why] = [{}, [], ""];
     session.nonce = BigInt(nonce);
     session.lastHeard = now;

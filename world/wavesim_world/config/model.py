@@ -338,7 +338,7 @@ class NetworkConfig:
         high=1e9,
     )
     keys: str = text(
-        "File of pre-shared keys, relative to the configuration file. If given, every datagram is authenticated and "
+        "File of keys (`wavesim keys`), relative to the configuration file. If given, every datagram is authenticated and "
         "encrypted. Empty: no keys.",
         "",
     )
