@@ -166,7 +166,7 @@ class Client(Program):
             MAGIC, VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
         )
         if key is not None:
-            public = seal.Ephemeral(r.randbytes(32)).public
+            public = seal.EphemeralKey(r.randbytes(32)).public
             body = seal.HandshakeSeal(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES), public).seal(header, body, 1)
         return header + body
 

@@ -101,7 +101,7 @@ def keller(address: int, variant: str, echo: bool) -> Any:
 
 
 @device_command(
-    "Emulate a MicroStrain 3DM-GX3-25 (single-byte protocol). The device reads the `ahrs` and `imu` sensors of body "
+    "Emulate a MicroStrain 3DM-GX3-25 AHRS.\n\nThe device speaks the single-byte protocol. It reads the `ahrs` and `imu` sensors of body "
     "NAME, and its `magnetometer`.\n\n"
     "Not modelled: raw data, delta angles, temperatures, gyro bias capture, sampling settings and the baud rate (these "
     "commands are not answered); the calibration in the EEPROM is only stored.",
@@ -138,7 +138,7 @@ def minisvs() -> Any:
 
 
 @multi_port_command(
-    "Emulate the motor controller (BROOM) and the servo controller (SCRTv4) of a LAUV (LUCL protocol). The device "
+    "Emulate the motor and servo controllers of a LAUV.\n\nThe controllers are BROOM and SCRTv4 (LUCL protocol). The device "
     "commands the propeller and the four fins of body NAME, so it needs --pilot.\n\n"
     "Not modelled: current control, calibration and power of the servos, the boot loader (the device answers each of "
     "these with an error), and the baud rate. Voltages, temperatures and the currents of the servos are nominal.",

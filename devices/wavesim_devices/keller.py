@@ -54,7 +54,7 @@ def crc16(data: bytes) -> bytes:
     return bytes((crc >> 8, crc & 0xFF))
 
 
-class CommandSplitter:
+class KellerSplitter:
     """Splitter of bytes from the bus into commands. It drops one byte after another until a command is valid, and counts
     the dropped bytes.
     """
@@ -95,7 +95,7 @@ class KellerTransmitter:
     ) -> None:
         self.send, self.sensors, self.address, self.zero_bar = send, sensors, address, VARIANTS[variant]
         self.echoes = echoes  #: whether the host receives its own bytes, as on a two-wire RS-485 line
-        self.splitter, self.refused = CommandSplitter(), 0
+        self.splitter, self.refused = KellerSplitter(), 0
         self.is_initialised = False
         self._pressure_bar, self._temperature = math.nan, math.nan
         self._offset_bar = 0.0

@@ -19,7 +19,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wavesim_devices.lucl import Board, BoardConnection, Command
+from wavesim_devices.lucl import BoardConnection, Command, LuclBoard
 from wavesim_devices.ports import Bytes
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError
@@ -74,7 +74,7 @@ class Propeller:
         return math.copysign(self.full_rpm * math.sqrt(abs(actual) / limit), actual) if limit > 0.0 else 0.0
 
 
-class MotorController(Board):
+class MotorController(LuclBoard):
     """Virtual BROOM. ``sign`` is -1 if a negative reference drives the vehicle ahead, as on a LAUV."""
 
     def __init__(self, propeller: Propeller, sign: float) -> None:
@@ -142,7 +142,7 @@ class MotorController(Board):
         return struct.pack(">hhh", volts, current, min(max(electrical, -32768), 32767))
 
 
-class ServoController(Board):
+class ServoController(LuclBoard):
     """Virtual SCRTv4."""
 
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:

@@ -30,7 +30,7 @@ def check_byte(body: bytes) -> bytes:
     return bytes((check | 0x80,))
 
 
-class FrameSplitter:
+class LuclSplitter:
     """Splitter of bytes from the host into frames. It skips bytes outside of frames, and counts damaged frames."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class FrameSplitter:
 Command = Callable[[bytes, "BoardConnection"], bytes | None]
 
 
-class Board:
+class LuclBoard:
     """A board and its commands."""
 
     def __init__(self, name: bytes, version: tuple[int, int, int]) -> None:
@@ -95,8 +95,8 @@ class Board:
 class BoardConnection:
     """Connection of a host to a board."""
 
-    def __init__(self, board: Board, send: Bytes, hosts: list[BoardConnection]) -> None:
-        self.board, self.send, self._hosts, self._splitter = board, send, hosts, FrameSplitter()
+    def __init__(self, board: LuclBoard, send: Bytes, hosts: list[BoardConnection]) -> None:
+        self.board, self.send, self._hosts, self._splitter = board, send, hosts, LuclSplitter()
         hosts.append(self)
 
     @property

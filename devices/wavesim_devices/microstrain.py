@@ -53,7 +53,7 @@ def reply(command: int, content: bytes) -> bytes:
     return body + struct.pack(">H", sum(body) & 0xFFFF)
 
 
-class CommandSplitter:
+class MicrostrainSplitter:
     """Splitter of bytes from the host into commands. It drops and counts bytes that do not belong to a command."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class CommandSplitter:
         return found
 
 
-class Measurement:
+class MicrostrainMeasurement:
     """Newest values of the sensors by type, and the quantities of the protocol that follow from them."""
 
     def __init__(self, values: Mapping[str, Value], declination: float) -> None:
@@ -128,9 +128,9 @@ class Measurement:
         return float(w), -float(x), -float(y), -float(z)
 
 
-M = Measurement
+M = MicrostrainMeasurement
 #: quantities in the reply to each data command
-QUANTITIES: Mapping[int, tuple[Callable[[Measurement], Sequence[float]], ...]] = MappingProxyType(
+QUANTITIES: Mapping[int, tuple[Callable[[MicrostrainMeasurement], Sequence[float]], ...]] = MappingProxyType(
     {
         0xC2: (M.acceleration, M.rates),
         0xC5: (M.matrix,),
@@ -151,7 +151,7 @@ class Microstrain:
 
     def __init__(self, send: Bytes, sensors: Mapping[str, str], declination: float = 0.0) -> None:
         self.send, self.sensors, self.declination = send, sensors, declination
-        self.splitter, self.refused = CommandSplitter(), 0
+        self.splitter, self.refused = MicrostrainSplitter(), 0
         self.words: dict[int, int] = {}  #: words in the EEPROM that a host has written, by address
         self.continuous = 0  #: command whose reply is sent continuously; 0 = none
         self._values: dict[str, Value] = {}
@@ -183,7 +183,7 @@ class Microstrain:
     def _send_data(self, command: int) -> None:
         """Send a data reply. Before the first values, the device is silent, as the real one is while it starts."""
         if "imu" in self._values and "ahrs" in self._values:
-            measured = Measurement(self._values, self.declination)
+            measured = MicrostrainMeasurement(self._values, self.declination)
             numbers = [x for quantity in QUANTITIES[command] for x in quantity(measured)]
             ticks = self._values["imu"].time_ns * TICKS_PER_S // 10**9 & 0xFFFFFFFF
             self.send(reply(command, struct.pack(f">{len(numbers)}fI", *numbers, ticks)))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sdk.test_devices import step
-from wavesim_devices.keller import CommandSplitter, KellerTransmitter, crc16
+from wavesim_devices.keller import KellerSplitter, KellerTransmitter, crc16
 
 SENSORS = {"pressure": "pressure", "ctd": "ctd"}
 CTD = [20.0, 12.5, 4.2, 35.0]
@@ -105,7 +105,7 @@ def test_the_echo_of_a_two_wire_line() -> None:
 
 @given(st.binary(max_size=60), st.data())
 def test_a_command_is_found_after_noise(noise: bytes, data: st.DataObject) -> None:
-    splitter, command = CommandSplitter(), bytes((250, 73, 1)) + crc16(bytes((250, 73, 1)))
+    splitter, command = KellerSplitter(), bytes((250, 73, 1)) + crc16(bytes((250, 73, 1)))
     stream = noise + command + bytes(8)
     found = []
     while stream:

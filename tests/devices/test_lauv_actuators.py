@@ -18,7 +18,7 @@ from tests.conftest import Server
 from tests.devices.bench import device, processes
 from wavesim_conformance.device import ACTUATORS
 from wavesim_devices.lauv_actuators import LauvActuators, Propeller
-from wavesim_devices.lucl import FrameSplitter, frame
+from wavesim_devices.lucl import LuclSplitter, frame
 from wavesim_sdk.broker import Step
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire.client import State
@@ -60,7 +60,7 @@ class Bench:
             self.device.step(Step(state))
 
     def frames(self, port: str) -> list[tuple[int, bytes]]:
-        splitter = FrameSplitter()
+        splitter = LuclSplitter()
         found = splitter.feed(bytes(self.sent[port]))
         self.sent[port].clear()
         assert not splitter.dropped
@@ -98,7 +98,7 @@ def test_vectors() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 0xDF), st.binary(max_size=60))), st.data())
 def test_frames_in_pieces(frames: list[tuple[int, bytes]], data: st.DataObject) -> None:
-    splitter, stream, found = FrameSplitter(), b"".join(frame(c, d) for c, d in frames), []
+    splitter, stream, found = LuclSplitter(), b"".join(frame(c, d) for c, d in frames), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         found += splitter.feed(stream[:size])
@@ -224,9 +224,9 @@ def test_it_drives_a_vehicle(
     server.send("start")
     motor, servos = (socket.create_connection(("127.0.0.1", int(p.rpartition(":")[2])), 20.0) for p in ports)
     servos.sendall(frame(9, b"\x00\xc0") + frame(1, b"\x0a"))
-    splitter, states = FrameSplitter(), []
+    splitter, states = LuclSplitter(), []
     rpm = 0.0
-    answers = FrameSplitter()
+    answers = LuclSplitter()
     while len(states) < 30:
         motor.sendall(frame(2, bytes((3 << 6 | 3, 0x88))))  # -120: 1000 1/min ahead
         for command, data in answers.feed(motor.recv(4096)):

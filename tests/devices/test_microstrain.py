@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sdk.test_devices import step
-from wavesim_devices.microstrain import GRAVITY, QUANTITIES, TYPES, CommandSplitter, Microstrain
+from wavesim_devices.microstrain import GRAVITY, QUANTITIES, TYPES, Microstrain, MicrostrainSplitter
 
 SENSORS = {t: t for t in TYPES}
 VALUES: dict[str, list[float]] = {
@@ -120,7 +120,7 @@ def test_it_is_silent_before_the_first_values() -> None:
 )
 @settings(deadline=None)
 def test_commands_in_pieces(commands: list[bytes], data: st.DataObject) -> None:
-    splitter, stream, found = CommandSplitter(), b"".join(commands), []
+    splitter, stream, found = MicrostrainSplitter(), b"".join(commands), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         found += splitter.feed(stream[:size])
@@ -131,7 +131,7 @@ def test_commands_in_pieces(commands: list[bytes], data: st.DataObject) -> None:
 @given(st.binary(max_size=200))
 @settings(deadline=None)
 def test_noise_is_counted(noise: bytes) -> None:
-    splitter = CommandSplitter()
+    splitter = MicrostrainSplitter()
     found = splitter.feed(noise + bytes(16))
     used = {0xE4: 8, 0xE5: 4, 0xEA: 2, 0xC4: 4, 0xD4: 4, 0xFA: 3, 0xFE: 3}
     assert sum(used.get(c, 1) for c, _ in found) + splitter.dropped == len(noise) + 16

@@ -205,7 +205,7 @@ def test_a_key_is_valid_for_its_server_only_and_a_record_does_not_open(
     assert opened.name == "a", "the key opens a JOIN, as the page says"
     salt = opened.cookie + opened.nonce.to_bytes(8, "little") + seal.public_of_join(join)
     salt += welcome[HEADER_BYTES:][: seal.PUBLIC_BYTES]
-    static = seal.Ephemeral(key_file.read_key_file(keys).server_private).agree(seal.public_of_join(join))
+    static = seal.EphemeralKey(key_file.read_key_file(keys).server_private).agree(seal.public_of_join(join))
     for secret in (key, key[:32], key + static, key + static + static):
         for to_server, data in sealed:
             if data[5] != Type.JOIN:

@@ -264,7 +264,7 @@ def test_exchanges_as_cryptography_does_them(ask: Ask) -> None:
 # ----------------------------------------------------------------------------------------- as wire/seal.py uses them
 
 KEY, COOKIE, NONCE, TOKEN = bytes(range(32)), bytes(range(16)), 2**63 + 7, 0x8877665544332211
-STATIC, OWN = bytes(range(9, 41)), seal.Ephemeral(bytes(range(50, 82)))
+STATIC, OWN = bytes(range(9, 41)), seal.EphemeralKey(bytes(range(50, 82)))
 PINNED = KEY + seal.public_key(STATIC)
 both_keys = pytest.mark.parametrize("key", [KEY, PINNED], ids=["any server", "one server"])
 
@@ -275,7 +275,7 @@ def header(sequence: int) -> bytes:
 
 def server_side(key: bytes = KEY) -> tuple[seal.SessionSeal, Question]:
     """The server's side of a session, and the question that begins the other side."""
-    theirs = seal.Ephemeral()
+    theirs = seal.EphemeralKey()
     ring = seal.Keyring([seal.KeyHolder("a", key)], STATIC)
     made = ring.exchange(ring.holders[0], OWN.public, theirs).session_seal(COOKIE, NONCE, TOKEN)
     place = COOKIE + NONCE.to_bytes(8, "little") + TOKEN.to_bytes(8, "little")

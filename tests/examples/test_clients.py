@@ -386,7 +386,7 @@ def test_an_old_cookie_begins_again(client: Client) -> None:
 
 STATIC = bytes(range(96, 128))  # private key of the server, as in the vectors
 PINNED = KEY + seal.public_key(STATIC)
-OWN = seal.Ephemeral(bytes(range(32, 64)))
+OWN = seal.EphemeralKey(bytes(range(32, 64)))
 both_keys = pytest.mark.parametrize(
     ("key", "suffix"), [(KEY, ""), (PINNED, " with the server's public key")], ids=["any server", "one server"]
 )
@@ -401,7 +401,7 @@ def sealed_facts(root: Path) -> dict[str, str]:
     return found
 
 
-def server_side(key: bytes, theirs: seal.Ephemeral | None = None) -> seal.SessionSeal:
+def server_side(key: bytes, theirs: seal.EphemeralKey | None = None) -> seal.SessionSeal:
     """The server's side of a session with a client whose exchange is OWN."""
     ring = seal.Keyring([seal.KeyHolder("lauv", key)], STATIC)
     return ring.exchange(ring.holders[0], OWN.public, theirs).session_seal(COOKIE, NONCE, TOKEN)
@@ -423,7 +423,7 @@ def test_sealed_vectors(root: Path, client: Client, key: bytes, suffix: str) -> 
     welcomed = client.data(bytes.fromhex(facts[f"WELCOME{suffix}"]))
     assert welcomed["phase"] == JOINED and welcomed["ticket"] == int(facts[f"ticket of the session{suffix}"])
     answer = client.data(bytes.fromhex(facts[f"KEEPALIVE{suffix}"]))
-    server = server_side(key, seal.Ephemeral(bytes.fromhex(facts["private key of the server's exchange"])))
+    server = server_side(key, seal.EphemeralKey(bytes.fromhex(facts["private key of the server's exchange"])))
     assert [said(d, server) for d in answer["sent"]] == [m.KeepaliveReply(12)]
     assert client.data(bytes.fromhex(facts[f"KEEPALIVE{suffix}"]))["result"] == -1, "it was here before"
     start_sealed(client, key, welcomed["ticket"])
@@ -447,7 +447,7 @@ def test_a_sealed_session(client: Client, key: bytes, suffix: str) -> None:
     assert client.data(foreign.welcomed()[0])["result"] == -1
     assert client.data(foreign.welcomed(server_side(bytes(32)))[0])["result"] == -1
     static = b"" if key == KEY else bytes(32)
-    impostor = seal.ServerExchange(key, OWN.public, static, seal.Ephemeral()).session_seal(COOKIE, NONCE, TOKEN)
+    impostor = seal.ServerExchange(key, OWN.public, static, seal.EphemeralKey()).session_seal(COOKIE, NONCE, TOKEN)
     assert (client.data(foreign.welcomed(impostor)[0])["result"] == -1) == (key != KEY), "it has the key, and no more"
     start_sealed(client, key)
     server = server_side(key)

@@ -191,9 +191,11 @@ STATIC = bytes(range(7, 39))  #: private key of a server
 PINNED = KEY + seal.public_key(STATIC)  #: a key that is valid for that server only
 
 
-def pair(key: bytes, holder: str = "a") -> tuple[seal.SessionSeal, seal.SessionSeal, seal.Ephemeral, seal.Ephemeral]:
+def pair(
+    key: bytes, holder: str = "a"
+) -> tuple[seal.SessionSeal, seal.SessionSeal, seal.EphemeralKey, seal.EphemeralKey]:
     """Both sides of a session, and their key pairs."""
-    ours, theirs = seal.Ephemeral(), seal.Ephemeral()
+    ours, theirs = seal.EphemeralKey(), seal.EphemeralKey()
     ring = seal.Keyring([seal.KeyHolder(holder, key)], STATIC)
     server = ring.exchange(ring.holders[0], ours.public, theirs).session_seal(COOKIE, NONCE, TOKEN)
     client = seal.ClientExchange(key, ours).session_seal(COOKIE, NONCE, TOKEN, theirs.public)
@@ -231,7 +233,7 @@ def test_welcome_brings_the_public_key_of_the_server() -> None:
 
 def test_join_and_refuse_are_sealed_as_the_page_says() -> None:
     ring, holder = seal.Keyring([seal.KeyHolder("a", KEY)]), seal.KeyHolder("a", KEY)
-    public = seal.Ephemeral().public
+    public = seal.EphemeralKey().public
     for ours, label, clear in (
         (ring.join_seal(holder), b"wavesim/2 join", public),
         (ring.refuse_seal(holder), b"wavesim/2 refuse", b""),
@@ -262,7 +264,7 @@ def test_the_number_of_a_key_is_as_the_page_says() -> None:
 def test_what_cannot_be_opened_is_dropped_under_its_name() -> None:
     """A changed header or body, another key, and what is too short to be sealed."""
     ours, theirs, *_ = pair(KEY)
-    greeting = seal.HandshakeSeal(KEY, seal.JOIN, public=seal.Ephemeral().public)
+    greeting = seal.HandshakeSeal(KEY, seal.JOIN, public=seal.EphemeralKey().public)
     sealed, hello = ours.seal(b"h", b"x", 1), greeting.seal(b"h", b"x", 1)
     tries = [
         (theirs, b"H", sealed),

@@ -221,7 +221,7 @@ def test_no_stranger_gets_more_than_it_sends() -> None:
         cookie = bytes(16)
         joins = [Join(cookie, 2**63, name) for name in ("", "a", "a" * 31)]
         bare = codec._pack([cookie, 1])
-        closer = seal.HandshakeSeal(KEY, seal.JOIN, public=seal.Ephemeral().public) if key else None
+        closer = seal.HandshakeSeal(KEY, seal.JOIN, public=seal.EphemeralKey().public) if key else None
         identity = seal.key_id(KEY) if key else 0
         short = [
             codec.encode_datagram(Type.JOIN, codec._pack([bytes(n), 1]), identity, 1, 0, closer) for n in range(16, 60)

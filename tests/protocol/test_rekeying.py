@@ -156,10 +156,10 @@ def test_who_holds_the_shared_key_cannot_play_the_server(private: bytes) -> None
 
     class Impostor(seal.Keyring):
         def exchange(
-            self, holder: seal.KeyHolder, client_public: bytes, ephemeral: seal.Ephemeral | None = None
+            self, holder: seal.KeyHolder, client_public: bytes, ephemeral: seal.EphemeralKey | None = None
         ) -> seal.ServerExchange:
-            ephemeral = ephemeral or seal.Ephemeral()
-            static = seal.Ephemeral(private).agree(client_public) if private else b""
+            ephemeral = ephemeral or seal.EphemeralKey()
+            static = seal.EphemeralKey(private).agree(client_public) if private else b""
             return seal.ServerExchange(holder.key, client_public, static, ephemeral)
 
     link = link_of(PINNED, Impostor([seal.KeyHolder("a", PINNED)]))
@@ -191,7 +191,13 @@ def test_who_holds_the_shared_key_reads_no_other_session() -> None:
         assert opened.name == "a"
         public = (seal.public_of_join(join), of_type[Type.WELCOME][HEADER_BYTES:][: seal.PUBLIC_BYTES])
         salt = opened.cookie + opened.nonce.to_bytes(8, "little") + b"".join(public)
-        for secret in (key, key + bytes(32), key + public[0], key + public[1], key + seal.Ephemeral().agree(public[1])):
+        for secret in (
+            key,
+            key + bytes(32),
+            key + public[0],
+            key + public[1],
+            key + seal.EphemeralKey().agree(public[1]),
+        ):
             for to_server, data in recorded:
                 if data[6] and data[5] != Type.JOIN:
                     thief = seal.SessionSeal(secret, salt, link.client.token, is_client=not to_server)

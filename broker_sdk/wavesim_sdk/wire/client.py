@@ -51,7 +51,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
 if TYPE_CHECKING:  # only clients with a key need the package for sealing
-    from wavesim_sdk.wire.seal import ClientExchange, SessionSeal, WelcomeOpener
+    from wavesim_sdk.wire.seal import ClientExchange, SessionSeal, WelcomeSeal
 
 RETRY_S = 0.25  #: time in s between two HELLO or JOIN datagrams of a client
 LEAVE_TRIES = 6
@@ -112,7 +112,7 @@ class ClientSession:
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None
-        self._offered: WelcomeOpener | None = None  # opener of a WELCOME that is being decrypted
+        self._offered: WelcomeSeal | None = None  # seal of a WELCOME that may still turn out to be forged
         self._exchange: ClientExchange | None = None  # exchange of the present nonce, until the client has joined
         self._cookie = b""
         self._sequence = 0
@@ -227,7 +227,7 @@ class ClientSession:
         if header.type is Type.WELCOME and self.phase is Phase.JOINING:
             if self._exchange is None:  # no JOIN was sent, so this is a forged WELCOME
                 raise Dropped("seal")
-            self._offered = seal.WelcomeOpener(self._exchange, self._cookie, self._nonce, header.token)
+            self._offered = seal.WelcomeSeal(self._exchange, self._cookie, self._nonce, header.token)
             return self._offered
         if self._seal is None:
             raise Dropped("seal")

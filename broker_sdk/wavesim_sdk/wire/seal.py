@@ -55,7 +55,7 @@ def public_key(private: bytes) -> bytes:
     return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
 
 
-class Ephemeral:
+class EphemeralKey:
     """Key pair for the exchange of one session. ``private`` is set for the test vectors; otherwise it is random."""
 
     def __init__(self, private: bytes = b"") -> None:
@@ -173,8 +173,8 @@ def _salt(cookie: bytes, nonce: int, client: bytes, server: bytes) -> bytes:
 class ClientExchange:
     """Client side of the exchange in one handshake."""
 
-    def __init__(self, key: bytes, ephemeral: Ephemeral | None = None) -> None:
-        self.key, self._ephemeral = key, ephemeral if ephemeral is not None else Ephemeral()
+    def __init__(self, key: bytes, ephemeral: EphemeralKey | None = None) -> None:
+        self.key, self._ephemeral = key, ephemeral if ephemeral is not None else EphemeralKey()
         self.public = self._ephemeral.public
 
     def session_seal(self, cookie: bytes, nonce: int, token: int, server_public: bytes) -> SessionSeal:
@@ -185,7 +185,7 @@ class ClientExchange:
         return SessionSeal(secret, _salt(cookie, nonce, self.public, server_public), token, is_client=True)
 
 
-class WelcomeOpener:
+class WelcomeSeal:
     """Opens a WELCOME, which carries the server's public key, and keeps the seal of its session in :attr:`session`."""
 
     def __init__(self, exchange: ClientExchange, cookie: bytes, nonce: int, token: int) -> None:
@@ -209,7 +209,7 @@ class WelcomeOpener:
 class ServerExchange:
     """Server side of the exchange in one handshake."""
 
-    def __init__(self, key: bytes, client_public: bytes, static_secret: bytes, ephemeral: Ephemeral) -> None:
+    def __init__(self, key: bytes, client_public: bytes, static_secret: bytes, ephemeral: EphemeralKey) -> None:
         self._secret = key + ephemeral.agree(client_public) + static_secret
         self._client, self._public = client_public, ephemeral.public
 
@@ -240,7 +240,9 @@ class Keyring:
         """Return the seal for a REFUSE to a key holder."""
         return self._refuse[holder.key]
 
-    def exchange(self, holder: KeyHolder, client_public: bytes, ephemeral: Ephemeral | None = None) -> ServerExchange:
+    def exchange(
+        self, holder: KeyHolder, client_public: bytes, ephemeral: EphemeralKey | None = None
+    ) -> ServerExchange:
         """Answer the public key of a client. Raises Dropped if that key is invalid."""
         static = b""
         if len(holder.key) > KEY_BYTES:
@@ -249,7 +251,7 @@ class Keyring:
                 static = self._static.exchange(X25519PublicKey.from_public_bytes(client_public))
             except ValueError:
                 raise Dropped("seal") from None
-        return ServerExchange(holder.key, client_public, static, ephemeral if ephemeral is not None else Ephemeral())
+        return ServerExchange(holder.key, client_public, static, ephemeral if ephemeral is not None else EphemeralKey())
 
     def public_of_join(self, data: bytes) -> bytes:
         """Return the public key in a sealed JOIN datagram."""

@@ -238,11 +238,11 @@ def sealed_markdown() -> str:
     datagrams: dict[str, bytes] = {}
     for known, suffix in ((KEY, ""), (key, " with the server's public key")):
         ring = seal.Keyring([seal.KeyHolder("lauv", known)], static_private)
-        of_client = seal.Ephemeral(client_private)
-        answer = ring.exchange(ring.holders[0], of_client.public, seal.Ephemeral(server_private))
+        of_client = seal.EphemeralKey(client_private)
+        answer = ring.exchange(ring.holders[0], of_client.public, seal.EphemeralKey(server_private))
         server = answer.session_seal(_COOKIE, 7, TOKEN)
         client = seal.ClientExchange(known, of_client).session_seal(
-            _COOKIE, 7, TOKEN, seal.Ephemeral(server_private).public
+            _COOKIE, 7, TOKEN, seal.EphemeralKey(server_private).public
         )
         again = m.Join(_COOKIE, 7, "lauv", previous=seal.previous_proof(client.ticket, of_client.public))
         opened = seal.HandshakeSeal(known, seal.JOIN, fixed, of_client.public)
