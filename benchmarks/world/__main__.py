@@ -4,6 +4,7 @@ python -m benchmarks.world --seeds 1000 [--from 0] [--jobs 2]    run a thousand 
 python -m benchmarks.world --seed 17                                repeat one of them, identical step by step
 python -m benchmarks.world --seed 17 --shrink                       the same without everything that the failure does not need
 python -m benchmarks.world --regressions                            remove fixes: find a seed that detects each
+python -m benchmarks.world --planted [NAME ...] --seeds 300         plant bugs: find a seed that reports each
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from benchmarks.world.planted import search
 from benchmarks.world.regressions import find
 from benchmarks.world.runner import hunt, replay, shrink
 
@@ -27,10 +29,13 @@ def main() -> int:
     parser.add_argument("--without", default="", help="events to omit, as printed by --shrink")
     parser.add_argument("--shrink", action="store_true", help="omit everything that the failure does not need")
     parser.add_argument("--regressions", action="store_true", help="remove fixes: find a seed that detects each")
+    parser.add_argument("--planted", nargs="*", metavar="NAME", help="plant these bugs (default: all), one at a time")
     a = parser.parse_args()
     without = frozenset(filter(None, a.without.split(",")))
     if a.regressions:
         return find(range(a.first, a.first + a.seeds))
+    if a.planted is not None:
+        return search(a.planted, range(a.first, a.first + a.seeds), a.jobs)
     if a.seed is None:
         return hunt(range(a.first, a.first + a.seeds), a.jobs, a.twice)
     return shrink(a.seed, without) if a.shrink else replay(a.seed, without)

@@ -236,8 +236,13 @@ class Program:
             self.world.check_state(self, state)
         if state.step:
             self.steps += 1
-            think = self.random.uniform(0.01, self.thinks)
-            self.world.clock.at(now + think, lambda at: self._answer(state, at))
+            think = self._think(now)
+            if think is not None:
+                self.world.clock.at(now + think, lambda at: self._answer(state, at))
+
+    def _think(self, now: float) -> float | None:
+        """Return the time until the answer to a step, or None if the program does not answer it."""
+        return self.random.uniform(0.01, self.thinks)
 
     def _answer(self, state: State, now: float) -> None:
         if self.gone or not self._joined() or self.session is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import multiprocessing
 import time
@@ -9,16 +10,32 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from benchmarks.world.report import Report
+from benchmarks.world.siege import Siege
 from benchmarks.world.world import World, altered
 
 GRAIN = 8  #: number of seeds that a worker processes at once
 PRINTED_SEEDS = 5  #: number of seeds that are printed for each type of failure
 
 
+#: the parts of a seed; the omitted parts of a failure name all of them but one
+PARTS: dict[str, type[World]] = {"world": World, "siege": Siege}
+
+
 def run(seed: int, without: frozenset[str] = frozenset()) -> Report:
-    """Run one world from beginning to end."""
+    """Run a world and then a siege from beginning to end; ``without`` may name one of them. A failure ends the run."""
     with altered():
-        return World(seed, without).run()
+        reports: list[Report] = []
+        for name, kind in PARTS.items():
+            if name not in without:
+                reports.append(kind(seed, without).run())
+                if reports[-1].broken:
+                    return reports[-1]
+    return functools.reduce(_together, reports)
+
+
+def _together(world: Report, siege: Report) -> Report:
+    steps, seconds, counts = world.steps + siege.steps, world.time + siege.time, world.counts + siege.counts
+    return Report(world.seed, f"{world.hash}-{siege.hash}", steps, seconds, counts)
 
 
 def check(seed: int, twice: bool) -> Report:
@@ -90,7 +107,9 @@ def shrink(seed: int, without: frozenset[str]) -> int:
     left = True
     while left:
         left = False
-        for part in World(seed, without).parts:
+        for part in [*PARTS, *World(seed, without).parts, *Siege(seed, without).parts]:
+            if set(PARTS) <= without | {part}:
+                continue
             less = run(seed, without | {part})
             if less.kind == report.kind:
                 report, without, left = less, without | {part}, True

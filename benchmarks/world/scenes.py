@@ -49,6 +49,9 @@ _GRANTS = (
 )
 
 
+_HASTY = 'lockstep_timeout="0.3 s" datagram_rate="400 Hz"'
+
+
 def _text(
     step: str,
     time: str = 'pace="fast"',
@@ -62,8 +65,8 @@ def _text(
   <time step="{step}" {time}/>
   {_WORLD}
   <acoustics sound_speed="1500 m/s"/>
-  <network keepalive_period="0.2 s" keepalive_timeout="0.6 s" lockstep_timeout="0.3 s" state_rate="10 Hz" acoustic_rate="5 Hz"
-    datagram_rate="400 Hz" observers="2" sessions="12" newcomers="lockstep" {network}>{grants}</network>
+  <network keepalive_period="0.2 s" keepalive_timeout="0.6 s" state_rate="10 Hz" acoustic_rate="5 Hz"
+    {_HASTY if "lockstep_timeout" not in network else ""} observers="2" sessions="12" newcomers="lockstep" {network}>{grants}</network>
   <shared vehicles="{vehicles}" signals="64"/>
   <log file="run.mcap" state_rate="2 Hz"/>
   <fleet>{_BODIES}{_FENCE}{sensors}</fleet>
@@ -71,6 +74,7 @@ def _text(
 
 
 _SEALED = 'keys="clients.keys"'
+_PATIENT = 'lockstep_timeout="1 s" datagram_rate="300 Hz"'  #: long enough for three copies of a STEP
 _TEXTS = {
     "plain": _text("20 ms"),
     "rights": _text("20 ms", grants=_GRANTS),
@@ -82,6 +86,12 @@ _TEXTS = {
     "narrow": _text("100 ms", vehicles=6, grants=_GRANTS),
 }
 NAMES = tuple(_TEXTS)
+#: scenes of the siege: long steps, so that little is computed; half of them have keys
+_TEXTS |= {
+    "besieged": _text("100 ms", network=_PATIENT, grants=_GRANTS),
+    "besieged with keys": _text("100 ms", network=f"{_SEALED} {_PATIENT}", grants=_GRANTS),
+}
+BESIEGED = tuple(n for n in _TEXTS if n not in NAMES)
 KEYS = {name: random.Random(f"key of {name}").randbytes(32) for name in ("*", "auv", "usv")}
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from benchmarks.world.server import Server
 
 MOTION = 16
+STALE_PERIODS = 5  #: age of a value, in periods of its sensor, above which it must not be sent
+STALE_NS = 1_000_000_000  #: more than the latency of each sensor
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Witness:
                 raise Broken(
                     f"values of another: {client.name} received {name} = {sensor.numbers[:3]} of tick {tick}, it is number {who}"
                 )
+            if state.time_ns - sensor.time_ns > STALE_PERIODS * description.period_ns + STALE_NS:
+                raise Broken(f"stale values: {client.name} at tick {state.tick} received {name} of tick {tick}")
             if tick > state.tick:
                 raise Broken(f"values of the future: {client.name} at tick {state.tick} received {name} of tick {tick}")
 

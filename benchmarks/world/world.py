@@ -80,14 +80,18 @@ def altered() -> Iterator[None]:
 class World:
     """A world; see the module. ``without`` omits parts: clients, habits (`NAME.habit`), plagues."""
 
+    scenes = NAMES
+    possible_plagues = PLAGUES
+
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.seed, self.without = seed, without
         self.trace = Trace()
         self.clock = Clock(BEGIN_S)
         r = self.stream("world")
-        self.scene: Scene = scene(r.choice(NAMES))
+        self.scene: Scene = scene(r.choice(self.scenes))
         self.step_ns = round(self.scene.loaded.config.time.step * 1e9)
-        self.plagues = [p for p in r.sample(PLAGUES, r.randrange(len(PLAGUES) + 1)) if p not in without]
+        plagues = r.sample(self.possible_plagues, r.randrange(len(self.possible_plagues) + 1))
+        self.plagues = [p for p in plagues if p not in without]
         self.network = Network(self.clock, self.stream("network"), self._weather(), self._damaged)
         self.calm = False
         self.quiet_at = BEGIN_S  #: time at which nothing was in transit inside the server
