@@ -24,12 +24,17 @@ class Clock:
             self._count += 1
             heapq.heappush(self._planned, (max(when, self.now), self._count, act))
 
+    def jump(self, seconds: float) -> None:
+        """Let time pass without any act. All acts that were planned meanwhile run afterwards, at the new time."""
+        self.now += seconds
+
     def step(self, until: float) -> bool:
         """Run the next act. Return False if there is none before ``until``."""
         if not self._planned or self._planned[0][0] > until:
             self.now = max(self.now, until)
             return False
-        self.now, _, act = heapq.heappop(self._planned)
+        when, _, act = heapq.heappop(self._planned)
+        self.now = max(self.now, when)
         self.steps += 1
         act(self.now)
         return True

@@ -9,8 +9,6 @@ being noticed when the code changes.
 
 from __future__ import annotations
 
-import __future__
-
 import contextlib
 import inspect
 import multiprocessing
@@ -69,7 +67,7 @@ class Edit:
                 raise NotApplied(f"{place} contains {source.count(old)} times: {old}")
             source = source.replace(old, new)
         found: dict[str, Any] = {}
-        flags = __future__.annotations.compiler_flag
+        flags = annotations.compiler_flag
         exec(compile(source, f"<planted {place}>", "exec", flags, dont_inherit=True), function.__globals__, found)
         made = found[self.name]
         return staticmethod(made) if is_static else made
@@ -93,11 +91,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class Planted:
-    """A bug: what it does in one sentence, the changes, and the first of the seeds 0 to 299 that finds it."""
+    """A bug: what it does in one sentence, and the changes."""
 
     what: str
     changes: tuple[Edit | Constant, ...]
-    seed: int | None = None
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
@@ -106,11 +103,6 @@ class Planted:
             for change in self.changes:
                 stack.enter_context(mock.patch.object(change.owner, change.name, change.changed()))
             yield
-
-    def run(self, seed: int) -> Report:
-        """Run a seed with the bug."""
-        with self.applied():
-            return run(seed)
 
 
 def _bug(what: str, owner: Any, name: str, *parts: tuple[str, str]) -> Planted:
@@ -317,6 +309,44 @@ PLANTED: dict[str, Planted] = {
         ("if session.address != address:", "session.last_heard = now\n    if session.address != address:"),
     ),
 }  # fmt: skip
+
+#: a seed of the first three hundred that finds each bug; of those in BY_WORLD the world, of the others the siege
+FOUND_AT: dict[str, int] = {
+    "ack off by one": 1,
+    "gap of one": 1,
+    "barrier never released": 21,
+    "keep-alive at a quarter": 0,
+    "log record skipped": 0,
+    "done although full": 27,
+    "ring wrap of one byte": 104,
+    "watchdog not reset": 1,
+    "body stays": 1,
+    "unknown request unanswered": 0,
+    "events lost on resume": 1,
+    "last event lost on resume": 1,
+    "downgrade": 2,
+    "replay in the window": 2,
+    "replay behind the window": 3,
+    "receptions of a former body": 0,
+    "notices of a former body": 0,
+    "spent joins": 0,
+    "cookie without a port": 0,
+    "proof of any address": 0,
+    "resumed by another role": 2,
+    "resumed by another key": 2,
+    "epoch ignored": 0,
+    "right to others ignored": 0,
+    "STEP repeated once": 4,
+    "late DONE acts": 5,
+    "stale values": 1,
+    "lockstep sounds dropped": 0,
+    "BYE said once": 0,
+    "refusals answered as done": 0,
+    "HELLO of any size": 2,
+    "bucket never fills": 1,
+    "dropped datagram is life": 0,
+}
+BY_WORLD = ("barrier never released", "done although full", "ring wrap of one byte")
 
 
 def first_report(name: str, seeds: Sequence[int]) -> Report | None:

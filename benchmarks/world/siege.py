@@ -56,7 +56,9 @@ if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
 THEMES = ("resume", "restless", "move", "vanish", "lossy steps", "dawdle", "frozen emulator", "probe", "flood")
+SUSPENDS = 0.15  #: fraction of the sieges in which the whole machine is suspended once
 BYE_AGAIN_S = 0.5  #: time after the first BYE by which it must have been repeated
+UNKNOWN = 99  #: kind of request that does not exist; each request of it must be refused
 SEEN = 3000  #: number of datagrams that the adversary remembers
 MARK = "mark of the siege"  #: text of the notices about each newcomer's body
 #: events that a resumed session does not receive again, and those whose request belonged to the earlier session
@@ -78,16 +80,21 @@ class Citizen(Program):
         self.listens = 1
         self.said: dict[int, list[float]] = {}  #: tick -> command in the answer to its STEP
         self.must_fail: set[int] = set()  #: requests that must be refused
-        self._sounds: dict[int, tuple[float, int]] = {}  # request -> time, number of steps received before
+        self._sounds: dict[int, tuple[float, int, int]] = {}  # request -> time, and tick and steps at that time
         self._losing = 0  # number of copies of the next STEP that are lost
+        loss = world.stream(f"{name}'s loss")
+        self._loss = loss if loss.random() < 0.5 else None  # of events, but never of three datagrams in succession
+        self._lost = 0
         self._busy_until = 0.0
-        self.punctual = True  #: whether it has answered each STEP that it received
+        self.punctual = "dawdle" not in self.habits  #: whether it answers each STEP that it receives in time
 
     def start(self, now: float) -> None:
         """Start the program, and plan what happens to it."""
         super().start(now)
         end = BEGIN_S + self.world.length
         for habit in self.habits:
+            if habit == "dawdle":
+                continue  # see _think
             self.world.clock.at(self.random.uniform(now + 0.5, end - 0.9), HABITS[habit].__get__(self))
         self.world.clock.at(now + 0.2, self._work)
 
@@ -114,14 +121,17 @@ class Citizen(Program):
                 self._due.at(now)
             elif how < 0.6 and self.body in ("auv", "usv") and self.role is Role.PILOT:
                 if number := self.request(items.Ping(25_000.0)):
-                    self._sounds[number] = now, self.steps
+                    self._sounds[number] = now, self.tick, self.steps
             elif how < 0.75 and self.role is Role.PILOT:
                 other = r.choice([b for b in ("auv", "usv", "drifter", "wreck") if b != self.body])
                 if self.body != "usv":  # which may command others
                     self.must_fail.add(self.request(items.Push(other, (1.0, 0.0, 0.0))))
-            elif self.role is Role.PILOT:
+            elif self.role is Role.PILOT and how < 0.9:
                 self.must_fail.add(self.request(items.Fault("", "nonesuch", "lost")))
-        self.world.clock.at(now + r.uniform(0.02, 0.1), self._work)
+            elif self.role is Role.PILOT:
+                self.must_fail.add(self.session._outbox.push((UNKNOWN, 1)))
+                self._due.at(now)
+        self.world.clock.at(now + r.uniform(0.01, 0.06), self._work)
 
     # -- what it receives ----------------------------------------------------------------------------
 
@@ -130,6 +140,10 @@ class Citizen(Program):
             self._losing -= 1
             self.world.note("lost step", self.name)
             return
+        if len(data) > HEADER_BYTES and data[5] == Type.EVENTS and self._loss is not None:
+            self._lost = self._lost + 1 if self._lost < 2 and self._loss.random() < 0.3 else 0
+            if self._lost:
+                return
         super()._receive(data, source, now)
 
     def _think(self, now: float) -> float | None:
@@ -153,10 +167,10 @@ class Citizen(Program):
     def _state(self, state: State, now: float) -> None:
         super()._state(state, now)
         assert self.book is not None
-        for number, (asked, steps) in list(self._sounds.items()):
+        for number, (asked, tick, steps) in list(self._sounds.items()):
             if self.book.answers[number]:
                 del self._sounds[number]
-            elif now - asked > 1.5 and (not self.lockstep_ticks or self.steps - steps > 4):
+            elif now - asked > 1.5 and (self.steps - steps > 4 if self.lockstep_ticks else state.tick - tick > 10):
                 raise Broken(f"a sound without an answer: {self.name} asked number {number} {now - asked:.2f} s ago")
 
     def _happened(self, event: Any) -> None:
@@ -232,10 +246,6 @@ class Citizen(Program):
         """Lose the first two copies of the next STEP."""
         self._losing = 2 if self._joined() and self.steps > 2 else 0
 
-    def dawdle(self, now: float) -> None:
-        """Answer some steps later than the server waits; see :meth:`_think`."""
-        self.punctual = False
-
 
 HABITS: dict[str, Callable[..., None]] = {
     "resume": Citizen.ail,
@@ -243,7 +253,6 @@ HABITS: dict[str, Callable[..., None]] = {
     "move": Citizen.move,
     "vanish": Citizen.vanish,
     "lossy steps": Citizen.lose_steps,
-    "dawdle": Citizen.dawdle,
 }
 
 
@@ -292,7 +301,9 @@ class Judge:
             if client is not None and client.lockstep_ticks and client.role is Role.PILOT:
                 said = client.said.get(engine.sim.tick)
                 if said is None or list(values) != said:
-                    raise Broken(f"a command of another step: {client.name} at tick {engine.sim.tick}: {values[:1]}, not {said}")
+                    raise Broken(
+                        f"a command of another step: {client.name} at tick {engine.sim.tick}: {values[:1]}, not {said}"
+                    )
             actuate(row, token, values)
 
         engine.events.emit = emitted  # type: ignore[method-assign]  # to see what the engine does
@@ -322,7 +333,8 @@ class Judge:
     def _bye(self, token: int) -> None:
         self._byes[token] += 1
         if self._byes[token] == 1:
-            self.world.clock.at(self.world.clock.now + BYE_AGAIN_S, lambda now: self._bye_again(token))
+            due = self.world.clock.now + BYE_AGAIN_S
+            self.world.clock.at(due, lambda now: self._bye_again(token) if now - due < 0.1 else None)
 
     def _bye_again(self, token: int) -> None:
         front = self.world.server.front
@@ -350,8 +362,7 @@ class Judge:
         if session is not None:
             migrated = any(isinstance(h, AddressMigrated) for h in happened)
             acted = _state(session) != before or any(
-                h.session is session
-                and (isinstance(h, _ACTS) or (isinstance(h, SessionGone) and h.reason == "left"))
+                h.session is session and (isinstance(h, _ACTS) or (isinstance(h, SessionGone) and h.reason == "left"))
                 for h in happened
             )
             if acted:
@@ -398,7 +409,9 @@ class Judge:
         expected = [i for i in unheard if i[0] not in _DESCRIPTIONS]
         said = [_unpacked(_packed(i)) for i in session.outbox.unacknowledged()]
         if expected and said[-len(expected) :] != expected:
-            raise Broken(f"events lost on resuming: {session.name}: {len(expected)} events were not heard: {expected[-1]}")
+            raise Broken(
+                f"events lost on resuming: {session.name}: {len(expected)} events were not heard: {expected[-1]}"
+            )
 
     # -- time ----------------------------------------------------------------------------------------
 
@@ -492,6 +505,8 @@ class Adversary:
             data, source = self._seen[-1 - min(int(r.expovariate(0.2)), len(self._seen) - 1)]
             self._say(data, self._place(source), 0.0)
             self._say(self._plain(data), self._place(source), 0.0)
+            data, source = self._seen[int(len(self._seen) * r.random() ** 3)]  # behind the replay window
+            self._say(data, self._place(source), 0.0)
         self.world.clock.at(now + r.uniform(0.005, 0.03), self._act)
 
     def _place(self, source: Address) -> Address:
@@ -598,10 +613,11 @@ class Siege(World):
         self.citizens: list[Citizen] = []
         super().__init__(seed, without | {"thief", "stall"})
         r = self.stream("siege")
-        self.loud = "loud" not in without
+        self.loud = "loud" not in without and "restless" in self.themes  # events that reach who came later
         self.length = r.choice((2.5, 3.5))
         self.server.slow = r.choice((0.01, 0.03))
         self.commander.calm = True
+        self.suspends = "suspend" not in without and self.stream("suspend").random() < SUSPENDS
         self.adversary = Adversary(self, self.stream("adversary"))
         self.judge = Judge(self)
         self.network.tap = self._tap
@@ -623,13 +639,15 @@ class Siege(World):
         ticks = r.choice((0, 1, 2)) if not on & {"dawdle", "lossy steps"} else 1
         found = [
             Citizen(self, "auv-pilot", Role.PILOT, "auv", ticks, those("resume", "lossy steps", "move")),
-            Citizen(self, "usv-pilot", Role.PILOT, "usv", 0, those("resume", "vanish")),
+            Citizen(self, "usv-pilot", Role.PILOT, "usv", 0, those("restless") or those("resume")),
         ]
         if "restless" in on:
             found += [
                 Citizen(self, "comes-and-goes", Role.PILOT, "newby", 0, ["restless"]),
                 Citizen(self, "sounder", Role.INSTRUMENT, "auv", 0, ["restless"]),
             ]
+        if "vanish" in on:
+            found.append(Citizen(self, "vanisher", Role.PILOT, "late-one", 0, ["vanish"]))
         if "dawdle" in on:
             found.append(Citizen(self, "dawdler", Role.PILOT, "third", 1, ["dawdle"]))
         if "move" in on:
@@ -641,7 +659,8 @@ class Siege(World):
     def parts(self) -> list[str]:
         """Return the parts that can be omitted."""
         names = [c.name for c in self.citizens] + [f"theme {t}" for t in self.themes]
-        return [p for p in (*names, "adversary", "loud") if p not in self.without]
+        rare = ["suspend"] if self.suspends else []
+        return [p for p in (*names, *rare, "adversary", "loud") if p not in self.without]
 
     def client_of(self, token: int) -> Citizen | None:
         """Return the client that has this session now."""
@@ -669,7 +688,7 @@ class Siege(World):
         """Let the engine say something about each newcomer, so that each row has notices on their way."""
         engine = self.server.engine
         for row, occupant in engine.sim.occupants.items():
-            if occupant.name == "newby" and not self.calm and not engine.is_over:
+            if occupant.name in ("newby", "usv") and not self.calm and not engine.is_over:
                 engine.events.emit(
                     messages.NoticeEvent(engine.sim.time_ns, row, occupant.name, MARK, engine.run.generation(row))
                 )
@@ -695,15 +714,32 @@ class Siege(World):
                 self.clock.at(now + 0.6, self.adversary.probe)
             if "flood" in self.themes:
                 self.clock.at(now + 0.4, self.adversary.flood)
+        if self.suspends:
+            self.clock.at(now + self.stream("suspend at").uniform(0.3, 2.0), self._suspend)
         if "frozen emulator" in self.themes:
             self.clock.at(now + 0.5, self._freeze)
-        self._until(now + self.length)
+        self._until(self.clock.now + self.length)
+        if self.suspends:
+            self._until(self.clock.now + 1.0)
         self._become_calm()
         self._until(self.clock.now + CALM_S)
         before = invariants.said(self)
         self._until(self.clock.now + SETTLED_S)
         invariants.at_rest(self, before)
         self._leave(sizes)
+        self.witness.read_logs()
+
+    def _suspend(self, now: float) -> None:
+        """Suspend the machine: no process of it runs for a while. Nobody may be removed for that."""
+        seconds = self.stream("suspended for").choice((0.4, 2.0, 8.0, 3600.0))
+        self.note("suspend", seconds)
+        self.clock.jump(seconds)
+        self.server.stood = self.clock.now
+        for citizen in self.citizens:
+            if citizen.session is not None:
+                citizen.session.last_heard += seconds
+        for token in self.judge.life:
+            self.judge.life[token] += seconds
 
     def _freeze(self, now: float) -> None:
         for emulator in self.emulators:
