@@ -11,12 +11,21 @@ from benchmarks.world.regressions import REGRESSIONS
 from benchmarks.world.runner import run
 
 BATCH = 25
+SIEGES = 100  #: number of seeds whose sieges run in each test run
 AGAIN = (0, 1, 2, 3, 40)  #: one of each kind, and another
 
 
 @pytest.mark.parametrize("first", range(0, 300, BATCH))
 def test_worlds_live(first: int) -> None:
-    broken = [report for report in map(run, range(first, first + BATCH)) if report.broken]
+    without = frozenset({"siege"}) if first >= SIEGES else frozenset()
+    broken = [report for seed in range(first, first + BATCH) if (report := run(seed, without)).broken]
+    assert not broken, "\n\n".join(map(str, broken))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(SIEGES, 300, BATCH))
+def test_sieges_live(first: int) -> None:
+    broken = [report for seed in range(first, first + BATCH) if (report := run(seed, frozenset({"world"}))).broken]
     assert not broken, "\n\n".join(map(str, broken))
 
 
@@ -49,7 +58,7 @@ def test_a_defect_is_found_when_its_mend_is_out(name: str) -> None:
     regression = REGRESSIONS[name]
     found = regression.run()
     assert found.broken.startswith(regression.finds), f"another seed? python -m benchmarks.world --regressions; {found}"
-    assert not run(regression.seed).broken
+    assert not run(regression.seed, frozenset({"siege"})).broken
 
 
 def test_a_seed_that_breaks_breaks_again_at_the_same_step() -> None:
