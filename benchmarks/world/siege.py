@@ -309,7 +309,7 @@ class Judge:
             actuate(row, token, values)
 
         engine.events.emit = emitted  # type: ignore[method-assign]  # to see what the engine does
-        engine.command_executor._actuate = actuated  # type: ignore[method-assign]
+        engine.command_executor._actuate = actuated  # type: ignore[method-assign, assignment]
         engine.watchdog.note_command = commanded  # type: ignore[method-assign]
 
     # -- the network ---------------------------------------------------------------------------------
@@ -608,7 +608,7 @@ class Siege(World):
     """A world with an adversary; see the module."""
 
     scenes = scenes.BESIEGED
-    possible_plagues = ()
+    possible_plagues: tuple[str, ...] = ()
     clients: list[Client]
 
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:

@@ -80,8 +80,8 @@ def altered() -> Iterator[None]:
 class World:
     """A world; see the module. ``without`` omits parts: clients, habits (`NAME.habit`), plagues."""
 
-    scenes = NAMES
-    possible_plagues = PLAGUES
+    scenes: tuple[str, ...] = NAMES
+    possible_plagues: tuple[str, ...] = PLAGUES
 
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.seed, self.without = seed, without
