@@ -169,6 +169,8 @@ class Citizen(Program):
     def _state(self, state: State, now: float) -> None:
         super()._state(state, now)
         assert self.book is not None
+        if self.book.events.heard < len(self.book.events.said):
+            return  # the answers may be among the events that are lost and repeated
         for number, (asked, tick, steps) in list(self._sounds.items()):
             if self.book.answers[number]:
                 del self._sounds[number]
