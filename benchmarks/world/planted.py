@@ -235,13 +235,14 @@ PLANTED: dict[str, Planted] = {
         "A client of another role continues a session.",
         joining,
         "resolve_join",
-        ("(previous.name, previous.join.role, previous.key_name)", "(previous.name, join.role, previous.key_name)"),
+        ("(previous.name, previous.join.role) != (join.name, join.role)", "previous.name != join.name"),
     ),
-    "resumed by another key": _bug(
-        "The holder of another key continues a session.",
-        joining,
-        "resolve_join",
-        ("(previous.name, previous.join.role, previous.key_name)", "(previous.name, previous.join.role, key_name)"),
+    "resumed by another key": Planted(
+        "The holder of another key continues a session, because the token in the headers is its ticket.",
+        (
+            Edit(joining, "check_key", (("holder.name == ANY_CLIENT and has_own_key(name)", "False"),)),
+            Edit(SessionSeal, "__init__", (('int.from_bytes(derive(b"resume")[:8], "little")', "token"),)),
+        ),
     ),
     "epoch ignored": _bug(
         "The answer to a session that has ended goes to the session that took its place in the crew.",
@@ -332,7 +333,7 @@ FOUND_AT: dict[str, int] = {
     "spent joins": 0,
     "cookie without a port": 0,
     "proof of any address": 0,
-    "resumed by another role": 2,
+    "resumed by another role": 4,
     "resumed by another key": 2,
     "epoch ignored": 0,
     "right to others ignored": 0,

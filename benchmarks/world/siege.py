@@ -397,11 +397,8 @@ class Judge:
         self._joins.add((address, session.nonce))
         if isinstance(h, Resumed) and h.resumption is Resumption.RESUMED:
             old = h.previous
-            if (session.name, session.role, session.key_name) != (old.name, old.role, old.key_name):
-                raise Broken(
-                    f"a session of another: {session.name} ({session.role.name}, key '{session.key_name}') continues "
-                    f"{old.name} ({old.role.name}, key '{old.key_name}')"
-                )
+            if address in self.world.intruders or _whose(session) != _whose(old):
+                raise Broken(f"a session of another: {_whose(session)} continues {_whose(old)}")
             self._carried_over(old, session)
 
     def _carried_over(self, old: Session, session: Session) -> None:
@@ -439,6 +436,11 @@ def _state(s: Session) -> tuple[Any, ...]:
     """Return what a datagram that is dropped must not change in a session."""
     window = (s.seal._highest, s.seal._seen) if s.seal is not None else ()
     return (s.address, s.last_heard, s.newest_sequence, s.inbox.received, len(s.outbox), s.datagrams_in, *window)
+
+
+def _whose(s: Session) -> tuple[str, str, str]:
+    """Return the name, role and key of a session."""
+    return s.name, s.role.name, s.key_holder.name if s.key_holder is not None else ""
 
 
 def _packed(item: Any) -> bytes:
@@ -552,7 +554,7 @@ class Adversary:
             victim = r.choice(victims)
             assert victim.session is not None
             key, role = self.world.scene.key(victim.body), victim.role
-            if self._sealed and victim.body in scenes.KEYS and r.random() < 0.5:
+            if self._sealed and r.random() < 0.5:
                 key = scenes.KEYS["*"]
             else:
                 role = Role.LISTENER if victim.role is Role.PILOT else Role.PILOT
@@ -593,6 +595,7 @@ class Intruder:
         self.world = world
         self.address = world.new_address()
         self.session = ClientSession(join, key, r)
+        world.intruders.add(self.address)
         world.network.open(self.address, self._receive)
         self._turn(world.clock.now)
         world.note("intruder", join.name, int(join.role))
@@ -615,6 +618,7 @@ class Siege(World):
 
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.citizens: list[Citizen] = []
+        self.intruders: set[Address] = set()  #: addresses of clients that have no session of their own
         super().__init__(seed, without | {"thief", "stall"})
         r = self.stream("siege")
         self.loud = "loud" not in without and "restless" in self.themes  # events that reach who came later
