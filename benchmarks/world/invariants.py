@@ -142,7 +142,7 @@ def _bodies(world: World, front: Front) -> None:
     for row, name in known.items():
         pilot = front.crews.pilot(row)
         if name not in residents and row not in front.orphans and (pilot is None or pilot.grant.body != name):
-            raise Broken(f"a body of nobody: '{name}' in row {row} has the pilot {pilot}")
+            raise Broken(f"a body without a client: '{name}' in row {row} has the pilot {pilot}")
     for member in front.crews.by_token.values():
         if member.role is Role.PILOT and known.get(member.row) != member.grant.body:
             raise Broken(

@@ -385,7 +385,7 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
                 inner = parts[tag] + FLEET.format("")
             elif tag == "fleet" and whole.find("fleet//sensors") is None:
                 inner = parts[tag]
-            elif tag == "vehicle" and whole.find("vehicle[@position]") is not None:
+            elif tag in ("vehicle", "buoy") and whole.find(f"{tag}[@position]") is not None:
                 inner = f"<fleet>{parts[tag]}</fleet>"
             else:
                 sensors = whole.find(f"{tag}//sensors")
