@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.shared_memory import SharedMemoryArea
-from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, SURROUNDINGS, BodyType, RunState
+from wavesim_sdk.tables import (
+    ACTUATOR_FAULT,
+    GEOMETRY,
+    IDENTITY,
+    RECEPTION,
+    SENT,
+    STATE,
+    SURROUNDINGS,
+    BodyType,
+    RunState,
+)
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.messages import Join
@@ -42,6 +52,7 @@ class Sea:
         self.occupants: dict[int, Any] = {}
         self.identity = np.zeros(self.capacity, IDENTITY.dtype)
         self.geometry = np.zeros(self.capacity, GEOMETRY.dtype)
+        self.actuator_faults = np.zeros(self.capacity, ACTUATOR_FAULT.dtype)
         self.done: list[tuple[Any, ...]] = []
         self.meetings: list[list[tuple[int, int, str, float]]] = []
         self.broken: list[tuple[int, str, int, float]] = []
