@@ -4,10 +4,12 @@ This module imports only small modules of the standard library, because an inter
 would print a traceback.
 """
 
+import _thread
 import contextlib
 import os
 import signal
 import sys
+import time
 
 INTERRUPTED = 130  #: exit code of the process after Ctrl-C
 
@@ -15,6 +17,19 @@ INTERRUPTED = 130  #: exit code of the process after Ctrl-C
 def _leave(_signal: int, _frame: object) -> None:
     os.write(2, b"wavesim: interrupted\n")
     os._exit(INTERRUPTED)
+
+
+def _interrupt_later() -> None:
+    time.sleep(0.01)  # not within the callback; if another one is running then, it ends here again
+    _thread.interrupt_main()
+
+
+def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Interrupt the program again after an interrupt that a callback, such as that of a loaded kernel, had to ignore."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _thread.start_new_thread(_interrupt_later, ())
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def main() -> None:
@@ -32,6 +47,7 @@ def main() -> None:
 
     load_commands()
     signal.signal(signal.SIGINT, usual)
+    sys.unraisablehook = _unraisable
     try:
         cli()
     except SystemExit as end:

@@ -134,7 +134,9 @@ def test_lines_that_are_computed(page: Page) -> None:
     specs = page.see("wavesim.app.arrangement.layout.charts")
     page.see("localStorage.removeItem('wavesim-charts')")
     page.page.reload()
-    page.wait(f"{CHARTS}.length === 5 && {CHARTS}[3].plot?.data[0].length && {CHARTS}[4].plot?.lines.length")
+    page.wait(
+        f"window.wavesim?.app?.bottom?.charts && {CHARTS}.length === 5 && {CHARTS}[3].plot?.data[0].length && {CHARTS}[4].plot?.lines.length"
+    )
     assert json.dumps(page.see("wavesim.app.arrangement.layout.charts")) == json.dumps(specs)
     page.clean()
 

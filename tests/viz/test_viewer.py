@@ -400,7 +400,7 @@ def whole_log(page: Page, log: Log, at: float) -> None:
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")
     page.wait(
-        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.bottom.charts.charts.every(c => c.plot?.plot.data[0].length > 10)"
+        "document.querySelectorAll('#log-charts .plot').length === 2 && wavesim.app.bottom.charts.charts.every(c => c.plot?.plot?.data[0].length > 10)"
     )
     x, y = page.see("wavesim.app.bottom.charts.charts[1].plot.plot.data.map(d => Array.from(d))")
     speeds = np.linalg.norm(log.get("/state/boat", STATE).records["v_WB_B"], axis=1)

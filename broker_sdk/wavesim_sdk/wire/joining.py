@@ -48,7 +48,7 @@ def resolve_join(
     """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
     Raises NotAdmitted, also if ``check_key`` raises it for the name in the join. ``find_previous`` returns the live
-    session that `previous` of a join names.
+    session that the field `previous` names in a join.
     """
     try:
         join = _WHOLE.decode(payload)
