@@ -19,15 +19,15 @@ def _leave(_signal: int, _frame: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _interrupt_later() -> None:
+def _interrupt_later(main_thread: int) -> None:
     time.sleep(0.01)  # not within the callback; if another one is running then, it ends here again
-    _thread.interrupt_main()
+    signal.pthread_kill(main_thread, signal.SIGINT)  # also wakes a thread that is waiting
 
 
 def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     """Interrupt the program again after an interrupt that a callback, such as that of a loaded kernel, had to ignore."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _thread.start_new_thread(_interrupt_later, ())
+        _thread.start_new_thread(_interrupt_later, (_thread.get_ident(),))
     else:
         sys.__unraisablehook__(unraisable)
 
