@@ -95,7 +95,7 @@ def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, float, float]:
     """Return the velocity in B of a sensor, from a velocity of the body's origin and the angular velocity.
 
-    The products with zero are kept, so that each zero has the same sign as in a matrix product.
+    The products with zero are kept, so that every zero keeps the sign that it has in a matrix product.
     """
     p, q, r = body[TURN_RATE], body[TURN_RATE + 1], body[TURN_RATE + 2]
     x, y, z = lever[0], lever[1], lever[2]
