@@ -68,7 +68,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
             guest.connect()
             joined = (
                 "[...wavesim.store.bodies.values()].some(b => b.name === 'guest') && wavesim.store.rows.length === 4"
-                " && [...document.querySelectorAll('#fleet td.name')].some(e => e.textContent === 'guest')"
+                " && [...document.querySelectorAll('#fleet td.name')].some(e => e.textContent.endsWith('guest'))"
             )
             page.until(lambda: (guest.poll(), page.see(joined))[1])  # a guest that does not poll is removed
         page.wait(
