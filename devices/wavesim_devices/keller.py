@@ -15,6 +15,7 @@ import math
 import struct
 from collections.abc import Callable
 
+from wavesim_devices import checksums
 from wavesim_devices.ports import Bytes
 from wavesim_sdk.broker import Step
 
@@ -34,24 +35,9 @@ NOMINAL_TEMPERATURE = 20.0  #: temperature in C if the body has no thermometer
 UNMEASURED = 0x02  #: bit of the status: P1 is invalid
 
 
-def _crc_table() -> tuple[int, ...]:
-    found = []
-    for crc in range(256):
-        for _ in range(8):
-            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
-        found.append(crc)
-    return tuple(found)
-
-
-_CRC_TABLE = _crc_table()  # noise on the bus costs a CRC per byte
-
-
 def crc16(data: bytes) -> bytes:
     """Return the two bytes of the CRC."""
-    crc = 0xFFFF
-    for byte in data:
-        crc = crc >> 8 ^ _CRC_TABLE[(crc ^ byte) & 0xFF]
-    return bytes((crc >> 8, crc & 0xFF))
+    return checksums.crc16(data, 0xFFFF).to_bytes(2, "big")
 
 
 class KellerSplitter:

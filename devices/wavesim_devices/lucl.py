@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wavesim_devices.checksums import xor
 from wavesim_devices.ports import Bytes
 
 SYNC = 0x2A
@@ -24,10 +25,7 @@ def frame(command: int, data: bytes = b"") -> bytes:
 
 def check_byte(body: bytes) -> bytes:
     """Return the check byte of a frame."""
-    check = 0
-    for byte in body:
-        check ^= byte
-    return bytes((check | 0x80,))
+    return bytes((xor(body) | 0x80,))
 
 
 class LuclSplitter:

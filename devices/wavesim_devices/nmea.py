@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from wavesim_devices.ais import AisSentences
+from wavesim_devices.checksums import xor
 from wavesim_devices.ports import Bytes
 from wavesim_devices.sensor_selection import NewValueFilter
 from wavesim_sdk.broker import Step
@@ -41,10 +42,7 @@ TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemom
 
 def sentence(body: str) -> bytes:
     """Return ``$body*checksum`` with the line end. The checksum is the exclusive or of the bytes of ``body``."""
-    check = 0
-    for byte in body.encode("ascii"):
-        check ^= byte
-    return f"${body}*{check:02X}\r\n".encode("ascii")
+    return f"${body}*{xor(body.encode('ascii')):02X}\r\n".encode("ascii")
 
 
 def _angle(value: float, width: int) -> str:

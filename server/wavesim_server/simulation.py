@@ -89,6 +89,7 @@ class Simulation:
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
         self.actuator_faults = np.zeros(capacity, ACTUATOR_FAULT.dtype)
+        self.has_new_actuator_faults = True  #: whether the faults have changed since they were last published
         self._entry_checker = EntryChecker(loaded, self.fleet, self.weather_model, self.channel, self._start_clearance)
         self._entry_checker.check_configuration()
         self.line_system = LineSystem(
@@ -189,7 +190,8 @@ class Simulation:
         self.contacts.add(row)
         self._reset_last_finite(row)
         generation = generation or int(self.identity[row]["generation"]) + 1
-        self.actuator_faults[row] = 0
+        if self.actuator_faults[row]["kind"].any():
+            self.actuator_faults[row], self.has_new_actuator_faults = 0, True
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
@@ -278,7 +280,7 @@ class Simulation:
             position = actuator_index(occupant.actuators, actuator)
             number = fault_amount(occupant.actuators[position], fault, amount)
             self.fleet.set_actuator_fault(row, position, fault, number, self.time_s)
-            known = self.actuator_faults[row]
+            known, self.has_new_actuator_faults = self.actuator_faults[row], True
             known["kind"][position] = 0 if fault == "none" else ACTUATOR_FAULTS.index(fault) + 1
             known["until"][position] = self.time_s + number if fault == "frozen" else np.inf
         except ValueError as error:

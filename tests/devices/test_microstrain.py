@@ -79,7 +79,7 @@ def test_the_heading_is_magnetic() -> None:
 
 def test_continuous_mode() -> None:
     bench = Bench()
-    assert not bench.run(5), "it does not start by itself"
+    assert not bench.run(5), "it starts only on command"
     assert bench.ask(b"\xc4\xc1\x29\xce") == b"\xc4\xce" + struct.pack(">I", 6 * 1250)
     sent = bench.run(10)
     assert len(sent) == 190 and {sent[k] for k in range(0, 190, 19)} == {0xCE}

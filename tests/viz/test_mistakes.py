@@ -183,4 +183,4 @@ def test_a_fault_of_an_actuator_is_shown_until_it_is_repaired(
     assert faults() == {"port": "frozen"}
     server.send("step", ticks=600)
     server.wait(lambda s: float(str(s["time_ns"])) > 2e9)
-    assert faults() == {}, "it recovers by itself"
+    assert faults() == {}, "the actuator recovers without a command"

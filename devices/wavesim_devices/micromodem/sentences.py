@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
-from operator import xor
 
+from wavesim_devices.checksums import xor
 from wavesim_sdk.wire.items import Reception
 
 CHECKSUM_ERROR, UNKNOWN_COMMAND, INVALID_ARGUMENT, BUSY, NOT_SENT = 1, 2, 3, 4, 5  #: error codes in CAERR,...,NMEA
@@ -34,7 +33,7 @@ class InvalidSentence(Exception):
 
 def checksum(body: str) -> int:
     """Return the checksum: the exclusive or of all characters between the dollar sign and the asterisk."""
-    return reduce(xor, body.encode("ascii", errors="replace"), 0)
+    return xor(body.encode("ascii", errors="replace"))
 
 
 def sentence(*fields: object) -> bytes:

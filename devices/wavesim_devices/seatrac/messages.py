@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
+from wavesim_devices.checksums import crc16
 from wavesim_sdk.acoustics import direction_of_arrival
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.frames import quaternion, rotation
@@ -88,16 +89,6 @@ class MessageType(IntEnum):
 
 DEPTH, SUPPLY, TEMPERATURE, ATTITUDE, DATA = 0x01, 0x02, 0x04, 0x08, 0x80  #: flags of a NAV query
 NAV_FLAGS = DEPTH | SUPPLY | TEMPERATURE | ATTITUDE | DATA
-
-
-def crc16(data: bytes) -> int:
-    """Return the CRC-16 with the reflected polynomial A001 and the initial value 0."""
-    crc = 0
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
-    return crc
 
 
 def frame(command: int, payload: bytes = b"", mark: bytes = b"$") -> bytes:

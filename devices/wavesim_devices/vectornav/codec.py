@@ -6,6 +6,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from wavesim_devices.checksums import xor
+
 Numbers = Mapping[str, Sequence[float]]  #: values by the name of their quantity
 
 #: fields of each group, starting with bit 0: name of the quantity and format; a quantity without a value is sent as
@@ -43,14 +45,6 @@ GROUPS: tuple[tuple[tuple[str, str], ...], ...] = (
 )  # fmt: skip
 GROUPS += (GROUPS[3],)  #: the second receiver of a VN-300 has the same fields as the first
 _COUNTS = {"Q": 1, "H": 1, "I": 1, "B": 1, "f": 1, "b5BH": 7}
-
-
-def xor(text: bytes) -> int:
-    """Return the 8-bit checksum of the bytes between `$` and `*`."""
-    check = 0
-    for byte in text:
-        check ^= byte
-    return check
 
 
 def crc16(data: bytes) -> int:

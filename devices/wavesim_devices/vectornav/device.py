@@ -7,9 +7,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from wavesim_devices.checksums import xor
 from wavesim_devices.ports import Bytes
 from wavesim_devices.splitters import LineSplitter
-from wavesim_devices.vectornav.codec import BinaryOutput, Numbers, crc16, is_known, line, xor
+from wavesim_devices.vectornav.codec import BinaryOutput, Numbers, crc16, is_known, line
 from wavesim_devices.vectornav.sample import Sampler
 from wavesim_sdk.broker import Step
 

@@ -72,8 +72,10 @@ class EngineTables:
             self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
 
     def publish_actuator_faults(self) -> None:
-        """Publish the faults of the actuators, after each change."""
-        self.areas["vehicles"]["actuator_fault"].publish(self.sim.actuator_faults, self.sim.tick)
+        """Publish the faults of the actuators if any of these have changed."""
+        if self.sim.has_new_actuator_faults:
+            self.sim.has_new_actuator_faults = False
+            self.areas["vehicles"]["actuator_fault"].publish(self.sim.actuator_faults, self.sim.tick)
 
     def publish_fences(self, fences: Sequence[Fence]) -> None:
         """Publish the current fences, at the start and after each change."""

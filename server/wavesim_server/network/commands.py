@@ -15,6 +15,7 @@ from wavesim_sdk.wire import items
 from wavesim_server.messages import ExecutedEvent
 from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
+from wavesim_server.network.key_changes import VERB as RELOAD_KEYS
 from wavesim_world.sensor_faults import parse_fault
 
 COMMANDER, CONFIGURATION = "", "configuration"  #: identifiers of those senders that are not sessions
@@ -65,7 +66,7 @@ def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyP
     arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
     verb = message["verb"]
     if verb not in commands.TIMER_VERBS and verb not in commands.VERBS:
-        known = [*commands.TIMER_VERBS, *commands.VERBS, "status", "reload-keys"]
+        known = [*commands.TIMER_VERBS, *commands.VERBS, "status", RELOAD_KEYS]
         raise ValueError(f"no command named '{verb[:40]}'{suggest_name(verb[:40], known)}")
     if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
         if arguments.get("kind") == "wet":  # its amount is a compartment, which the field names
