@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Iterator
@@ -300,3 +301,14 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
     (tmp_path / "cut.xtf").write_bytes(whole[:-70])
     read = pyxtf.xtf_read(str(tmp_path / "cut.xtf"))[1][pyxtf.XTFHeaderType.sonar]
     assert (read[1].data[1] == lines[1][1]).all(), "a cut tail costs its own ping at most"
+
+
+@pytest.mark.parametrize(
+    ("written", "degrees"), [("", 10.0), ('tilt="preset"', 10.0), ('tilt="-90 deg"', -90.0), ('tilt="0 deg"', 0.0)]
+)
+def test_a_sonar_has_the_tilt_of_its_preset_unless_the_file_gives_one(
+    config: Any, written: str, degrees: float
+) -> None:
+    """A sonar that looks steeply upwards once had the tilt of its preset instead."""
+    fleet = config(suite(f'<sonar name="up" preset="gemini-720is" rate="1 Hz" {written}/>')).config.fleet
+    assert math.degrees(frame_sizes.resolve_preset(fleet.sensors.sonar[0]).tilt) == pytest.approx(degrees)

@@ -27,7 +27,9 @@ RETRY_S = 2.0
 UPDATE_S = 0.5  #: interval in s between two computations of the values
 MOST_COMPUTED = 60  #: maximum number of tiles that are computed in one pass
 READ_S = 0.015  #: maximum wall time in s for reading frames once
-SHARES = (0.5, 99.5)  #: percentiles of the values that are mapped to the ends of the colour scale
+#: percentiles of the values that are mapped to the ends of the colour scale; a side-scan sonar has more outliers at the
+#: low end, because its shadows are black
+SHARES = {"sidescan": (5.0, 99.5), "bathymetry": (0.5, 99.5)}
 SAMPLED = 50_000  #: maximum number of values from which the percentiles are computed
 
 
@@ -77,8 +79,14 @@ class SonarMosaic:
             sample = np.concatenate([v.ravel() for v in values])[::step]
             sample = sample[np.isfinite(sample)]
             if len(sample):
-                low, high = (float(v) for v in np.percentile(sample, SHARES))
+                low, high = (float(v) for v in np.percentile(sample, SHARES[self.kind]))
                 self.limits = round(low, 2), round(max(high, low + 0.1), 2)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the sonar: ``sidescan`` or ``bathymetry``."""
+        assert self.mosaic is not None
+        return "sidescan" if self.mosaic.sidescan else "bathymetry"
 
     def to_message(self) -> MosaicLayer:
         assert self.mosaic is not None
@@ -86,7 +94,7 @@ class SonarMosaic:
             "row": self.row,
             "body": self.body,
             "name": self.name,
-            "kind": "sidescan" if self.mosaic.sidescan else "bathymetry",
+            "kind": self.kind,
             "epoch": self.epoch,
             "cell": self.mosaic.cell,
             "low": self.limits[0],

@@ -331,8 +331,8 @@ export class ModelEditor3D {
     const taken: [number, number, number][] = []; // x, y, width of each label: labels at one position are stacked
     const text = (t: string, at: THREE.Vector3, fill: string): void => {
       const p = at.clone().project(this.camera),
-        x = ((p.x + 1) / 2) * w + 9,
-        wide = c.measureText(t).width;
+        wide = c.measureText(t).width,
+        x = Math.min(((p.x + 1) / 2) * w + 9, w - wide - 4);
       let y = ((1 - p.y) / 2) * hh - 6;
       while (taken.some(([tx, ty, tw]) => Math.abs(ty - y) < 12 && x < tx + tw && tx < x + wide)) y += 12;
       taken.push([x, y, wide]);

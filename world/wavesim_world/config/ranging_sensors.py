@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wavesim_sdk.elementary import sin_cos
-from wavesim_world.config.schema import Vector, children, flag, key, text
+from wavesim_world.config.schema import Vector, children, flag, key, key_or_word, text
 from wavesim_world.config.sensor_base import SensorConfig as SensorConfig
+
+PRESET = "preset"  #: keyword for the value of the instrument
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,11 @@ class SonarConfig(SensorConfig):
         0.0,
         low=0.0,
     )
-    tilt: float = key(
-        "Angle of the sonar axis below the x-y plane of the sensor frame S. -1 rad or less selects the "
-        "instrument's own tilt.",
+    tilt: float | str = key_or_word(
+        PRESET,
+        f"Angle of the sonar axis below the x-y plane of the sensor frame S. `{PRESET}`: the tilt of the instrument.",
         "angle",
-        -1.0,
+        PRESET,
         low=-1.6,
         high=1.6,
     )

@@ -74,10 +74,18 @@ def key(
 
 
 def key_or_word(
-    word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "", count: int = 1
+    word: str,
+    doc: str,
+    quantity: str,
+    default: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    name: str = "",
+    count: int = 1,
 ) -> Any:
     """Declare an attribute that contains either ``count`` numbers or ``word``."""
-    return _field(Key(name, "number", doc, quantity, count, default, low, words=(word,)), default)
+    return _field(Key(name, "number", doc, quantity, count, default, low, high, words=(word,)), default)
 
 
 def text(doc: str, default: Any = REQUIRED) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from wavesim_sdk.frame_rings import FrameRings
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS
 from wavesim_world.config.loaded import LoadedConfig
-from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
+from wavesim_world.config.ranging_sensors import PRESET, CameraConfig, SonarConfig
 from wavesim_world.sonars.presets import Preset, find_preset
 
 MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes
@@ -21,7 +21,7 @@ def resolve_preset(s: SonarConfig) -> Preset:
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
     changes |= {"sector": s.sector} if s.sector else {}
-    changes |= {"tilt": s.tilt} if s.tilt > -1.0 else {}
+    changes |= {"tilt": s.tilt} if s.tilt != PRESET else {}
     changes |= {key: value for key in ("rows", "height", "minimum") if (value := getattr(s, key))}
     bins = s.bins or p.bins or min(MAX_BINS, max(16, round(changes["range"] / p.resolution)))
     return replace(p, bins=bins, **changes)
