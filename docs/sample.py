@@ -26,7 +26,8 @@ def main(count: int, seed: int) -> None:
     for kind in KINDS:
         of_kind = [t for t in pool if t.kind == kind]
         for text in rng.sample(of_kind, min(count // len(KINDS), len(of_kind))):
-            click.echo(f"[{kind}] {text.file}:{text.line}\n    {text.words}\n")
+            about = f"  `{text.about}`" if text.about else ""
+            click.echo(f"[{kind}] {text.file}:{text.line}{about}\n    {text.words}\n")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ class Text:
     line: int
     words: str
     table: bool = False  #: a cell of a table
+    about: str = ""  #: the class, function or declaration that a docstring or comment describes
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -158,11 +159,14 @@ def _called(node: ast.Call) -> str:
 class _Reader(ast.NodeVisitor):
     def __init__(self, file: str) -> None:
         self.file, self.found, self.kind = file, [], MESSAGE
-        self.command = False
+        self.owner: list[str] = []  #: names of the class and function around a node
 
     def _body(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         words = ast.get_docstring(node, clean=not isinstance(node, ast.Module))  # a module's block may all be indented
         decorators = getattr(node, "decorator_list", [])
+        if not isinstance(node, ast.Module):
+            self.owner.append(node.name)
+        about = ".".join(self.owner)
         command = any(isinstance(d, ast.Call) and _called(d) in ("command", "group") for d in decorators)
         line, kind = (node.body[0].lineno if node.body else 0), HELP if command else DOCSTRING
         for paragraph in (words or "").split("\n\n"):
@@ -177,10 +181,12 @@ class _Reader(ast.NodeVisitor):
                 and not all(each.startswith("    ") for each in lines)  # indented: literal
                 and not _DATA.search(paragraph.strip())
             ):
-                self.found.append(Text(kind, self.file, line, " ".join(paragraph.split())))
+                self.found.append(Text(kind, self.file, line, " ".join(paragraph.split()), about=about))
         for child in ast.iter_child_nodes(node):
             if not (words and child is node.body[0]):
                 self.visit(child)
+        if not isinstance(node, ast.Module):
+            self.owner.pop()
 
     visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _body
 
@@ -213,7 +219,8 @@ def _python() -> Iterator[Text]:
             if before.count('"') % 2:  # a string that contains #:
                 continue
             words = " ".join(comment[0].replace("#: ", " ").split())
-            yield Text(DOCSTRING, file, source.count("\n", 0, comment.start()) + 1, words)
+            about = before.strip() or source[comment.end() :].lstrip().partition("\n")[0].partition("  #")[0]
+            yield Text(DOCSTRING, file, source.count("\n", 0, comment.start()) + 1, words, about=about)
 
 
 _AFTER_VALUE = re.compile(r"[\w)\]}\"'`]\s*$")
