@@ -1,4 +1,4 @@
-"""Options for `wavesim device` for the locations of ports, and for recording, printing and disturbing the traffic."""
+"""Options of `wavesim device` that set the locations of ports and that record, print or disturb the traffic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _faults(_context: click.Context, _option: click.Parameter, texts: tuple[str,
 
 
 def traffic_options(function: Any) -> Any:
-    """Add the options for the traffic to a command, which receives them as ``traffic``."""
+    """Add the traffic options to a command, which receives them as ``traffic``."""
 
     @functools.wraps(function)
     def run(record: Path | None, is_printed: bool, fault: tuple[LineFault, ...], seed: int, **own: Any) -> Any:

@@ -2,8 +2,8 @@
 the frames of a scanning `sonar`.
 
 The host sends a command with all settings (switch data) for each ping. The head pings, sends its return data, and then
-turns by one step. If a setting is invalid, the head keeps its settings, and the status of its return data does not have
-the bit "switches accepted". A command that arrives during a ping is lost, and the status reports an overrun.
+turns by one step. If a setting is invalid, the head keeps its settings, and the bit "switches accepted" is not set in
+the status of its return data. A command that arrives during a ping is lost, and the status reports an overrun.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}
 NEUTRAL_GAIN = 20  #: start gain in dB at which echoes have the same levels as in the configured sonar (assumed)
 THRESHOLD = 128  #: minimum sample value of an echo that determines the profile range (assumed)
 SOUND_SPEED = 1500.0  #: speed of sound that the head assumes, m/s
-SLEW = math.radians(120.0)  #: speed of the head, rad/s (assumed)
+SLEW = math.radians(120.0)  #: turning speed of the head, rad/s (assumed)
 
 
 @dataclass(frozen=True)
 class HeadModel:
-    """Model of a head. Angles are in degrees; positions are numbers of ``unit``, counted from ``-centre * unit``."""
+    """Model of a head. Angles are in degrees. A head position is a multiple of ``unit``; position 0 is ``centre`` units
+    to port of ahead.
+    """
 
     title: str
     head: int  #: head ID
@@ -78,7 +80,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class ImagenexSettings:
-    """Those settings in a command that have an effect, in the units of the protocol."""
+    """Settings of a command that have an effect, in the units of the protocol."""
 
     range: int = 5
     direction: int = 0
@@ -115,7 +117,7 @@ class ImagenexSettings:
 
 @dataclass
 class CommandReader:
-    """Reader that turns received bytes into commands. It counts malformed ones."""
+    """Reader that turns received bytes into commands. It counts malformed commands."""
 
     head: int
     buffer: bytearray = field(default_factory=bytearray)
@@ -170,7 +172,7 @@ class ImagenexDevice:
 
     @property
     def errors(self) -> int:
-        """Number of malformed commands, and of commands with an invalid setting."""
+        """Number of commands that are malformed or have an invalid setting."""
         return self.reader.bad + self.refused
 
     def receive(self, data: bytes) -> None:
@@ -189,7 +191,7 @@ class ImagenexDevice:
                 self._transmit()
 
     def _apply(self, new: ImagenexSettings) -> None:
-        """Apply the settings in a command, and turn the head to its sector."""
+        """Apply the settings in a command, and turn the head to the sector that they define."""
         m, model = self.motor, self.model
         is_reversed = new.direction & REVERSE and not self.switches.direction & REVERSE
         self.switches = new
@@ -255,8 +257,8 @@ class ImagenexDevice:
 
     @staticmethod
     def _encode(frame: ImagingFrame | None, receiver: Receiver, each: float, count: int) -> bytes:
-        """Return ``count`` samples, each ``each`` m long. The level range of the sonar is mapped to the values 0 to
-        255.
+        """Return ``count`` samples, each of which covers a range interval of ``each`` m. The level range of the sonar
+        is mapped to the values 0 to 255.
         """
         span = 1.0 if frame is None else float(frame.record["span"])
         return bytes(min(max(round(255.0 * x / span), 0), 255) for x in receiver.levels(frame, each, count))

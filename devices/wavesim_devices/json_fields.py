@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class InvalidContent(Exception):
-    """Raised for content that a device rejects. Its text is the error."""
+    """Raised for content that a device rejects. The text of the exception is the error message."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Virtual Keller 33X pressure transmitter (Keller bus), from the ``pressure`` sensor of a body.
 
-A command is address, function, data, and a CRC-16 (polynomial A001, reflected; initial value FFFF; high byte first). A
-reply repeats address and function. Numbers are big-endian, pressures are f32 in bar. A command with a wrong CRC or for
-another address has no reply. Address 250 reaches every transmitter. Until function 48 has initialised the transmitter,
-it replies with exception 32.
+A command consists of address, function, data, and a CRC-16 (polynomial A001, reflected; initial value FFFF; high byte
+first). A reply repeats address and function. Numbers are big-endian; pressures are f32 in bar. The transmitter does not
+reply to a command with a wrong CRC or for another address. Address 250 reaches every transmitter. Until function 48 has
+initialised the transmitter, it replies with exception 32.
 
-The pressure of the PAA variant is absolute, that of the PA variant is relative to 1 bar. Function 95 makes the current
-pressure the zero.
+The PAA variant reports absolute pressure; the PA variant reports pressure relative to 1 bar. Function 95 sets the zero
+point to the current pressure.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from wavesim_devices.ports import Bytes
 from wavesim_sdk.broker import Step
 
 TYPES = ("pressure", "temperature", "ctd")  #: sensor types that the transmitter uses
-VARIANTS = {"PA": 1.0, "PAA": 0.0}  #: zero of the pressure in bar (absolute), by variant
+VARIANTS = {"PA": 1.0, "PAA": 0.0}  #: zero point of each variant, as an absolute pressure in bar
 DBAR_PER_BAR = 10.0
 ANY_ADDRESS = 250
 INITIALISE, SERIAL_NUMBER, READ, READ_INTEGER, ZERO = 48, 69, 73, 74, 95
 #: length of the data of each function; it also delimits the commands, because the bus has no start byte
 DATA_BYTES = {INITIALISE: 0, SERIAL_NUMBER: 0, READ: 1, READ_INTEGER: 1, ZERO: 1}
-EXCEPTION = 0x80  #: bit of the function in the reply that reports an exception
+EXCEPTION = 0x80  #: bit of the function byte that marks a reply as an exception
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, NOT_INITIALISED = 1, 2, 32
 P1, T, TOB1 = 1, 3, 4  #: channels: pressure, temperature of the housing, temperature of the pressure sensor
 IDENTITY = bytes((5, 20, 12, 50, 10))  #: device class and group, firmware (year and week), length of the buffer
@@ -41,8 +41,8 @@ def crc16(data: bytes) -> bytes:
 
 
 class KellerSplitter:
-    """Splitter of bytes from the bus into commands. It drops one byte after another until a command is valid, and counts
-    the dropped bytes.
+    """Splitter of bytes from the bus into commands. It drops bytes one at a time until the next bytes form a valid
+    command, and counts the dropped bytes.
     """
 
     MAX_BYTES = 5
@@ -95,7 +95,7 @@ class KellerTransmitter:
 
     @property
     def errors(self) -> int:
-        """Number of bytes that are not part of a command, and of exceptions."""
+        """Number of bytes that are not part of a command, plus the number of exceptions in replies."""
         return self.splitter.dropped + self.refused
 
     def step(self, step: Step) -> None:
@@ -147,7 +147,7 @@ class KellerTransmitter:
         return struct.pack(">fB", value, UNMEASURED if math.isnan(value) else 0)
 
     def _read_integer(self, arguments: bytes) -> bytes | None:
-        """Return the value in Pa or 0.01 C."""
+        """Return the value of a channel as an integer, in units of 1 Pa or 0.01 C."""
         value = self._value(arguments[0])
         if value is None:
             return None
@@ -155,7 +155,7 @@ class KellerTransmitter:
         return struct.pack(">iB", scaled, UNMEASURED if math.isnan(value) else 0)
 
     def _set_zero(self, arguments: bytes) -> bytes | None:
-        """Execute command 0 (the current pressure becomes zero) or 1 (the original zero)."""
+        """Execute command 0 (set the zero point to the current pressure) or 1 (restore the original zero point)."""
         if arguments[0] not in (0, 1):
             return None
         if arguments[0]:

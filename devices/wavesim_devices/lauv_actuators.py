@@ -1,15 +1,16 @@
 """Virtual motor controller (BROOM) and servo controller (SCRTv4) of a LAUV, with the LUCL protocol.
 
-They command the propeller and the four fins of a body, so the device joins as its pilot. The answers contain the actual
-values of the actuators.
+The controllers command the propeller and the four fins of a body, so the device joins as the body's pilot. The answers
+contain the actual values of the actuators.
 
-Motor: the host commands a part of the full voltage, or a speed. The speed is the electrical frequency in units of 100
-(command) or 10 (answer) revolutions per minute; the mechanical speed is this divided by the number of pole pairs. The
-force of the propeller grows with the square of the speed, up to the limits of the actuator at the full speed. The motor
-stops if no command arrives within the time of its watchdog.
+Motor: the host commands a fraction of the full voltage, or a speed. The speed is the electrical frequency in units of
+100 (command) or 10 (answer) revolutions per minute; the mechanical speed is this divided by the number of pole pairs.
+The force of the propeller grows with the square of the speed, and reaches the limits of the actuator at full speed. The
+motor stops if no command arrives within its watchdog time.
 
-Servos: the host commands a position between the ends of the servo, as a part of 255. A state contains the positions in
-degrees from the lower end, and is sent at the rate that the host requests. A servo keeps its position without commands.
+Servos: the host commands a position between the ends of the servo as a number from 0 to 255. A state contains the
+positions in degrees from the lower end, and is sent at the rate that the host requests. A servo keeps its position
+without commands.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.messages import Role
 
 MOTOR = "propeller"
-#: actuators of the servos, and the sign from the angle of the servo to that of the fin
+#: actuator of each servo, and the sign that converts the angle of the servo to that of the fin
 SERVOS = (("rudder-bottom", -1.0), ("plane-port", -1.0), ("plane-starboard", 1.0), ("rudder-top", 1.0))
 STATE, ACTUATE, CONFIGURATION, VOLTAGE_LOOP, CURRENT_LOOP, SPEED_LOOP = range(1, 7)  #: commands of the motor controller
 NO_CONTROL, VOLTAGE_CONTROL, SPEED_CONTROL = 0, 1, 3
@@ -35,7 +36,7 @@ MAX_REFERENCE = 511
 POLE_PAIRS = 12
 WATCHDOG_S = 0.1  #: unit of the watchdog in s (assumed)
 BATTERY_V, MAX_CURRENT_A, TEMPERATURE = 24.0, 5.0, 25  #: nominal values of the motor controller
-#: content of the configuration areas in the factory
+#: factory content of the configuration areas
 AREAS: Mapping[int, bytes] = {
     CONFIGURATION: struct.pack("<bBBBBB", 0, 30, 85, 75, 100, 50),
     VOLTAGE_LOOP: struct.pack("<HBhhh", 511, 1, 0, 0, 0),
@@ -44,7 +45,7 @@ AREAS: Mapping[int, bytes] = {
 }
 #: commands of the servo controller
 SERVO_STATE, CONSTANTS, EFFECTIVE, SET_SERVO, SELF_TEST, FUSES = 1, 2, 4, 9, 11, 12
-RATES = (0, 1, 2, 5, 10)  #: rates of the state in Hz
+RATES = (0, 1, 2, 5, 10)  #: rates in Hz at which a host can request the state
 EXCURSION_DEG = 45  #: angle from the centre to each end of a servo in degrees
 RESOLUTION = 255  #: number of steps between the ends
 SELF_TEST_PASSED = 0xF0
@@ -56,7 +57,7 @@ class Propeller:
     """Conversion between the speed of the motor and the command of its actuator."""
 
     actuator: ActuatorDescription
-    full_rpm: float  #: speed in 1/min at which the force has its limit
+    full_rpm: float  #: speed in 1/min at which the force reaches its limit
 
     def command(self, rpm: float) -> float:
         """Return the command for a speed in 1/min, within the limits of the actuator."""
@@ -102,7 +103,7 @@ class MotorController(LuclBoard):
 
     @property
     def _part(self) -> float:
-        """Actual speed as a part of the full one."""
+        """Actual speed as a fraction of the full speed."""
         return min(max(self.actual_rpm / self.propeller.full_rpm, -1.0), 1.0)
 
     def _area(self, number: int) -> Command:
@@ -150,7 +151,7 @@ class ServoController(LuclBoard):
         self.actuators = actuators
         self.wanted: list[float | None] = [None] * len(SERVOS)  #: angles in rad; None before the first command
         self.positions = [0.0] * len(SERVOS)  #: actual angles of the servos in rad
-        self.rates: dict[BoardConnection, int] = {}  #: rate of the state in Hz for each host
+        self.rates: dict[BoardConnection, int] = {}  #: rate in Hz at which each host receives the state
         self._periods: dict[BoardConnection, int] = {}
         self._time_ns = 0
         ends = struct.pack("<4H", *(4 * (EXCURSION_DEG,)))
@@ -206,7 +207,7 @@ class ServoController(LuclBoard):
 
 
 class LauvActuators:
-    """Both controllers, each at its own port."""
+    """The motor controller and the servo controller, each at its own port."""
 
     def __init__(self, broker: AsyncBroker, full_rpm: float, *, inverted: bool) -> None:
         if broker.join.role != Role.PILOT:

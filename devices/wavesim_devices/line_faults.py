@@ -1,7 +1,7 @@
 """Faults on the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
 
-A fault has a kind, an amount and times in simulation time, for example ``garbled 0.001 at=60s for=10s every=120s``.
-Each direction of each line has its own sequence of random numbers, derived from a seed.
+A fault has a kind, an amount, and times on the simulation clock, for example ``garbled 0.001 at=60s for=10s
+every=120s``. Each direction of each line has its own sequence of random numbers, derived from a seed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LineFault:
 
 
 def parse_fault(text: str) -> LineFault:
-    """Read a fault such as ``silent at=60s for=5s``. Raises ValueError."""
+    """Read a fault such as ``silent at=60s for=5s``. Raises ValueError if it is invalid."""
     kind, *words = text.split() or [""]
     amount, values = "", dict[str, float]()
     for word in words:
@@ -74,7 +74,7 @@ def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) ->
 
 class FaultyLine:
     """One direction of the line between a device and a host. ``deliver`` receives the bytes that arrive, and ``clock``
-    returns the simulation time in s. ``step`` must be called at each step.
+    returns the simulation time in s. ``step`` must be called at each simulation step.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """LUCL, the protocol of the circuit boards of LSTS.
 
-A frame is 2A, length (of data and check byte), command, data, and the check byte: the exclusive or of all bytes before
-it, with bit 7 set. A board answers with the same command, or with an error: a command from E0 on, without data.
+A frame consists of 2A, length (of data and check byte), command, data, and the check byte: the exclusive or of all
+bytes before it, with bit 7 set. A board answers with the same command, or with an error, which is a command of E0 or
+above without data.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class LuclSplitter:
                 del self._buffer[:1]
 
 
-#: function of a command: it returns the data of the answer, or None if the arguments are invalid
+#: function that executes a command: it returns the data of the answer, or None if the arguments are invalid
 Command = Callable[[bytes, "BoardConnection"], bytes | None]
 
 

@@ -1,6 +1,6 @@
 """Virtual MicroStrain 3DM-GX3-25 (single-byte protocol), from the ``ahrs`` and ``imu`` sensors of a body and its ``magnetometer``.
 
-A command is one byte, some with arguments. A reply begins with this byte and ends with a check sum: the sum of all bytes
+A command is one byte, some with arguments. A reply begins with this byte and ends with a checksum: the sum of all bytes
 before it, as a u16. Numbers are big-endian. The frame of the instrument is x forward, y to starboard, z down. A data
 reply contains three-axis quantities in a fixed order and the time in ticks of 16 us.
 
@@ -48,7 +48,7 @@ CURRENT_MODE, ACTIVE_MODE, CONTINUOUS_MODE = 0, 1, 2
 
 
 def reply(command: int, content: bytes) -> bytes:
-    """Return a reply with its check sum."""
+    """Return a reply with its checksum."""
     body = bytes((command,)) + content
     return body + struct.pack(">H", sum(body) & 0xFFFF)
 
@@ -115,7 +115,9 @@ class MicrostrainMeasurement:
         return 3 * (0.0,) if v is None else [x / GAUSS for x in v.field]
 
     def matrix(self) -> Sequence[float]:
-        """Return the orientation matrix, row by row. It transforms from magnetic north, east, down to the instrument."""
+        """Return the orientation matrix, row by row. It rotates vectors from the axes magnetic north, east and down to
+        the axes of the instrument.
+        """
         return np.asarray(rotation(quaternion(*self.angles))).T.ravel().tolist()
 
     def euler(self) -> Sequence[float]:
@@ -159,7 +161,7 @@ class Microstrain:
 
     @property
     def errors(self) -> int:
-        """Number of bytes that are not part of a command, and of rejected commands."""
+        """Number of bytes that are not part of a command, plus the number of rejected commands."""
         return self.splitter.dropped + self.refused
 
     def step(self, step: Step) -> None:
@@ -181,7 +183,7 @@ class Microstrain:
                 self._execute(command, arguments)
 
     def _send_data(self, command: int) -> None:
-        """Send a data reply. Before the first values, the device is silent, as the real one is while it starts."""
+        """Send a data reply. Before the first values, the device is silent, as the real instrument is while it starts."""
         if "imu" in self._values and "ahrs" in self._values:
             measured = MicrostrainMeasurement(self._values, self.declination)
             numbers = [x for quantity in QUANTITIES[command] for x in quantity(measured)]

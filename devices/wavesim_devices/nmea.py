@@ -62,7 +62,7 @@ def _longitude(value: float) -> str:
 
 
 def place(latitude: float, longitude: float) -> str:
-    """Return the fields of a position in rad."""
+    """Return the fields of a sentence for a position given in rad."""
     return f"{_latitude(latitude)},{_longitude(longitude)}"
 
 

@@ -32,7 +32,7 @@ SEQUENCES = 253  #: number of sequence ids (SID); the messages of one measuremen
 KELVIN = 273.15
 _MIDNIGHT = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE, _GPS_FIX, _APPARENT, _SEA, _ELECTROMAGNETIC = 0xFC, 0x10, 0xFA, 0, 4
-Message = tuple[int, bytes]  #: message, as its PGN and its payload
+Message = tuple[int, bytes]  #: message: its PGN and its payload
 
 
 def _whole(value: float, resolution: float, size: int, signed: bool = False) -> bytes:

@@ -52,7 +52,7 @@ def encode_frame(message: int, payload: bytes, source: int = 1, destination: int
 
 @dataclass
 class PingParser:
-    """Parser that turns received bytes into pairs (message, payload). It counts frames with a bad checksum or length."""
+    """Parser that turns received bytes into (message, payload) pairs. It counts frames with a bad checksum or length."""
 
     buffer: bytearray = field(default_factory=bytearray)
     bad: int = 0

@@ -38,7 +38,7 @@ class Connection(Protocol):
 #: function that creates the connection to a host; its argument sends bytes to this host
 Accept = Callable[[Bytes], Connection]
 BACKLOG_BYTES = 65536
-#: time between two looks at a terminal that is to be drained, in s, and how many of them must find it empty in succession
+#: time in s between two checks of a terminal that is being drained, and how many successive checks must find it empty
 DRAIN_POLL_S, DRAINED_POLLS = 0.02, 25
 #: maximum number of hosts connected to a TCP port at the same time; the port closes further connections
 MAX_CLIENTS = 64
@@ -169,8 +169,9 @@ class UdpTarget:
 
 
 class UdpPort:
-    """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also receives
-    answers. With a ``target``, its address applies instead; ``port`` is then the usual port of its hosts.
+    """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also
+    receives the answers to its datagrams. If a ``target`` is given, the datagrams go to the address of the target
+    instead of ``port``, which is then the usual port of the hosts.
     """
 
     def __init__(self, accept: Accept, port: int, target: UdpTarget | None = None) -> None:

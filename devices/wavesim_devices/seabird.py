@@ -6,12 +6,12 @@ and sound speed (m/s). An example is ``24.8339,  0.97795,   5.0123, 1495.123``.
 
 Commands end with CR or LF. The instrument echoes each command, replies, and sends the prompt ``S>``.
 
-Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every ``INTERVAL`` seconds, until ``STOP``.
-``INTERVAL=n`` or ``SAMPLEINTERVAL=n`` sets the interval. ``DS`` shows the status. ``OUTPUTSAL=Y/N`` and
+Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling every ``INTERVAL`` seconds until ``STOP``
+arrives. ``INTERVAL=n`` or ``SAMPLEINTERVAL=n`` sets the interval. ``DS`` shows the status. ``OUTPUTSAL=Y/N`` and
 ``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
 Like the real instruments, the device reports the absolute pressure minus the pressure of the standard atmosphere. The
-device uses conductivity and temperature from the newest value from the body's ``ctd`` sensor. Time is simulation time.
+device takes conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class TrafficOptions:
     record: Path | None = None  #: file that records the traffic
     is_printed: bool = False
     faults: tuple[LineFault, ...] = ()
-    seed: int = 0  #: seed for the random numbers for the line faults
+    seed: int = 0  #: seed of the random numbers that the line faults use
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a file of traffic. Raises WaveSimError with the number of the first invalid line."""
+    """Read a traffic file. Raises WaveSimError with the number of the first invalid line."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -108,7 +108,7 @@ class TrafficReporter:
         self._file: TextIO | None = None
 
     def begin(self, device: str, body: str, ports: Mapping[str, str]) -> None:
-        """Create the file of the traffic."""
+        """Create the traffic file."""
         if self.record is None:
             return
         head = {"format": FORMAT, "device": device, "body": body, "ports": dict(ports)}
@@ -129,7 +129,7 @@ class TrafficReporter:
             self.printout(str(event))
 
     def close(self) -> None:
-        """Close the file of the traffic."""
+        """Close the traffic file."""
         if self._file is not None:
             self._file.close()
             self._file = None

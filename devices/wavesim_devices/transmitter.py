@@ -44,7 +44,7 @@ class _Waiting:
 
 
 class Transmitter:
-    """Queue of a modem's signals. ``step`` must be called at each step."""
+    """Queue of a modem's signals. ``step`` must be called at each simulation step."""
 
     def __init__(self, broker: AsyncBroker) -> None:
         self.broker = broker

@@ -1,9 +1,9 @@
 """Virtual u-blox receiver (M8, protocol 18): UBX messages and NMEA sentences from the ``gps`` sensor.
 
-A frame is B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are little
-endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables messages with
-CFG-MSG, or NMEA sentences and PUBX,00 with the sentence PUBX,40. The check sum of a sentence from the host is optional,
-because DUNE sends none.
+A frame consists of B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are
+little-endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables messages
+with CFG-MSG, or NMEA sentences and PUBX,00 with the sentence PUBX,40. The checksum of a sentence from the host is
+optional, because DUNE sends none.
 
 Under water, the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
 of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
@@ -47,7 +47,7 @@ MESSAGES = {
 _GPS_EPOCH_S = 315964800  # 1980-01-06 in Unix time
 LEAP_S = 18  #: time in s by which GPS time is ahead of UTC
 SPEED_ACCURACY = 0.05  #: nominal accuracy of the speed in m/s
-VERTICAL = 1.5  #: ratios of vertical accuracy and DOP to the horizontal ones
+VERTICAL = 1.5  #: ratio of vertical to horizontal accuracy, and of vertical to horizontal DOP
 INITIAL = ("NMEA-GGA", "NMEA-RMC", "NMEA-VTG")  #: messages that are enabled when the receiver starts
 SENTENCES = {"GGA": "NMEA-GGA", "RMC": "NMEA-RMC", "VTG": "NMEA-VTG", "ZDA": "NMEA-ZDA", "00": "PUBX-00"}
 UNKNOWN = 0xFFFFFFFF
@@ -61,7 +61,7 @@ def frame(class_: int, identifier: int, content: bytes = b"") -> bytes:
 
 
 def check_bytes(body: bytes) -> bytes:
-    """Return the two check bytes of a frame, which cover the frame from its class on."""
+    """Return the two check bytes of a frame, which cover the frame from its class onwards."""
     a = b = 0
     for byte in body:
         a = a + byte & 0xFF
@@ -70,8 +70,8 @@ def check_bytes(body: bytes) -> bytes:
 
 
 class FrameSplitter:
-    """Splitter of bytes from the host into frames. It keeps the bytes between them, and counts frames that are damaged or
-    too long.
+    """Splitter of bytes from the host into frames. It keeps the bytes between frames, and counts frames that are
+    damaged or too long.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class FrameSplitter:
         del self._buffer[:count]
 
     def take_between(self) -> bytes:
-        """Return the bytes between the frames since the last call."""
+        """Return the bytes between frames that have arrived since the last call."""
         found = bytes(self._between)
         self._between.clear()
         return found
@@ -172,7 +172,7 @@ class Fix:
 
     @property
     def dops(self) -> tuple[int, int, int, int, int, int, int]:
-        """Geometric, position, time, vertical, horizontal, northing and easting DOP in 0.01."""
+        """Geometric, position, time, vertical, horizontal, northing and easting DOP in units of 0.01."""
         if self.value is None:
             return (9999,) * 7
         h = self.value.hdop
@@ -316,7 +316,7 @@ class UbloxReceiver:
     ) -> None:
         self.send, self.sensor, self.reacquisition_ns = send, sensor, round(reacquisition * 1e9)
         self.splitter, self.lines = FrameSplitter(), LineSplitter()
-        self.refused = 0  #: number of commands answered with ACK-NAK, and of invalid sentences
+        self.refused = 0  #: number of commands answered with ACK-NAK, plus the number of invalid sentences
         self._enabled = [MESSAGES[name] for name in enabled]
         self._restart()
         self._start_ns: int | None = None  # None until the first state
@@ -397,7 +397,9 @@ class UbloxReceiver:
                 self.refused += 1
 
     def _execute_sentence(self, line: str) -> bool:
-        """Execute PUBX,00 (poll) or PUBX,40 (rates). Sentences have no answer."""
+        """Execute PUBX,00 (poll) or PUBX,40 (rates), and return whether the sentence is valid. Sentences are not
+        acknowledged.
+        """
         body, star, check = line[1:].partition("*")
         if not line.isascii():
             return False

@@ -15,7 +15,7 @@ SET_MODE, SET_SETTINGS, SET_PERIOD, SET_SKIP, SET_SYNC_IN = 0xD0, 0xD2, 0x04, 0x
 #: bits of the output mode
 TEMPERATURE, CALIBRATED, ORIENTATION, POSITION, VELOCITY, STATUS = 0x1, 0x2, 0x4, 0x10, 0x20, 0x800
 MODES = TEMPERATURE | CALIBRATED | ORIENTATION | POSITION | VELOCITY | STATUS
-#: bits of the output settings: counter, time, angles, quantities without calibrated data, and frame
+#: bits of the output settings: counter, time, angles, quantities that are omitted from the calibrated data, and frame
 COUNTER, UTC_TIME, EULER, WITHOUT, NED = 0x1, 0x2, 0x4, {0x10: 0x4020, 0x20: 0x8020, 0x40: 0xC020}, 0x80000000
 #: accepted settings; those of the analogue inputs have no effect, because the output mode cannot select the inputs
 SETTINGS = COUNTER | UTC_TIME | EULER | sum(WITHOUT) | 0xC00 | NED

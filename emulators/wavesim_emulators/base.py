@@ -68,7 +68,7 @@ class Emulator:
             compile_for_types(kernel, *arguments)
 
     def prepare(self, parameters: Any) -> Any:
-        """Derive quantities that depend only on the parameters. The caller does this once for all instruments with
+        """Derive quantities that depend only on the parameters. This method is called once for all instruments with
         equal parameters.
         """
         return None
@@ -81,12 +81,12 @@ class Emulator:
         """Attach to additional tables. A process that serves a server on its own machine calls this once."""
 
     def open_remote(self, write_frame: Callable[..., int]) -> None:
-        """Prepare to serve a server on another machine; ``write_frame(row, record, *payload)`` sends it a frame. The caller
-        does this instead of :meth:`open`, before it joins.
+        """Prepare to serve a server on another machine; ``write_frame(row, record, *payload)`` sends it a frame. This
+        method is called instead of :meth:`open`, before the emulator joins.
         """
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
-        """Prepare a tick. The caller does this once per tick, before :meth:`measure`."""
+        """Prepare a tick. This method is called once per tick, before :meth:`measure`."""
 
     def measure(self, now: Batch, out: Record) -> None:
         """Write the values into the columns of ``out``. ``out["valid"]`` is 1 before the call; set it to 0 for a

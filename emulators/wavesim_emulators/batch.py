@@ -204,7 +204,7 @@ class Batch:
         return self._poses
 
     def numbers(self, out: Record) -> Floats:
-        """Return the values that :meth:`Emulator.measure` writes as a matrix of numbers, for kernels."""
+        """Return a matrix of numbers for kernels: the values that :meth:`Emulator.measure` writes."""
         return self._numbers if out is self._values else as_numbers(out)
 
     @property

@@ -73,8 +73,8 @@ class ImuEmulator(Emulator):
         return parameters.resolved
 
     def measure(self, now: Batch, out: Record) -> None:
-        """Return the mean specific force and angular rate over the interval, in frame S, which turns with the body: f =
-        dv/dt + w x v - g.
+        """Compute the mean specific force and angular rate over the interval, in frame S, which turns with the body: f
+        = dv/dt + w x v - g.
 
         The last two terms are integrated with Simpson's rule. At 50 Hz, the error for a sensor on a lever arm of a body
         that spins at 6 rad/s is below 0.2 mg. If the body also drifts across its spin axis, the error grows by 0.5 mg
@@ -126,7 +126,9 @@ class ImuEmulator(Emulator):
 
     @staticmethod
     def _apply_axis_errors(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
-        """Apply misalignment and scale factors to force and rate. Both are constant over the life of an instrument."""
+        """Apply misalignment and scale factors to force and rate. These errors are constant over the life of an
+        instrument.
+        """
         p = now.prepared
         if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
             return force, rates

@@ -16,8 +16,9 @@ LOOK_S = 0.2  #: interval in s between checks that the server is alive
 
 
 class EmulatorProcess:
-    """Serve a running server, on this machine (NAME) or another one (HOST:PORT), until the server exits or a signal
-    arrives."""
+    """Process that serves a running server, on this machine (NAME) or another one (HOST:PORT), until the server exits
+    or a signal arrives.
+    """
 
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
         self.emulator, self.free_running = emulator, free_running

@@ -51,7 +51,7 @@ class BeamGeometry:
 
 class AnalyticWorld:
     """Static part of the configured world, as arrays for kernels. ``is_complete`` is False if the world also has
-    soundings or meshes, into which only :class:`~wavesim_world.ocean.scene.RaycastScene` casts rays.
+    soundings or meshes, which only the rays of :class:`~wavesim_world.ocean.scene.RaycastScene` can hit.
     """
 
     def __init__(self, loaded: LoadedConfig, scene: RaycastScene) -> None:

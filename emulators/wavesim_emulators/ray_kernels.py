@@ -104,7 +104,7 @@ def distance_to_slab(p: float, v: float, half: float) -> tuple[float, float]:
 
 @device_function
 def is_towards(x: float, y: float, z: float, ray: Floats, square: float) -> bool:
-    """Return whether the squared distance at which a ray passes the origin of relative coordinates is below a limit."""
+    """Return whether a ray passes the origin of the relative coordinates at a squared distance of at most ``square``."""
     ahead = -(x * ray[DIRECTION] + y * ray[DIRECTION + 1] + z * ray[DIRECTION + 2])
     far = x * x + y * y + z * z
     return bool(far - ahead * ahead <= square + 1e-6 and (ahead > 0.0 or far <= square))

@@ -44,8 +44,8 @@ class AnemometerEmulator(Emulator):
 
 
 class ThrusterDrive(NamedTuple):
-    """Return two masks of the thrusters of a model: those with a shaft, and those commanded in force. An element is 1
-    if the thruster has the property, otherwise 0.
+    """Two masks of the thrusters of a model: those with a shaft, and those commanded in force. An element is 1 if the
+    thruster has the property, otherwise 0.
     """
 
     shaft: Floats

@@ -27,7 +27,7 @@ from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA,
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAVITY = 9.81
-RATES = RATE_SIGMA * math.sqrt(0.1)  #: noise of the rates in rad/sqrt(s), of an AHRS at 10 Hz
+RATES = RATE_SIGMA * math.sqrt(0.1)  #: noise of the rates of an AHRS at 10 Hz, in rad/sqrt(s)
 AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
 CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s, and its random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.

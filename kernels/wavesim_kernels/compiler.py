@@ -7,7 +7,8 @@ optimisation, into the kernels that call it; only kernels are optimised and turn
 kernel code is the same.
 
 A device function that is called from Python, for example in a test, is compiled as a kernel at that time. With
-compilation off, it is the plain function. The module :mod:`wavesim_kernels.numba_internals` makes Numba do this.
+compilation off, it is the plain function. The module :mod:`wavesim_kernels.numba_internals` makes Numba treat device
+functions in this way.
 
 Wheels contain the machine code of all kernels (:mod:`wavesim_kernels.machine_code`). When that code is used, Numba is
 not imported.

@@ -2,9 +2,8 @@
 name.
 
 Numba caches a compiled function until the function's own file changes, although code from other files is compiled into
-it. This module finds the functions that are reached in the same way as the compiler does, through the names in their
-code. The digest of a file is computed from its content at the time when its functions were defined, not when this
-module is called.
+it. Like the compiler, this module finds the functions that are reached through the names in the code. The digest of a
+file is computed from its content at the time when its functions were defined, not when this module is called.
 """
 
 from __future__ import annotations

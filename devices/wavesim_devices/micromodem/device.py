@@ -1,7 +1,7 @@
 """Virtual WHOI Micro-Modem, first and second generation, on its serial port.
 
-Time is simulation time, plus the difference that the host sets with CCCLK or CCTMS. The modem also reports packets
-that are addressed to others, as the real modem does.
+The modem's clock shows simulation time plus the offset that the host sets with CCCLK or CCTMS. The modem also reports
+packets that are addressed to others, as the real modem does.
 """
 
 from __future__ import annotations
@@ -434,7 +434,9 @@ class MicroModemDevice:
             self._say("CACST", *statistics.fields(arrival, version, self.modem.carrier, self.sound_speed))
 
     def _say_direction(self, r: Reception, arrival: datetime) -> None:
-        """Report the angles of a reception by a USBL head. The impulse responses of its elements are reported as 0."""
+        """Report the angles of arrival that a USBL head has measured for a reception. The impulse responses of the
+        head's elements are reported as 0.
+        """
         angles = (f"{57.29577951308232 * a:.1f}" for a in (r.azimuth or 0.0, r.elevation or 0.0))
         travel = f"{(r.range or 0.0) / self.sound_speed:.4f}"
         stamp = arrival.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,8 +1,8 @@
 """Signals of Micro-Modems in the water: data frames at seven rates, and mini-packets.
 
 A packet is a series of signals, because a signal in the medium carries at most 256 bytes. Each frame is one signal, or
-two signals with half a frame each. Each signal has a header; a signal without this header comes from another make of
-modem.
+two signals with half a frame each. Each signal has a header; a signal without this header comes from a modem of another
+make.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Signal:
 
     @classmethod
     def decode(cls, payload: bytes) -> Signal | None:
-        """Return the signal that a payload contains, or None if another make of modem sent it."""
+        """Return the signal that a payload contains, or None if a modem of another make sent it."""
         if len(payload) < _HEADER.size or payload[:2] != _MAGIC:
             return None
         _, kind, source, destination, rate, frames, number, frame, places, ack = _HEADER.unpack_from(payload)
@@ -83,7 +83,7 @@ class Signal:
 
 
 def data_signals(first: Signal, frames: list[tuple[bytes, bool]]) -> list[Signal]:
-    """Return the signals of a packet. Each frame is given as its content and whether it must be acknowledged. ``first``
+    """Return the signals of a packet. Each frame is a pair: its content, and whether it must be acknowledged. ``first``
     holds the kind, the addresses, the rate and the number.
     """
     rate, found = RATES[first.rate], []

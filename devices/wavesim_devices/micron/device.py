@@ -30,7 +30,7 @@ ADC_DB = 80.0  #: maximum level of the converter
 #: initial gain at which echoes have the same levels as in the configured sonar (40 %); 210 = 80 dB
 NEUTRAL_GAIN, FULL_GAIN = 84, 210
 REVERSE = 0x0F  #: one-byte head command that reverses the direction of the scan
-V3B = {0x01: 0, 0x1D: p.V3B_BYTES}  #: bytes that follow the settings of a head command, by its first byte
+V3B = {0x01: 0, 0x1D: p.V3B_BYTES}  #: number of bytes that follow the settings of a head command, by its first byte
 #: bits of HdCtrl
 ADC8, CONTINUOUS, SCAN_RIGHT, INVERTED, MOTOR_OFF, TRANSMITTER_OFF, STARE = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20, 0x1000
 #: bits of HeadInf in mtAlive
@@ -41,12 +41,12 @@ _ALIVE, _VERSION = struct.Struct("<BIHB"), struct.Struct("<BBHIHB")
 _DATA = struct.Struct("<HBBBHHIBHBBHHHHBHH")
 #: software version, information, serial number, length and checksum of the program, node
 VERSION = _VERSION.pack(1, 0, 1, 0, 0, p.SONAR)
-USER_DATA_BYTES = 250  #: length of the user data of a DST head; all values are 0, which states full duplex
+USER_DATA_BYTES = 250  #: length of the user data of a DST head; all values are 0, which stands for full duplex
 
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """Those settings in a head command that have an effect, in the units of the protocol."""
+    """Settings of a head command that have an effect, in the units of the protocol."""
 
     control: int
     range_scale: int
@@ -86,7 +86,7 @@ class HeadSettings:
 
     def encode_levels(self, levels: list[float]) -> bytes:
         """Return the bins. Levels from ADLow to ADLow + ADSpan are mapped to the values of a byte or, if the converter
-        has 4 bits, of half a byte. The first of two bins is in the upper half.
+        has 4 bits, of half a byte. The first bin of each pair is then in the upper half of a byte.
         """
         top = 255 if self.control & ADC8 else 15
         unit = ADC_DB / top

@@ -1,8 +1,8 @@
 """Packets of Tritech's SeaNet protocol.
 
-A packet is ``@``, its length as four hexadecimal digits and again as u16, source and destination node, number of bytes
-that follow, message, sequence (80 hex = last packet), node, payload and line feed. The length counts the bytes from
-the u16 length to the payload. Numbers are little-endian.
+A packet consists of ``@``, its length as four hexadecimal digits and again as u16, source and destination node, number
+of bytes that follow, message, sequence (80 hex = last packet), node, payload and line feed. The length counts the bytes
+from the u16 length to the payload. Numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ V3B_BYTES = 16  #: length of the V3B block, which two-channel heads use
 
 
 def encode_packet(message: int, payload: bytes = b"", source: int = SONAR, destination: int = HOST) -> bytes:
-    """Return a packet. The field for the number of following bytes is 0 if the number exceeds a byte, as in a reply
-    with echoes.
+    """Return a packet. The field for the number of bytes that follow is 0 if this number does not fit in a byte, as in
+    a reply with echoes.
     """
     length = _HEAD.size + len(payload)
     count = length - 5 if length - 5 < 256 and message != HEAD_DATA else 0
@@ -38,7 +38,7 @@ def encode_packet(message: int, payload: bytes = b"", source: int = SONAR, desti
 
 @dataclass
 class PacketReader:
-    """Reader that turns received bytes into pairs (message, payload). It counts malformed packets."""
+    """Reader that turns received bytes into (message, payload) pairs. It counts malformed packets."""
 
     buffer: bytearray = field(default_factory=bytearray)
     bad: int = 0

@@ -55,7 +55,7 @@ class AcousticMessage:
 
     @classmethod
     def decode(cls, payload: bytes) -> AcousticMessage | None:
-        """Return the message that a payload contains, or None if another make of modem sent it."""
+        """Return the message that a payload contains, or None if a modem of another make sent it."""
         if len(payload) < _HEADER.size:
             return None
         magic, protocol, kind, source, destination = _HEADER.unpack_from(payload)

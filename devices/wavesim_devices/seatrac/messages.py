@@ -173,7 +173,9 @@ class AcousticFix:
     def position(
         self, own: BeaconSensors, distance: float, azimuth: float, elevation: float
     ) -> tuple[float, float, float]:
-        """Return the easting and northing of the other beacon from this one, and the depth of the other beacon, in m."""
+        """Return the easting and northing of the other beacon relative to this one, and the depth of the other beacon,
+        in m.
+        """
         attitude = rotation(quaternion(own.roll, own.pitch, own.yaw))
         north, east, down = matvec(attitude, direction_of_arrival(azimuth, elevation)).tolist()
         depth = own.depth if math.isfinite(own.depth) else 0.0

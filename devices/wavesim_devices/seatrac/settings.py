@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wavesim_devices.seatrac.messages import SETTINGS_BYTES
 
-#: number, offset and struct format of the settings that have an effect
+#: offset and struct format of each setting that has an effect
 _STATUS_MODE, _STATUS_FIELDS, _ENVIRONMENT, _SOUND_SPEED = (0, "B"), (1, "B"), (28, "B"), (35, "H")
 _TRANSCEIVER, _BEACON, _RANGE_TIMEOUT, _RESPONSE_TIME = (95, "B"), (96, "B"), (97, "H"), (99, "H")
 #: period in s of each status mode; 0 = the beacon sends its status only on request
@@ -49,8 +49,8 @@ class Settings:
         return int(struct.unpack_from(f"<{place[1]}", self.block, place[0])[0])
 
     def is_valid(self, beacon: int) -> bool:
-        """Return whether a beacon with this identifier accepts the settings. The identifier must be the one in the
-        configuration.
+        """Return whether the beacon with the identifier ``beacon`` accepts the settings, which must contain this
+        identifier.
         """
         return (
             len(self.block) == SETTINGS_BYTES

@@ -3,8 +3,8 @@ files.
 
 A file is :func:`file_header` followed by a :func:`ping` for each frame. The header contains the installation (#IIP),
 the settings (#IOP) and the sound speed (#SVP). A ping contains the attitude (#SKM), the position (#SPO) and the
-soundings (#MRZ version 3). The reference point of the vessel is the sonar; its axes are x (ahead), y (to starboard) and
-z (down). Levels are written as received, whereas real instruments correct and filter them. Only lost detections are
+soundings (#MRZ version 3). The sonar is the reference point of the vessel, whose axes are x (ahead), y (to starboard)
+and z (down). Levels are written as received, whereas real instruments correct and filter them. Only lost detections are
 flagged.
 """
 
@@ -68,8 +68,8 @@ def _text_datagram(kind: bytes, time_ns: int, text: str) -> bytes:
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
     """Return the start of a file: installation, settings and sound speed.
 
-    All instruments are at the reference point. The settings contain the sector of the frame. The profile contains its
-    sound speed at two depths.
+    All instruments are at the reference point. The settings contain the sector of the frame. The sound speed profile
+    contains the sound speed of the frame, at two depths.
     """
     r = _check(frame)
     half = 0.5 * math.degrees(float(r["sector"]))

@@ -114,7 +114,7 @@ class AgentContainer:
         self.reply(request, MESSAGE, "AGREE")
 
 
-#: function that calls another one after the time that a modem needs to read a line
+#: function that calls another function after the time that a modem needs to read a line
 Later = Callable[[Callable[[], None]], None]
 
 

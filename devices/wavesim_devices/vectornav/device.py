@@ -77,7 +77,7 @@ class _CommandError(Exception):
 
 
 def measured_fields(register: int, numbers: Numbers) -> str:
-    """Return the content of a register of measurements."""
+    """Return the content of a register that contains measurements."""
     texts = []
     for name, layout in _MEASURED[register]:
         if name == "tow":

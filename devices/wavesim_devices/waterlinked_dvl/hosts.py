@@ -177,7 +177,7 @@ class SerialConnection(HostConnection):
         super().__init__(dvl, send)
         self._splitter = LineSplitter()
         self.output = "new"
-        #: for each command letter, the function that returns the reply (empty if accepted), and the possible numbers of
+        #: for each command letter, the function that returns the reply (empty if accepted), and the allowed numbers of
         #: fields
         self._commands: dict[str, tuple[Callable[..., str | None], Collection[int]]] = {
             "v": (lambda: "wrv,2,8,0", (0,)),

@@ -14,7 +14,7 @@ from wavesim_sdk.wire.state import Value
 
 BEAM_ANGLE = math.radians(22.5)  #: angle between each beam and the z axis in rad
 ORDER = (1, 2, 3, 0)  #: the sensor's beams (azimuths 45, 135, 225, 315 degrees) in the order of transducers 0 to 3
-WATER_LAYER = (1.5, 4.5)  #: distances along z in m between which the water is measured
+WATER_LAYER = (1.5, 4.5)  #: distances along z in m between which the velocity of the water is measured
 #: unit vectors of transducers 0 to 3 in the frame of the DVL: x forward, y starboard, z down (4, 3)
 DIRECTIONS = np.array(
     [
@@ -77,8 +77,8 @@ def rotation_about_z(degrees: float) -> Floats:
 
 
 class Meter:
-    """Computation of measurements. It estimates the noise of the beams from the difference between them: two opposite
-    beams measure the same vertical velocity as the other two.
+    """Computation of measurements. It estimates the noise of the beams from the difference between the two pairs of
+    opposite beams, which measure the same vertical velocity.
     """
 
     def __init__(self, variant: Variant, sound_speed: float) -> None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 WATER_TRACK = "wt"
-WATER_RATE = 2.0  #: rate of measurements of the water in Hz
+WATER_RATE = 2.0  #: rate in Hz at which the velocity through the water is measured
 WATER_SPEED = 7.5  #: maximum speed through the water in m/s
 _RANGE_MODE = re.compile(r"auto|wt|=([0-4])|([0-4])<=([0-4])")
 
@@ -60,7 +60,7 @@ class DvlSettings:
 
     @property
     def modes(self) -> range:
-        """Numbers of the allowed range modes; empty for a measurement of the water."""
+        """Numbers of the allowed range modes; empty if the DVL measures the velocity through the water."""
         if self.range_mode == WATER_TRACK:
             return range(0)
         found = _RANGE_MODE.fullmatch(self.range_mode)

@@ -30,7 +30,7 @@ LOW, HIGH = "low-frequency", "high-frequency"  #: modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
 STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude corresponds to 100
-IMU_BATCH_NS = 80_000_000  #: duration of a batch, so that its latency is below 100 ms
+IMU_BATCH_NS = 80_000_000  #: duration of a batch in ns, which keeps its latency below 100 ms
 TEMPERATURE_C = 30.0
 ABOUT = {
     "chipid": "0x57415645",
@@ -66,7 +66,7 @@ def _status(name: str, message: str, status: str = "ok") -> dict[str, Any]:
 
 
 class _UdpConnection:
-    """Connection with the receivers of the datagrams, which send nothing that the sonar reads."""
+    """Connection to the receivers of the datagrams, which send nothing that the sonar reads."""
 
     def __init__(self) -> None:
         self.errors = 0
@@ -79,7 +79,7 @@ class _UdpConnection:
 
 
 class Sonar3D15:
-    """Virtual Sonar 3D-15. ``sonars`` maps each mode that the body has to the name of a 3D sonar."""
+    """Virtual Sonar 3D-15. ``sonars`` maps each available mode to the name of the 3D sonar that provides it."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Sonar3D15:
     # -- hosts -----------------------------------------------------------------------------------
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection with a host at the `http` or `udp` port."""
+        """Create the connection to a host at the `http` or `udp` port."""
         if port == "udp":
             self._send_datagram = send
             return _UdpConnection()

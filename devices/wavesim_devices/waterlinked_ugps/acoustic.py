@@ -67,7 +67,7 @@ class PositionFilter:
         self._time = 0.0
 
     def update(self, raw: RawPosition) -> Point:
-        """Add a position and return the filtered one."""
+        """Add a position and return the filtered position."""
         step = raw.time - self._time
         if self.point is None or not 0.0 < step <= PING_LIMIT * self._period:
             self.point, self._velocity, self.std = raw.point, [0.0, 0.0, 0.0], 0.0

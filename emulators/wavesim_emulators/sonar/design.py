@@ -51,11 +51,12 @@ class SonarDesign:
 
     @functools.cached_property
     def wavelength(self) -> float:
+        """Wavelength of the sonar in m."""
         return self.sound_speed / self.preset.frequency
 
     @functools.cached_property
     def bin(self) -> float:
-        """Wavelength of the sonar in m."""
+        """Length of a range bin in m."""
         return self.range / self.bins
 
     @functools.cached_property
@@ -186,8 +187,8 @@ def pencil_rays(d: SonarDesign) -> RayFan:
 
 
 def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
-    """Return the rays of one side of a side-scan sonar: in equal steps of range over a level bed at ``altitude``, and
-    some upward. ``roll`` is the angle of the side below the horizontal.
+    """Return the rays of one side of a side-scan sonar: some in equal steps of range over a level bed ``altitude`` m
+    below the sonar, and some upwards. ``roll`` is the angle of the side below the horizontal.
     """
     angle, width = cells(WIDE * d.wavelength / d.array, SIDE_COLUMNS)
     h = min(max(altitude, 0.02 * d.range), 0.999 * d.range)

@@ -78,7 +78,8 @@ class Bed(NamedTuple):
 class TriangleHits(NamedTuple):
     """Range and number of the triangle that each ray hits (columns, rays), as computed by another library; -1 = none.
 
-    Both may have length 0. ``triangles`` (n, 5) are their normals in W, materials and labels.
+    Both arrays may have length 0. ``triangles`` (n, 5) contains the normal in W, the material and the label of each
+    triangle.
     """
 
     range: Singles
@@ -119,9 +120,9 @@ class Backscatter(NamedTuple):
 class EchoPath(NamedTuple):
     """The water and the receiver of an echo.
 
-    ``decay`` (1/m) is the absorption of both ways together. ``v_S`` is the velocity of the sonar in the axes of the
-    fan: a moving receiver receives the echo at another position. ``aperture`` contains the length of the array, which
-    is the minimum width of its footprint, and its energy width in rad (0 = not used).
+    ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: a moving
+    receiver receives the echo at another position. ``aperture`` contains the length of the array, which is the minimum
+    width of its footprint, and its energy width in rad (0 = not used).
     """
 
     decay: float
@@ -273,9 +274,10 @@ def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
 
 @device_function
 def angular_extent(p: Floats, shape: Floats, R: Floats, around: Floats) -> None:
-    """Compute bounds of u for an object (``around[0]``, ``around[1]``), for a sonar at ``p`` in the object's axes.
-    ``R`` rotates the axes of the fan into W. The bounds follow from the box of the object. Its corners limit y; its
-    nearest point and its farthest corner limit the range. The bounds may be wider than the object, but never narrower.
+    """Compute the bounds of u (``around[0]``, ``around[1]``) within which a sonar at ``p`` in the object's axes sees an
+    object. ``R`` rotates the axes of the fan into W. The bounds follow from the box of the object. Its corners limit y;
+    its nearest point and its farthest corner limit the range. The bounds may be wider than the object, but never
+    narrower.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes

@@ -389,7 +389,7 @@ class AcousticChannel:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Return the numbers of signals since the start (sent, received, in transit)."""
+        """Return the numbers of signals that have been sent and received since the start, and of signals in transit."""
         sent, heard, live = self._totals
         return int(sent[0]), int(heard[0]), int(live[0])
 

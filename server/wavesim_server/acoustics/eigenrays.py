@@ -3,7 +3,7 @@ search is compiled.
 
 A fan of rays with many launch angles brackets the eigenray of each path. A path is identified by its first direction
 and its number of reversals. Because travel time is stationary at the eigenray, the Snell invariant times the miss
-distance corrects it to second order.
+distance corrects the travel time to second order.
 """
 
 from __future__ import annotations
@@ -313,9 +313,10 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     Returns (number of paths, number of dropped paths). A path is dropped if it has more than the maximum number of
     reversals, or if ``search.found`` is full.
 
-    Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between theirs,
-    there is one path between these rays. If it is beyond both, there are two paths if the range has an extremum between
-    the rays. In that case, the derivative of the range has opposite signs at the two rays.
+    Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between the
+    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths, provided
+    that the range has an extremum between the rays. In that case, the derivative of the range has opposite signs at the
+    two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0

@@ -369,7 +369,7 @@ WATER = _record(
 
 
 def _with_handle() -> np.dtype[np.void]:
-    """Record type of the `sent` table, in which a handle replaces the payload until the record is collected."""
+    """Return the record type of the `sent` table, in which a handle replaces the payload until the record is collected."""
     fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
     return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
 
@@ -379,8 +379,8 @@ class ArraySpec:
     """An array of the medium, with the type of its elements, its lengths, its fill value, its growth and its free list.
 
     Lengths are numbers, or names of arguments of :func:`allocate_medium`. ``grows_with`` names the array whose lack of
-    room makes this array grow. In some arrays, the free records form a chain: a counter ``free_...`` holds its first
-    record and, in most of them, ``left_...`` holds its length.
+    room makes this array grow. In some arrays, the free records form a chain: a counter ``free_...`` holds the first
+    record of the chain and, for most of these arrays, ``left_...`` holds its length.
     """
 
     dtype: Any

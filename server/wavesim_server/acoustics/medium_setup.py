@@ -107,8 +107,8 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Return the depth of the flat bottom that echoes and profiles assume: the bed's depth at the origin or, for
-    soundings, their mean depth.
+    """Return the depth of the flat bottom that echoes and profiles assume: the bed's depth at the origin, or the mean
+    depth of the soundings.
     """
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth

@@ -358,7 +358,7 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, poin
 
 @device_function
 def _ray_points(m: Medium, s: int, path: int, angle: float, point: Vector) -> int:
-    """Fill in points along a ray for the check of obstacles; return the number of points."""
+    """Fill in points along a ray for the obstacle check; return the number of points."""
     signal = m.signals[s]
     dx, dy = point.x - signal.x, point.y - signal.y
     across = math.sqrt(dx * dx + dy * dy)
