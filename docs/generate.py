@@ -52,7 +52,7 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "`wavesim COMMAND --help` says the same. Written by `make docs`.",
+        "`wavesim COMMAND --help` prints the same text. `make docs` writes this page.",
     ]
 
     def add_help(command: click.Command, words: str) -> None:

@@ -40,7 +40,7 @@ ACTUATOR_EFFECT = _rows(
     "ACTUATOR_EFFECT",
     "",
     "",
-    "Fraction of its force that each thruster, followed by each fin, still produces despite a fault.",
+    "Fraction of the force that remains if an actuator has a fault; first for the thrusters, then for the fins.",
     THRUSTERS + FINS,
 )
 V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)
@@ -65,6 +65,6 @@ SIZE = ROWS * LANES  #: number of float64 elements in a block
 
 HEAD_TABLE = RowTable("block_heads", "Integers of each block. Compiled code reads the `B.NAME` column.")
 HEAD_BODIES = HEAD_TABLE.declare("HEAD_BODIES", "", "", "Number of bodies in the block.")
-HEAD_MODEL = HEAD_TABLE.declare("HEAD_MODEL", "", "", "Index of the model of the bodies.")
+HEAD_MODEL = HEAD_TABLE.declare("HEAD_MODEL", "", "", "Index of the bodies' model.")
 HEAD_MOORED = HEAD_TABLE.declare("HEAD_MOORED", "", "", "Number of bodies with a mooring or lines.")
 HEAD_SIZE = HEAD_TABLE.size

@@ -47,7 +47,12 @@ VOLUME = _rows("VOLUME", "m3", "", "Volume of a hull mesh; 0 = the model has the
 SHAPE = _rows("SHAPE", "", "", "Primitive shape: 0 box, 1 cylinder, 2 sphere.")
 HALF = _rows("HALF", "m", "B", "Half length, half width (or radius), half height.", 3)
 BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the bounding sphere of the body.")
-CONTACT_MARGIN = _rows("CONTACT_MARGIN", "m", "", "Radius by which the core is rounded for contact.")
+CONTACT_MARGIN = _rows(
+    "CONTACT_MARGIN",
+    "m",
+    "",
+    "Rounding radius for contact: the shape is reduced by this radius to a core, which is then rounded by it.",
+)
 
 THRUSTER_WRENCH = _rows(
     "THRUSTER_WRENCH", _LEVER, "B", "Force and moment per unit thrust, for each thruster.", THRUSTERS * 6
@@ -102,8 +107,8 @@ ACTUATOR_GAIN = _rows(
 FIN_WRENCH = _rows("FIN_WRENCH", _LEVER, "B", "Force and moment per unit normal force, for each fin.", FINS * 6)
 FIN_LIFT = _rows("FIN_LIFT", "N s2/m2", "", "Coefficient 1/2 rho A CL_a of the linear lift law.", FINS)
 FIN_INFLOW = _rows("FIN_INFLOW", "", "", "1 = the inflow angle acts on the fin; 0 = it does not.", FINS)
-FIN_PLACE_Y = _rows("FIN_PLACE_Y", "m", "B", "Position of the fin to starboard.", FINS)
-FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Position of the fin below the origin.", FINS)
+FIN_PLACE_Y = _rows("FIN_PLACE_Y", "m", "B", "Distance of the fin to starboard of the origin.", FINS)
+FIN_PLACE_Z = _rows("FIN_PLACE_Z", "m", "B", "Distance of the fin below the origin.", FINS)
 FIN_STALL = _rows("FIN_STALL", "rad", "", "Stall angle of the linear law; 0 = the fin does not stall.", FINS)
 FIN_SLOPE = _rows("FIN_SLOPE", "", "", "Lift slope CL_a of the fin, per rad.", FINS)
 FIN_PLATE = _rows("FIN_PLATE", "", "", "Normal-force coefficient of stalled fins at 90 degrees.", FINS)
@@ -150,7 +155,7 @@ FRICTION_RESIDUAL = _rows(
 FRICTION_REYNOLDS = _rows("FRICTION_REYNOLDS", "s/m", "", "Reynolds number per unit of speed: L/nu.")
 FADING_DRAG = _rows("FADING_DRAG", "N s/m, N m s", "B", "Diagonal of the linear drag that fades with speed.", 6)
 FADING_RATE = _rows("FADING_RATE", "s/m", "", "Rate k of the factor exp(-k U) by which linear drag fades with speed.")
-WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the lift of the hull.")
+WING_AREA = _rows("WING_AREA", "N s2/m2", "", "Coefficient 1/2 rho S of the hull lift.")
 WING_SLOPE = _rows("WING_SLOPE", "", "", "Lift slope CL_a, per rad.")
 WING_DRAG = _rows("WING_DRAG", "", "", "Drag coefficient CD_0 at zero lift.")
 WING_INDUCED = _rows("WING_INDUCED", "", "", "Induced drag per CL^2: 1/(pi e A).")
