@@ -1,5 +1,6 @@
-"""Generate wavesim_bridges/imc.py from IMC.xml of LSTS (https://github.com/LSTS/imc): the messages and constants that
-the bridge to DUNE names in its source, as `imc.Message` and `imc.Message.PREFIX_CONSTANT`.
+"""Generate wavesim_bridges/imc.py, which contains the messages and constants that the bridge to DUNE names in its
+source, as `imc.Message` and `imc.Message.PREFIX_CONSTANT`. The input is IMC.xml from LSTS
+(https://github.com/LSTS/imc).
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above whi
 #: time in s during which the replies to a USBL query are combined into one fix. EKF3 ignores a position that follows
 #: another one within 20 ms, and uses no position older than about 0.2 s
 GATHER_S = 0.1
-MAX_CLOCK_ERROR_S = 0.5  #: difference in s between simulation time and a time of arrival above which it is not used
+#: difference in s between simulation time and a time of arrival above which the time of arrival is not used
+MAX_CLOCK_ERROR_S = 0.5
 DEPTH_SENSORS = ("pressure", "ctd")
 
 
@@ -54,13 +55,13 @@ class Transponder:
 
     name: str
     position: tuple[float, float, float]
-    query: float  #: frequency of its queries in Hz
+    query: float  #: frequency in Hz of the queries that it answers
     reply: float  #: frequency of its replies in Hz
     turn_around: float  #: s
 
 
 def transponders(loaded: LoadedConfig, vehicle: str) -> list[Transponder]:
-    """Return the transponders of a configuration at their configured positions, without the vehicle's own."""
+    """Return the transponders of a configuration, except the vehicle's own, at their configured positions."""
     found = []
     for body in loaded.config.fleet.bodies:
         t = loaded.transducer(body)
@@ -80,7 +81,9 @@ class UsblReply:
 
 
 class AcousticFixes:
-    """Source of fixes. It sends one query per period, and every transponder that listens at its frequency answers."""
+    """Source of fixes. It sends one query per period, and every transponder that listens at the query frequency
+    answers.
+    """
 
     def __init__(self, method: str, loaded: LoadedConfig, vehicle: str, period: float) -> None:
         bodies = {b.name: b for b in loaded.config.fleet.bodies}
@@ -110,7 +113,7 @@ class AcousticFixes:
         self._replies: list[UsblReply] = []
         self._gather_until = math.inf  # time at which the replies become a fix
         self._angle_sigma = 0.0 if transducer.head is None else direction_sigma(transducer.head, self._sound_speed)
-        self.fixes = self.contradictions = 0  #: number of fixes, and of cycles whose ranges contradict each other
+        self.fixes = self.contradictions = 0  #: number of fixes, and of cycles whose measurements contradict each other
 
     def on_joined(self, broker: AsyncBroker) -> None:
         """Select the sensors that the fixes need."""
@@ -205,10 +208,10 @@ class AcousticFixes:
 
 
 def _attitude(ahrs: Value, arrival: float, now: float) -> Floats:
-    """Return the attitude (w, x, y, z) at the arrival of a signal: the last one measured, extrapolated by its rates.
+    """Return the attitude (w, x, y, z) at the arrival of a signal, extrapolated from the last AHRS value and its rates.
 
-    An ROV that holds its position turns by up to 30 deg/s. During the period of an AHRS, the direction to a transponder
-    would change by degrees.
+    An ROV that holds its position turns at up to 30 deg/s. Between two AHRS values, the direction to a transponder can
+    therefore change by several degrees.
     """
     if abs(arrival - now) > MAX_CLOCK_ERROR_S:
         arrival = now  # the transducer's clock is not set
@@ -217,10 +220,11 @@ def _attitude(ahrs: Value, arrival: float, now: float) -> Floats:
 
 
 def direction_sigma(head: UsblHead, sound_speed: float) -> float:
-    """Return the standard deviation in rad of a direction that a head measures, together with the heading of an AHRS.
+    """Return the standard deviation in rad of a direction, computed from the errors of the USBL head and of the AHRS
+    heading.
 
-    The error from the arrival times is smaller the further apart the hydrophones are. It differs between directions;
-    the function returns its largest value.
+    The further apart the hydrophones are, the smaller the error from the arrival times is. This error differs between
+    directions; the function uses its largest value.
     """
     places = np.array([h.position for h in head.hydrophone])
     spread = np.linalg.eigvalsh(np.cov(places.T, bias=True) * len(places))
@@ -236,9 +240,10 @@ def position_from_directions(
     """Return the position (north, east) that agrees best with the ranges and directions of USBL replies, and its
     covariance (nn, ne, ee). Return None if the replies contradict each other.
 
-    Each reply yields a position, which its range determines along the direction to the transponder, and its direction
-    across it, with an error that grows with the range. The positions are averaged with the inverses of their
-    covariances as weights. Therefore, the ranges dominate if there are transponders in several directions.
+    Each reply yields a position. Along the line to the transponder, the position follows from the range; across this
+    line, it follows from the direction, with an error that grows with the range. The positions are averaged with the
+    inverses of their covariances as weights. Therefore, the ranges dominate if there are transponders in several
+    directions.
     """
     information, weighted = np.zeros((2, 2)), np.zeros(2)
     places, limits = [], []

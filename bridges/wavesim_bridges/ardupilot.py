@@ -70,7 +70,7 @@ class ServoFrame(NamedTuple):
     pwm: tuple[int, ...]
 
     def outputs(self) -> list[float | None]:
-        """value of each output from -1 to 1; None if the output is unused"""
+        """Return the value of each output, from -1 to 1, or None for an unused output."""
         return [None if us == 0 else min(max((us - NEUTRAL_US) / FULL_US, -1.0), 1.0) for us in self.pwm]
 
 
@@ -222,7 +222,7 @@ class ArduPilotBridge:
 
 
 def parameter_files() -> dict[str, Path]:
-    """ArduPilot parameters for WaVeSim's vehicles and for operation without a human pilot, by file name."""
+    """Return the ArduPilot parameter files for WaVeSim's vehicles and for operation without a human pilot, by name."""
     return {path.stem: path for path in sorted(Path(__file__).with_name("parm").glob("*.parm"), key=lambda p: p.stem)}
 
 

@@ -279,7 +279,7 @@ class DuneBridge:
         broker.answer(self.port.current_commands(moves))
 
     async def _announce_presence(self, listen: int) -> None:
-        """Messages for Neptus and similar programs, with the identity and the motion of the vehicle."""
+        """Send messages with the identity and the motion of the vehicle to Neptus and similar programs."""
         beats, reference = 0, self._reference
         while True:
             now, motion = time.time(), self._motion

@@ -21,7 +21,7 @@ BROADCAST = "broadcast"  #: name that IMC uses for all systems
 TIMEOUT_S = 5.0  #: default simulation time in s to wait for the reply to a range request
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated
-PING_DELAY_S = 2.0  #: interval in s between the queries of two long-baseline beacons
+PING_DELAY_S = 2.0  #: interval in s between the queries to two successive long-baseline beacons
 Send = Callable[[ImcMessage], None]
 
 
@@ -131,7 +131,7 @@ class DuneAcoustics:
     # -- the long baseline -------------------------------------------------------------------------------
 
     def configure(self, beacons: Sequence[ImcMessage]) -> None:
-        """Set the beacons, whose ranges the modem then requests in turn. Raise MalformedMessage for an invalid beacon."""
+        """Set the beacons that the modem then queries in turn. Raise MalformedMessage for an invalid beacon."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
             raise MalformedMessage("payload")

@@ -20,7 +20,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 from wavesim_world.config.sensors import LeakConfig
 
-#: the vehicle's compartment for each label of a leak sensor in DUNE
+#: compartment of the vehicle for each leak-sensor label in DUNE
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
 FAULT_LASTS_S = 60.0  #: duration of a servo fault in s, as in DUNE

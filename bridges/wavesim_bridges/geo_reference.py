@@ -46,7 +46,7 @@ def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> WorldOrigin:
-    """Return the world's origin according to these options."""
+    """Return the world's origin according to the options that :func:`origin_options` adds."""
     if config is not None:
         world = load(config).config.world
         return WorldOrigin(degrees(world.latitude), degrees(world.longitude))

@@ -260,7 +260,9 @@ class MavlinkVehicle:
         return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
     def _target(self, m: MavlinkMessage, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
-        """Store a setpoint. The position is in the local frame; ``frame`` also applies to velocities."""
+        """Store a setpoint. ``frame`` is the MAVLink frame of the velocity; a position must be in frame 1, the local
+        NED frame.
+        """
         f, mask = m.fields, m.fields["type_mask"]
 
         def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:

@@ -27,7 +27,7 @@ from wavesim_sdk.wire.state import Sensors
 PORT = 9000
 BEAT_S = 0.5  #: interval in s between two heartbeats; a MOOSDB drops a client that sends nothing for five seconds
 CONNECTION_TIMEOUT_S = 5.0  #: time in s without data after which a MOOSDB counts as disconnected
-BACKLOG_BYTES = 1 << 20  #: maximum number of bytes sent that the MOOSDB has not read yet
+BACKLOG_BYTES = 1 << 20  #: maximum number of sent bytes that the MOOSDB has not read yet
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
@@ -82,8 +82,8 @@ class MoosActuators:
 
     DESIRED_THRUST is a shaft speed in percent; the force of a thruster is proportional to the square of this value.
     DESIRED_RUDDER is in percent of the maximum rudder angle, and DESIRED_ELEVATOR is in degrees. A vehicle with two
-    thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too, so that their sum drives the port thruster,
-    and their difference the starboard one.
+    thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too, and mixes them: their sum drives the port
+    thruster, and their difference drives the starboard one.
     """
 
     def __init__(self, outputs: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:

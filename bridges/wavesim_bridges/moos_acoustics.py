@@ -1,4 +1,6 @@
-"""Sound for a MOOS community: ranges and packets as strings of the form `name=value,name=value`. It uses neither sockets nor a clock."""
+"""Sound for a MOOS community: ranges and packets as strings of the form `name=value,name=value`. This module uses
+neither sockets nor a clock.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ _NUMBERS = struct.Struct("<ddd")  #: numeric fields in a message: time, value, a
 
 @dataclass(frozen=True)
 class MoosMessage:
-    """MOOS message. ``kind`` is a letter; ``value`` is a number, a string or bytes; ``time`` is MOOS time in s (Unix time
-    with its warp); ``second`` is an additional number; ``source`` is the sender's name.
+    """MOOS message. ``kind`` is a letter; ``value`` is a number, a string or bytes; ``time`` is MOOS time in s (Unix
+    time, scaled by the time warp); ``second`` is an additional number; ``source`` is the sender's name.
     """
 
     kind: str

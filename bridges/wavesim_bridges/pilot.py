@@ -51,7 +51,8 @@ BOAT = {"port", "starboard"}
 
 def allocation(places: Floats, directions: Floats) -> Floats:
     """Return the 6 x n matrix of forces and torques of n unit thrusts, from their positions and directions (both n x 3,
-    FRD). A lever below 0.1 m counts as zero, because the hull's stability keeps the vehicle level.
+    FRD). A row without any element above 0.1 (for a torque, a lever arm of 0.1 m) is set to zero, because the hull's
+    stability keeps the vehicle level.
     """
     matrix = np.vstack([directions.T, np.cross(places, directions).T])
     matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0
@@ -117,7 +118,7 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Reset the control loops. The pilot calls this while no setpoint is active."""
+        """Reset the control loops. The bridge calls this method while no setpoint is active."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 

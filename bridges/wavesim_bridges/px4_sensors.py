@@ -17,13 +17,14 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import rotation
 
 FRAME_US = 4000  #: period of the frames by PX4's clock in us (250 Hz)
-#: every fifth frame carries compass, pressure and odometry (50 Hz), and every ``GPS``-th frame carries GPS data (10 Hz)
+#: every fifth frame carries compass, pressure and odometry data (50 Hz), and every ``GPS``-th frame carries GPS data
+#: (10 Hz)
 SLOW = 5
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 YEAR = 2026.0  #: year for which the World Magnetic Model 2025 is evaluated
-#: standard deviations of the sensor noise. Without noise, a constant value would make PX4 declare a sensor failed. The
-#: order is acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
+#: standard deviations of the sensor noise. Without noise, a constant value would make PX4 report that a sensor has
+#: failed. The order is acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02
 PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: stated accuracy of the odometry (m, m/s, rad), which actually has no error
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated

@@ -88,10 +88,10 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 
 class Mixer:
-    """Conversion of outputs from -1 to 1, given by number, to commands in the units of the actuators. For a thruster
+    """Conversion of numbered outputs, each from -1 to 1, to commands in the units of the actuators. For a thruster
     commanded in N, thrust is proportional to the square of the output, as for a motor whose speed follows the output.
-    Full output is the thrust limit in the direction of the output. All other commands are proportional to the output,
-    and full output is the larger limit of the actuator.
+    Full output commands the thrust limit in the direction of the output. All other commands are proportional to the
+    output, and full output commands the larger limit of the actuator.
     """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:

@@ -1,4 +1,4 @@
-"""WaVeSim SDK, the library of brokers, emulators and viewers.
+"""WaVeSim SDK, the library for brokers, emulators and viewers.
 
 The names below are imported from their modules on first use.
 """
@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-#: map from each exported name to its module, and to its name in that module if that differs
+#: map from each exported name to its module and, if it has another name there, to that name
 _PLACES = {
     "AsyncBroker": ("broker",),
     "Broker": ("broker",),

@@ -21,8 +21,8 @@ from wavesim_sdk.names import shorten, suggest_name
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: number of thrusters, counted from the first of a model, that may have a swivel or a deflector
-MAX_BALLASTS = 4  #: maximum number of ballast tanks and other-type actuators together
+MAX_SWIVELS = 4  #: only this many thrusters, the first ones of a model, may have a swivel or a deflector
+MAX_BALLASTS = 4  #: maximum total number of ballast tanks and actuators whose types other packages provide
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 

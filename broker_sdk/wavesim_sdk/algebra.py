@@ -78,8 +78,8 @@ def inverse(matrix: Any) -> Floats:
 
 
 def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
-    """Return the eigenvalues (n,), in descending order, and the eigenvectors, as rows (n, n), of a symmetric matrix by
-    Jacobi rotations.
+    """Return the eigenvalues (n,) of a symmetric matrix in descending order, and its eigenvectors as rows (n, n),
+    computed by Jacobi rotations.
     """
     a, v = np.array(matrix, float), np.eye(len(matrix))
     for _ in range(60):

@@ -132,7 +132,7 @@ class SharedState:
         return is_process_alive(*self.simulation.server)
 
     def clock(self) -> Record:
-        """The record of the simulation clock (``clock`` table)."""
+        """Return the record of the simulation clock (``clock`` table)."""
         clock: Record = self.simulation["clock"].snapshot()[1][0]
         return clock
 
@@ -140,31 +140,31 @@ class SharedState:
         return RunState(int(self.clock()["state"]))
 
     def world(self) -> Record:
-        """The parameters of the world (``world`` table)."""
+        """Return the parameters of the world (``world`` table)."""
         world: Record = self.simulation["world"].snapshot()[1][0]
         return world
 
     def weather(self) -> Record:
-        """Current, wind and water level at the last published tick."""
+        """Return the current, wind and water level at the last published tick."""
         weather: Record = self.simulation["weather"].snapshot()[1][0]
         return weather
 
     def clients(self) -> Record:
-        """All rows in the ``clients`` table."""
+        """Return all rows in the ``clients`` table."""
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """The sessions of all bodies except the sessions of pilots, in the order of the bodies."""
+        """Return the sessions of all bodies, except those of pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
     def signals(self) -> Record:
-        """The acoustic signals that can still be received."""
+        """Return the acoustic signals that can still be received."""
         rows = self.simulation["signals"].snapshot()[1]
         return rows[rows["id"] > 0]
 
     def fences(self) -> list[Fence]:
-        """The current fences."""
+        """Return the current fences."""
         return list(fences_in_rows(self.simulation["fences"].snapshot()[1]))
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
@@ -178,11 +178,11 @@ class SharedState:
         return total, rows[np.arange(first, total) % len(rows)]
 
     def estimates(self) -> Record:
-        """The estimates from on-board navigators, by row; bodies without an estimate have zeros."""
+        """Return the estimates from on-board navigators, by row; bodies without an estimate have zeros."""
         return self.vehicles["estimate"].snapshot()[1]
 
     def table(self, name: str) -> TableView:
-        """A table in either area, by name."""
+        """Return the table with this name from either area."""
         for area in (self.vehicles, self.simulation):
             if name in area.tables:
                 return area.tables[name]
@@ -233,7 +233,7 @@ class SharedState:
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
-        """The instruments of a body, by name: their records in the ``instruments`` table, in the order of the
+        """Return the instruments of a body, by name: their records in the ``instruments`` table, in the order of the
         configuration.
         """
         row = self.row(name)
@@ -242,7 +242,7 @@ class SharedState:
         return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
 
     def sensor(self, body: str, name: str) -> Record:
-        """The newest value from an instrument on a body; ``valid`` is 0 if it has no value yet."""
+        """Return the newest value from an instrument on a body; ``valid`` is 0 if it has no value yet."""
         suite = self.instruments(body)
         if name not in suite:
             raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
@@ -253,7 +253,7 @@ class SharedState:
         return record
 
     def values(self, type_: str) -> Record:
-        """The values from all instruments of one sensor type.
+        """Return the values from all instruments of one sensor type.
 
         The ``instruments`` table gives the index of each instrument in this array of values.
         """
@@ -300,7 +300,7 @@ class SensorTableClaim:
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
-        """Wait until the engine requests values, and return the tick for which it does.
+        """Wait until the engine requests values, and return the tick for which it requests them.
 
         Return None after ``timeout`` seconds or when interrupted by a signal.
         """
@@ -337,7 +337,7 @@ class SensorTableClaim:
 
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
-    """The tables of the *simulation* area with their numbers of rows."""
+    """Return the tables of the *simulation* area, each with its number of rows."""
     rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
     rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals, FENCES.name: FENCE_CORNERS}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
@@ -358,7 +358,7 @@ def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) 
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove the semaphores made by :func:`create_semaphores`, as far as they exist, and return their names."""
+    """Remove those semaphores from :func:`create_semaphores` that still exist, and return their names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):
@@ -387,13 +387,13 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
 
 
 def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
-    """One of the two semaphores that pace a synchronous sensor: ``due`` or ``done``."""
+    """Return one of the two semaphores that pace a synchronous sensor: ``due`` or ``done``."""
     return _open(server, _semaphore_name(server, sensor, what))
 
 
 class ClaimLock:
-    """Context manager for the semaphore that guards claims. A killed process that holds it loses it after ``timeout``
-    seconds.
+    """Context manager for the semaphore that guards claims. If the semaphore is not released within ``timeout``
+    seconds, its holder was killed, and the lock is taken over.
     """
 
     def __init__(self, server: str, timeout: float = 2.0) -> None:

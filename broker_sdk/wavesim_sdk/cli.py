@@ -206,7 +206,7 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """Raise a LogError if a log is incomplete. Call this last, after all output from its readable part."""
+    """Raise a LogError if a log is incomplete. Call this last, after the output of its readable part."""
     if log.damage_notice:
         raise LogError(log.damage_notice)
 

@@ -26,7 +26,7 @@ from wavesim_sdk.shared_memory import no_such_server
 
 __all__ = ["CommandReply", "Commander", "CommanderQueue", "parse_command", "queue_name"]
 
-#: maximum size of a command in bytes; the allocation matrix of a vehicle with twelve thrusters fits
+#: maximum size of a command in bytes; enough for the allocation matrix of a vehicle with twelve thrusters
 COMMAND_BYTES = 4096
 QUEUE_LENGTH = 8
 SWEEP_S = 10.0

@@ -213,6 +213,6 @@ def encode(command: Command) -> bytes:
 
 
 def decode(item: bytes) -> Command:
-    """Return the command as bytes in the wire format."""
+    """Return the command encoded in these bytes of the wire format."""
     command: Command = REQUESTS.unpack(item)
     return command

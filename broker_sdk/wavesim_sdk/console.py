@@ -25,7 +25,7 @@ def _interrupt_later(main_thread: int) -> None:
 
 
 def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Interrupt the program again after an interrupt that a callback, such as that of a loaded kernel, had to ignore."""
+    """Repeat an interrupt that Python ignored because it arrived during a callback, for example of a loaded kernel."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _thread.start_new_thread(_interrupt_later, (_thread.get_ident(),))
     else:

@@ -267,7 +267,7 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 class _ForFloats(ast.NodeTransformer):
-    """The rewriting replaces ``_where`` by conditional expressions, and removes the decorators of the functions."""
+    """Rewriter that replaces ``_where`` by conditional expressions and removes the decorators of the functions."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -283,7 +283,7 @@ class _ForFloats(ast.NodeTransformer):
 
 @functools.cache
 def _functions_of_floats() -> dict[str, Callable[..., Any]]:
-    """Return the functions of this module, rewritten from the same source for floats only. They take half as long."""
+    """Return the functions of this module, rewritten from the same source for floats only. They take half the time."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[__name__]))
     except OSError:  # without its source, for example in a frozen program

@@ -70,7 +70,7 @@ class EmulatorAttachment(Protocol):
         """The record in the `world` table."""
 
     def values(self) -> Record:
-        """A copy of the values from all instruments of this type, as the previous emulator left them."""
+        """Return a copy of the values from all instruments of this type, as the previous emulator left them."""
 
     def serve(self, lockstep: bool = True) -> None:
         """Begin to serve the sensor type. In lockstep, the engine waits for the values; otherwise, this emulator sets
@@ -80,11 +80,11 @@ class EmulatorAttachment(Protocol):
     def wait(self, timeout: float, pause: float = 0.2) -> int | None:
         """Wait until values are due, and return their tick. Return None after ``timeout`` seconds.
 
-        An emulator that sets its own pace waits ``pause`` seconds; its tick is the tick of the snapshot.
+        An emulator that sets its own pace waits ``pause`` seconds; it then uses the tick of the snapshot.
         """
 
     def snapshot(self) -> FleetSnapshot:
-        """The bodies at one tick, together with the `instruments` table and the requested tables."""
+        """Return the bodies at one tick, together with the `instruments` table and the requested tables."""
 
     def write(self, rows: Record, tick: int) -> None:
         """Publish the values of all rows at the tick of the snapshot."""
@@ -124,7 +124,8 @@ def attach_emulator(
     :param sensor: sensor type that the emulator serves
     :param tables: tables that it needs at each tick, in addition to `identity`, `state` and `instruments`
     :param all_bodies: whether it needs all bodies, or only those with an instrument of its type
-    :param key: key of 32 or 64 bytes (`wavesim keys`); None: from the file in the environment variable WAVESIM_KEYS, if set
+    :param key: key of 32 or 64 bytes (`wavesim keys`); None: the key in the file that WAVESIM_KEYS names, if this
+        environment variable is set
     """
     if is_remote(server):
         return RemoteAttachment(address_of(server), sensor, tables, all_bodies, key)

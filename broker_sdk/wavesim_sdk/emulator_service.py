@@ -107,8 +107,9 @@ class DueWatcher:
 
 
 class EmulatorService:
-    """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called in another thread,
-    and its caller then calls :meth:`on_due`. ``before_frame`` is called before a frame is overwritten.
+    """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called with each due tick in
+    another thread, and must schedule a call of :meth:`on_due` in the server's event loop. ``before_frame`` is called
+    before a frame is overwritten.
 
     If the emulator made a mistake, the methods raise a ValueError with a message for the emulator.
     """

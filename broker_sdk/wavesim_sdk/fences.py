@@ -1,4 +1,5 @@
-"""Fences: the rules for their polygons, the test for the side on which a point is, and their rows in shared memory.
+"""Fences: the rules for their polygons, the test that determines on which side a point lies, and their rows in shared
+memory.
 
 A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` are north and east (m, W) of each corner in turn.
 """

@@ -93,7 +93,9 @@ class FrameRings:
         return cls(memory)
 
     def ring_index(self, type_: str, place: int) -> int:
-        """Return the number of the ring of an instrument, from its type and its row in the table of that type."""
+        """Return the number of an instrument's ring, given the type of the instrument and its row in the table of that
+        type.
+        """
         return place if type_ == "sonar" else self.rings - 1 - place
 
     def _slot(self, ring: int, number: int) -> int:

@@ -72,7 +72,7 @@ class Log:
 
     @property
     def topics(self) -> dict[str, int]:
-        """Number of rows of each topic with a table or texts."""
+        """Number of rows in each topic that has a table or texts."""
         return {t: len(s.time_ns) for t, s in self.series.items()} | {t: len(m) for t, m in self.json.items()}
 
     def table(self, topic: str) -> LogTable:
@@ -193,7 +193,7 @@ class Log:
 
 
 def read(path: str | Path | Log) -> Log:
-    """Read a log into memory, from this part to the last one.
+    """Read a log into memory, from the part in this file to the last part.
 
     Messages that WaVeSim cannot have written are omitted. A :class:`Log` passed as the argument is returned unchanged.
     """

@@ -133,7 +133,9 @@ def check_message(topic: str, value: Any) -> dict[str, Any]:
 
 
 def possible(table: Table, records: Any) -> Any:
-    """Return a mask of the plausible records, whose times are within a run and whose counts are within their arrays."""
+    """Return a mask of the plausible records: their times are within a run, and their counts do not exceed the sizes of
+    their arrays.
+    """
     good = np.ones(len(records), bool)
     for name in table.dtype.names or ():
         bounds = _COUNTS.get((table.name, name))

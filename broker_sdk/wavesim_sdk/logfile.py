@@ -52,7 +52,8 @@ def part_path(first: Path, number: int) -> Path:
 
 
 def records(path: Path) -> Iterator[Any]:
-    """Yield every readable record in a log, from this part to the last one; stop without an error at a truncated end.
+    """Yield every readable record in a log, from the part in this file to the last part; stop without an error at a
+    truncated end.
 
     Raises LogError if the file is not a log or unpacks to more data than the limits allow.
     """

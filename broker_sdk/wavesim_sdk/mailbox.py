@@ -170,9 +170,7 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """Split readings into the messages that carry a state; the reading of a sensor that is larger than a message is
-        divided.
-        """
+        """Split readings into the messages that carry a state; a reading that is larger than a message is divided."""
         found: list[list[bytes]] = [[]]
         room = _ROOM - MAILBOX_STATE.dtype.itemsize
         for name, value in state.sensors.items():

@@ -80,15 +80,16 @@ class Observer(PrivilegedRequests):
     ) -> None:
         """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
 
-        :param name: any name that describes the observer; a grant and a key refer to it
+        :param name: any name that describes the observer; grants and keys refer to this name
         :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
             WAVESIM_SERVER, else port 9750 of this machine
         :param rate: frames per second of wall time; 0: no frames
         :param bodies: rows of the bodies to receive; None: all bodies
-        :param center: center (north, east, down; m, W) of the area of interest; None: no limit
+        :param center: centre (north, east, down; m, W) of the area of interest; None: no limit
         :param radius: radius of the area of interest in m
         :param sounds: whether to receive all signals and their outcomes
-        :param key: key of 32 or 64 bytes (`wavesim keys`); None: from the file in the environment variable WAVESIM_KEYS, if set
+        :param key: key of 32 or 64 bytes (`wavesim keys`); None: the key in the file that WAVESIM_KEYS names, if this
+            environment variable is set
         """
         join = Join(name=arguments.short_name("name", name), role=Role.OBSERVER)
         self.link = open_link(join, address_of(server), arguments.key_bytes(key))

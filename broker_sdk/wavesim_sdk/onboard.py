@@ -112,8 +112,8 @@ class ReceivedMission:
 
 
 class MissionAssembler:
-    """Assembler of missions from parts that arrive in order. It drops parts that do not fit because they come from
-    another sender.
+    """Assembler of missions from parts that arrive in order. It drops a part that does not continue the current
+    mission, for example because another sender sent it.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class MissionAssembler:
 
 
 class RequestOutcomes:
-    """Store of the newest answers and refusals of requests; it returns each of them once."""
+    """Store of the newest answers to requests, and of refusals; it returns each of them once."""
 
     def __init__(self) -> None:
         self._said: dict[int, Answer | RequestRefused] = {}
@@ -231,12 +231,13 @@ class BrokerBase(PrivilegedRequests):
         :param name: name of the body in the configuration
         :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
             WAVESIM_SERVER, else port 9750 of this machine
-        :param role: ``"pilot"`` commands the actuators, one for each body; ``"instrument"`` receives sound and selected
-            sensors, and may send sound; ``"listener"`` only receives
+        :param role: ``"pilot"`` commands the actuators, and a body has only one pilot; ``"instrument"`` receives sound
+            and selected sensors, and may send sound; ``"listener"`` only receives
         :param model: model of a new body, if the server accepts new names (``<network newcomers>``); otherwise empty
         :param position: initial position (north, east, down; m, W) of a new body
         :param attitude: initial roll, pitch and heading (rad) of a new body
-        :param lockstep: simulation time in s between two steps for which the server waits; 0: the server never waits
+        :param lockstep: simulation time in s between two steps; the server waits for the answer to each step; 0: the
+            server never waits
         :param state_period: wall time in s between two states without lockstep; 0: the server's default
         :param previous: :attr:`token` of an earlier session, which this session resumes after a crash
         :param sensors: names of the sensors to receive; None: all
@@ -244,7 +245,8 @@ class BrokerBase(PrivilegedRequests):
         :param effort: whether the states contain forces and accelerations
         :param others: whether to receive events about bodies that are added or removed
         :param device: name of the device that this session serves; its faults arrive in ``Step.device_faults``
-        :param key: key of 32 or 64 bytes (`wavesim keys`); None: from the file in the environment variable WAVESIM_KEYS, if set
+        :param key: key of 32 or 64 bytes (`wavesim keys`); None: the key in the file that WAVESIM_KEYS names, if this
+            environment variable is set
         """
         if role not in ROLES:
             raise UnknownName(missing_name_text("unknown role", str(role), ROLES))
@@ -344,7 +346,8 @@ class BrokerBase(PrivilegedRequests):
         code: int | None = None,
         duration: float | None = None,
     ) -> int:
-        """Request a pulse from the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
+        """Request a pulse from the transducer and return the number of the request. ``frequency`` is in Hz, and
+        ``level`` is in dB re 1 uPa at 1 m.
 
         In lockstep, the transducer emits the pulse at the time of the current step; otherwise, it does so at the next
         tick. ``at`` requests another time, on the node's clock (ns). ``duration`` is the length of the pulse in s; by

@@ -33,7 +33,7 @@ _numbers = itertools.count(1)
 
 
 def queue_prefix(server: str) -> str:
-    """Return the prefix of the names of all reply queues of a server."""
+    """Return the prefix of the names of a server's reply queues."""
     return f"/wavesim.{server}.reply."
 
 

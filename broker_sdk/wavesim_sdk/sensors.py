@@ -17,7 +17,7 @@ from wavesim_sdk.actuators import MAX_THRUSTERS
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
-HEAD_COLUMNS = 4  #: first columns of each sensor table, before the values
+HEAD_COLUMNS = 4  #: number of columns before the values in each sensor table
 MULTIBEAM_BEAMS = 256  #: maximum number of beams in a multibeam echosounder
 MAX_SCALARS = 4  #: maximum number of water quantities that a sensor measures
 LEAK_COMPARTMENTS = 4  #: maximum number of compartments that a leak detector monitors

@@ -130,7 +130,7 @@ class TableView:
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
         """Copy the last completed write and return (tick, all rows). This never blocks the writer.
 
-        Raises AttachError after ``tries`` attempts, because the table changes too often or its header is damaged.
+        Raises AttachError if ``tries`` attempts fail because the table changes too often or its header is damaged.
         """
         header = self.header
         for _ in range(tries):
@@ -182,8 +182,8 @@ class TableView:
         self.header[DONE] = begun
 
     def publish_row(self, tick: int, *numbers: float | bytes) -> None:
-        """Publish a table with one row from the numbers and texts of its columns; a column of three numbers takes three
-        values.
+        """Publish the only row of a table, given as the numbers and texts of its columns; a column of three numbers
+        takes three values.
         """
         self.row_format.pack_into(self.words[self._begin()].data, 0, *numbers)
         self.end_write(tick)

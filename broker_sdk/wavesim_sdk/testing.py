@@ -55,9 +55,7 @@ SENSORS = (
 
 
 def admit_all(join: Join, _old: Session | None = None) -> Admission:
-    """Admission for tests: each client is admitted to row 3, with ticks of 4 ms and states every 50 ms; observers have
-    no body.
-    """
+    """Admit each client to row 3, with ticks of 4 ms and states every 50 ms; an observer is admitted without a body."""
     if join.role == Role.OBSERVER:
         return Admission(-1, STEP_NS, 1500.0)
     return Admission(3, STEP_NS, 1500.0, 50_000_000, actuators=ACTUATORS, sensors=SENSORS)
@@ -71,7 +69,7 @@ def stopped_clock() -> tuple[int, int]:
 def sessions_for_tests(
     admit: Callable[[Join, Session | None], Admission] = admit_all, keepalive: float = 0.5, **options: Any
 ) -> ServerSessions:
-    """Sessions on the server's side, with reproducible secrets."""
+    """Return the server side of all sessions, with reproducible secrets."""
     options.setdefault("rng", random.Random(7))
     return ServerSessions(admit, options.pop("clock", stopped_clock), keepalive, 5.0, **options)
 

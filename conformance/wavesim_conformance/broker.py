@@ -1,6 +1,6 @@
 """Conformance checker for brokers in any language: a scripted server tests whether a broker follows docs/PROTOCOL.md.
 
-``conformance_server.py`` is the checker for servers.
+:mod:`wavesim_conformance.server` contains the checker for servers.
 
     wavesim conformance -- ./my-broker 127.0.0.1 {port} {name}
 

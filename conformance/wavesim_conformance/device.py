@@ -246,7 +246,7 @@ class PortChecker(ConformanceChecker):
     ) -> None:
         super().__init__(say)
         self.places, self.is_alive, self.samples = places, is_alive, samples
-        self.sent = 0  #: bytes that the device must have counted
+        self.sent = 0  #: number of bytes that the device must have counted
         self._hosts: list[HostLink] = []
 
     def run(self) -> list[Finding]:

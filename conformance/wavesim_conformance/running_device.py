@@ -1,4 +1,4 @@
-"""Conformance checker for a virtual device that is already running, at any server; only its ports are known.
+"""Conformance checker for a virtual device that is already running and joined to any server; only its ports are known.
 
     wavesim conformance --device --at tcp:4001 --send 'P\\r\\n'
 

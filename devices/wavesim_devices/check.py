@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wavesim_world.config import LoadedConfig
     from wavesim_world.config.model import DeviceConfig
 
-#: options that the trial itself sets, so that a <device> element must not contain them
+#: options that the trial itself sets; a <device> element must not contain them
 STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")
 
 DRIVING = ("lauv-actuators",)  #: devices that must join as the pilot, whereas a trial starts devices as instruments

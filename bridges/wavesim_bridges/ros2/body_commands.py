@@ -67,6 +67,6 @@ def built_in_pilot(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatP
 
 
 def twist_setpoint(message: Message) -> Setpoint:
-    """Return the goal for a Twist in the body frame: ahead, to port, up (m/s), and yaw rate (rad/s, to port)."""
+    """Return the setpoint for a Twist in the body frame: ahead, to port, up (m/s), and yaw rate (rad/s, to port)."""
     ahead, left, up = _vector(message.linear)
     return Setpoint(velocity=np.array([ahead, -left, -up]), body_velocity=True, rate=-_vector(message.angular)[2])

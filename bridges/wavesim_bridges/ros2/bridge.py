@@ -318,8 +318,8 @@ class Ros2Bridge:
             self._bearing.write(new(PARAMS)(self._make.header(stamp, self._frames.base), params))
 
     def _send(self, message: Message) -> None:
-        """Send sound for a message such as `{"to": 3, "text": "..."}` (or "hex"), `{"range_to": 3}` or `{"ping":
-        25000}` (Hz).
+        """Transmit the sound that a message requests, for example `{"to": 3, "text": "..."}` (or "hex"), `{"range_to":
+        3}` or `{"ping": 25000}` (Hz).
         """
         broker = self.vehicle.broker
         if broker is None:

@@ -25,8 +25,8 @@ SUSPICIOUS_SHARE, LONG_S = (
 
 
 class CommandTopics:
-    """Last command on each topic. ``silence`` is the time in s, by wall clock and by simulation clock, after which a
-    silent controller is considered lost; 0 means never.
+    """Last command on each topic. A controller is considered lost after ``silence`` s without a command, measured on
+    both the wall clock and the simulation clock; 0 means never.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class CommandTopics:
         return list(self._values)
 
     async def wait_for_commands(self) -> None:
-        """Wait until every topic of the controller has a new message since the last step, or the controller stops sending.
-        Without a controller, do not wait.
+        """Wait until a message has arrived on every topic of the controller since the last step, or until the
+        controller stops sending. Without a controller, do not wait.
         """
         limit = time.monotonic() + (self.silence or STACK_TIMEOUT_S)
         while self._used - self._fresh:

@@ -1,4 +1,4 @@
-"""Layouts, which define the names of topics and frames. A layout is a file in `layouts`, or a user's file."""
+"""Layouts, which define the names of topics and frames. A layout is a file in `layouts`, or a file from the user."""
 
 from __future__ import annotations
 

@@ -72,9 +72,9 @@ BEYOND = 1.5
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: a vessel may stop after LONGEST horizons if the others stay STOP times ``clear_distance`` away
+)  #: after LONGEST horizons, a vessel may stop if it then stays STOP times ``clear_distance`` away from all targets
 LATE = 1.5  #: a manoeuvre is planned again after LATE times its planned duration, plus half a horizon
-ABORTED = 0.25  #: safety margin added to the next stage for each stage that was aborted
+ABORTED = 0.25  #: fraction of ``clear_distance`` added to the minimum distance of the next stage for each aborted stage
 NEW = math.radians(12.0)  #: minimum change of course that counts as a new turn
 STEADY = math.radians(2.0), 0.04  #: course error in rad and relative speed error below which a turn counts as complete
 FIXED = 3.0  #: distance, in ship lengths, at which the vessel passes charted objects
@@ -302,8 +302,8 @@ class Avoider:
     def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
         """Return, for each plan, whether it stays at least ``share`` times ``clear_distance`` away from all targets.
 
-        A target that is already closer must not approach any further. The check covers one horizon. In a manoeuvre, the
-        check continues for ``after`` horizons beyond the end of the manoeuvre.
+        A target that is already closer must not approach any further. The check covers one horizon or, if ``after`` is
+        set, continues until ``after`` horizons beyond the end of the manoeuvre.
         """
         free = np.ones(len(paths.back), bool)
         for t in targets:

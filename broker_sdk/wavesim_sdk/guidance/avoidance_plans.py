@@ -20,12 +20,12 @@ COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
 ANSWER, RADIUS = (
     2.3,
     1.6,
-    #: distance before the vessel answers the helm, and radius of a turn, both in ship lengths; both are multiplied by
-    #: `reach`
+    #: distance sailed before the vessel answers the helm, and radius of a turn, both in ship lengths; both are
+    #: multiplied by `reach`
 )
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits on the measured `reach` and `loss`
 MEASURED = math.radians(25.0)  #: smallest turn from which :class:`Turning` is estimated
-GATHER = 6.0  #: distance, in ship lengths, in which the vessel reaches full speed or stops
+GATHER = 6.0  #: distance, in ship lengths, that the vessel needs to reach full speed or to stop
 SHARPEST = math.radians(120.0)
 NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the return angle decreases in proportion
 FLAT = 0.25  #: angle of the flattest planned return to the leg, as a fraction of RETURN

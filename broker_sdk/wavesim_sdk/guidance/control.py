@@ -199,8 +199,8 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return the (distance, turn) at the next waypoint. The arc starts ``distance`` m before the waypoint, but not
-        before the middle of either leg. ``turn`` is in rad.
+        """Return the (distance, turn) at the next waypoint. The arc starts ``distance`` m before the waypoint;
+        ``distance`` is at most half of the shorter of the two legs. ``turn`` is in rad.
         """
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east

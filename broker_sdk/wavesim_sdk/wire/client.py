@@ -61,7 +61,7 @@ _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
     b"\x99" + 9 * b"\xc0"
     #: payload that makes an ACK as long as a PROVE, because a server sends no more bytes to an unproven address than it
-    #: received from it
+    #: has received from that address
 )
 SILENT_PERIODS = 1.5  #: number of keep-alive periods without a datagram after which a client sends an ACK
 

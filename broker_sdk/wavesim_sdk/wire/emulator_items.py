@@ -55,8 +55,8 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Select the tables that an emulator receives. Only a session with the emulator role may send this request, once
-    and before all others.
+    """Select the tables that an emulator receives. Only a session with the emulator role may send this request, once,
+    and before all other requests.
     """
 
     tables: Sequence[str] = record_field(
@@ -88,7 +88,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The answer to a DUE event, which publishes the values."""
+    """The answer to a DUE event. It publishes the values."""
 
     tick: int = record_field(TICKS, "`tick` of the DUE event")
     written: int = record_field(FLAG, "1 = values have changed; 0 = no value has changed")

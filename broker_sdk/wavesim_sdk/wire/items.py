@@ -543,7 +543,9 @@ class VehicleCommand:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Add a fence, or replace the fence with this name (requires the `fence` right). Without corners, remove it."""
+    """Add a fence, or replace the fence with this name (requires the `fence` right). If `corners` is empty, remove the
+    fence.
+    """
 
     name: str = record_field(NAME, "name of the fence")
     keep: str = record_field(NAME, "side on which bodies must stay: inside or outside", default="inside")

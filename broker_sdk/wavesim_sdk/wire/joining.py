@@ -27,8 +27,8 @@ def cookie_and_nonce(payload: tuple[Any, ...]) -> tuple[bytes, int]:
 
 
 def check_key(holder: KeyHolder, name: str, has_own_key: Callable[[str], bool]) -> None:
-    """Raise NotAdmitted unless a key is valid for a join with this name. A key for all names is not valid for a name that
-    has its own key: such a name is proof of identity.
+    """Raise NotAdmitted unless a key is valid for a join with this name. A key for all names is not valid for a name
+    that has its own key, so that a join under such a name proves the client's identity.
     """
     if holder.is_retired:
         raise NotAdmitted(Refusal.KEY, "this key was replaced; join with the new key")
@@ -47,8 +47,8 @@ def resolve_join(
 ) -> tuple[Join, Session | None, Resumption]:
     """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
-    Raises NotAdmitted, also if ``check_key`` raises it for the name in the join. ``find_previous`` returns the live
-    session that the field `previous` names in a join.
+    Raises NotAdmitted if the join is invalid or refused; ``check_key`` raises it if the key is not valid for the name.
+    ``find_previous`` returns the live session that the field `previous` names in a join.
     """
     try:
         join = _WHOLE.decode(payload)

@@ -6,7 +6,8 @@ Each line of a key file is one of::
     NAME KEY [SERVER] [retired]     pre-shared key of a client; ``*`` means any name without a line of its own
 
 KEY and SERVER have 64 hexadecimal digits. SERVER is the public key of the server for which the line was made. A line
-with the word ``retired`` belongs to a key that was replaced: its sessions continue, but it opens no new ones.
+with the word ``retired`` belongs to a key that was replaced: the sessions of this key continue, but the key cannot open
+new ones.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _EXPECTED = "expected a line `NAME KEY` with a key of 64 hexadecimal digits"
 class KeyHolder:
     """Key, with the name of the client that may join with it; ``*`` means any client.
 
-    The key has 32 bytes, or 64 if it is valid for one server only: then the public key of that server follows.
+    The key has 32 bytes. A key that is valid for one server only is followed by the public key of that server (64 bytes
+    in total).
     """
 
     name: str

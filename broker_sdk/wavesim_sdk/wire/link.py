@@ -21,7 +21,7 @@ from wavesim_sdk.wire.udp import open_socket
 
 KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable that names the key file, for programs that do not pass a key
 WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-#: whether the socket itself has a time limit; on Windows it does not
+#: whether one system call can both wait with a time limit and receive; on Windows, this is not possible
 RECEIVES_IN_ONE_CALL = hasattr(socket, "MSG_DONTWAIT")
 FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to confirm its LEAVE
 

@@ -43,7 +43,9 @@ class RecentlyEnded:
         return token in self._by_token
 
     def add(self, session: Session, text: str, now: float, unasked: bool) -> None:
-        """Add a session that has ended. ``unasked`` repeats its BYE without waiting for a datagram from the client."""
+        """Add a session that has ended. If ``unasked`` is set, repeat its BYE without waiting for a datagram from the
+        client.
+        """
         if len(self._by_token) >= MAX_SESSIONS:
             del self._by_token[next(iter(self._by_token))]
         said = 1 if unasked else MAX_BYES

@@ -120,8 +120,8 @@ class Outbox:
         )
 
     def take_due(self, now: float) -> list[tuple[int, list[Any]]]:
-        """Return (number of the first item, items) for each datagram to send now. It contains new items, or items whose
-        timeout has expired.
+        """Return (number of the first item, items) for each datagram to send now. A datagram contains new items, or
+        items whose timeout has expired.
         """
         if not self._pending:
             return []

@@ -1,10 +1,10 @@
 """Sealed datagrams, which are authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) with keys derived by
 HKDF-SHA256 (RFC 5869) from a pre-shared key and an exchange of ephemeral keys (X25519, RFC 7748).
 
-The ``cryptography`` package provides all three algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has 32
-bytes; the public key of the server may follow. JOIN brings the ephemeral public key of the client, and WELCOME that of
-the server, so the keys of a session cannot be derived from the pre-shared key alone. The header is not encrypted,
-but it is authenticated together with the payload.
+The ``cryptography`` package provides all three algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has
+32 bytes; the public key of the server may follow. JOIN carries the ephemeral public key of the client, and WELCOME
+carries that of the server, so the keys of a session cannot be derived from the pre-shared key alone. The header is not
+encrypted, but it is authenticated together with the payload.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class EphemeralKey:
         self.public = self._private.public_key().public_bytes_raw()
 
     def agree(self, public: bytes) -> bytes:
-        """Return the secret that the owner of this public key computes too. Raises Dropped if the public key is invalid."""
+        """Return the shared secret, which the owner of this public key also computes. Raises Dropped if the public key
+        is invalid.
+        """
         try:
             return self._private.exchange(X25519PublicKey.from_public_bytes(public))
         except ValueError:  # its length is wrong, or every private key would give the same secret
@@ -110,7 +112,7 @@ def previous_proof(ticket: int, public: bytes) -> int:
 
 
 class SessionSeal:
-    """Seals the datagrams that one side of a session sends, and opens those that it receives.
+    """Seal of one side of a session: it seals the datagrams that this side sends, and opens those that it receives.
 
     ``secret`` consists of the key and the results of the exchange, and ``salt`` of everything public that belongs to
     the session. ``public`` is the server's public key in its exchange; WELCOME carries it in front of its sealed
@@ -125,7 +127,7 @@ class SessionSeal:
         self._send, self._receive = sides if is_client else reversed(sides)
         self._highest, self._seen = 0, 0
         self._public = public
-        #: number that only the two sides know, with which the client resumes the session
+        #: number that only the client and the server know, and with which the client resumes the session
         self.ticket = int.from_bytes(derive(b"resume")[:8], "little")
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
@@ -186,7 +188,9 @@ class ClientExchange:
 
 
 class WelcomeSeal:
-    """Opens a WELCOME, which carries the server's public key, and keeps the seal of its session in :attr:`session`."""
+    """Seal that opens a WELCOME, which carries the server's public key. It keeps the seal of the new session in
+    :attr:`session`.
+    """
 
     def __init__(self, exchange: ClientExchange, cookie: bytes, nonce: int, token: int) -> None:
         self._exchange, self._of = exchange, (cookie, nonce, token)
@@ -243,7 +247,9 @@ class Keyring:
     def exchange(
         self, holder: KeyHolder, client_public: bytes, ephemeral: EphemeralKey | None = None
     ) -> ServerExchange:
-        """Answer the public key of a client. Raises Dropped if that key is invalid."""
+        """Return the server side of an exchange with a client, given the public key of the client. Raises Dropped if
+        that key is invalid.
+        """
         static = b""
         if len(holder.key) > KEY_BYTES:
             assert self._static is not None  # read_keyring checks that

@@ -33,7 +33,7 @@ MAX_BATCH = 1024  #: maximum number of datagrams in one system call
 
 
 def _find_call() -> Any:
-    """Return the system call, or None if the system does not have it: macOS, Windows, and 32-bit systems."""
+    """Return the system call, or None on a system that does not have it (macOS, Windows, and 32-bit systems)."""
     try:
         library = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows

@@ -176,8 +176,8 @@ class ServerSessions:
         """Process a session's datagram from a new address, which must be validated first (RFC 9000, section 9).
 
         Until the address is validated, no datagram from it changes anything, because the datagram may be a copy that
-        overtook the original. Therefore, it does not move the replay window and does not count as activity. Nor is the
-        datagram checked against the window. The original datagram can therefore move the session back if a copy has
+        overtook the original. Therefore, it does not move the replay window and does not count as activity. It is not
+        checked against the window either, so that the original datagram can move the session back after a copy has
         moved it.
         """
         self._address_validator.count_datagram(address[0], now)
@@ -282,7 +282,7 @@ class ServerSessions:
 
     def join_local(self, join: Join, client: LocalClient, now: float) -> tuple[Session, list[Happening]]:
         """Open a session for a client in this process, and return it together with the resulting records. Raises
-        NotAdmitted.
+        NotAdmitted if the client is refused.
         """
         self._now = max(self._now, now)
         self._local_joins += 1
@@ -346,8 +346,8 @@ class ServerSessions:
             joining.check_key(owner, name, self.keys.has_own_key)
 
     def _find_previous(self, join: Join, owner: KeyHolder | None, public: bytes) -> Session | None:
-        """Return the session that a join resumes. A session with a key is resumed only by its own client, which proves
-        that with the ticket; the token in the headers is visible to everybody.
+        """Return the session that a join resumes. Only its own client can resume a session with a key. The ticket
+        proves that the client is the same; the token does not, because it is visible to everybody in the headers.
         """
         if owner is None:
             found = self.by_token.get(join.previous)
@@ -361,7 +361,7 @@ class ServerSessions:
 
     def replace_keys(self, keys: Keyring) -> list[Session]:
         """Use other keys from now on. End the sessions whose keys were removed, and return them. All other sessions
-        continue, also those of retired keys, because the keys of a session are its own.
+        continue, including those of retired keys, because each session has its own derived keys.
         """
         assert self.keys is not None
         self.keys = keys
@@ -524,8 +524,8 @@ class ServerSessions:
         self.push(session, RequestRefused(number, sanitise_text(text, TEXT_BYTES)))
 
     def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
-        """Send a STEP to a lockstep client. :meth:`poll` repeats it until the client answers. This method sets
-        ``last_event``.
+        """Send a STEP to a lockstep client. :meth:`poll` repeats it until the client answers. This method sets the
+        ``last_event`` field of the STEP.
         """
         self.flush_events(session, now)
         step = StepMessage(
