@@ -76,7 +76,7 @@ class Contacts:
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """Rebuild the list of pairs of bodies that can meet, in the next tick, because a body was moved."""
+        """Have the list of pairs of bodies that can meet rebuilt in the next tick, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:
