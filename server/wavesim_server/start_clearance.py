@@ -70,7 +70,9 @@ class StartClearance:
         return None
 
     def overlapping_pair(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
-        """Return the indices of two of these (model, position, attitude) that would overlap at the start, or None."""
+        """Return the indices of two bodies, each given as (model, position, attitude), that would overlap at the start,
+        or None.
+        """
         shape = [model_geometry(m, p, a) for m, p, a in starts]
         reach = [shape_of(m).bounding_radius for m, _, _ in starts]
         order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])

@@ -18,7 +18,7 @@ from wavesim_server.simulation import Simulation
 
 @dataclass
 class LossCounts:
-    """Return the loss counters in the record of the clock."""
+    """Loss counters that are published in the record of the clock."""
 
     events_dropped: int = 0
     sensors_late: int = 0
