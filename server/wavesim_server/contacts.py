@@ -25,7 +25,8 @@ class Contacts:
     ) -> None:
         self._fleet, self._occupants, self._scratch = fleet, occupants, scratch
         self._step_ns = round(fleet.step * 1e9)
-        self.obstacle_names = exposure.obstacle_names(loaded)  #: obstacle to which each fixed geometry belongs
+        #: name of the obstacle to which each fixed geometry belongs
+        self.obstacle_names = exposure.obstacle_names(loaded)
         self._obstacles = list(dict.fromkeys(self.obstacle_names))
         number = {name: k for k, name in enumerate(self._obstacles)}
         owners = [number[name] for name in self.obstacle_names]

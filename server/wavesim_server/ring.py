@@ -57,7 +57,7 @@ class Ring:
 
     @classmethod
     def create(cls, name: str, capacity: int) -> Ring:
-        """Create a ring in shared memory with this capacity in bytes."""
+        """Create a ring in shared memory with the given capacity in bytes."""
         return cls(_initialise(create_memory(name, _BASE + capacity), capacity))
 
     @classmethod

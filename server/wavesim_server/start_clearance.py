@@ -52,7 +52,7 @@ class StartClearance:
                 raise ValueError(f"start position inside {what} (at {place} m): {_place_text(g)}")
 
     def overlapping_row(self, model: Model, position: Vector, attitude: Vector, fleet: FleetDynamics) -> int | None:
-        """Return the row of the body in the fleet that this body would overlap at its start, or None."""
+        """Return the row of the body in the fleet that a new body would overlap at its start, or None."""
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         seat = -1
         while (

@@ -246,7 +246,7 @@ def _legend(table: dict[str, Any]) -> list[str]:
 
 
 def _vehicle_line(v: dict[str, Any]) -> str:
-    """Return the line for a vehicle below the headings."""
+    """Return the line for a vehicle, aligned with the headings of the table."""
     distance = "   FROZEN" if v["distance_m"] is None else f"{v['distance_m']:7.0f} m"
     line = f"{v['name']:9} {distance} {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
     if "ranges" in v:

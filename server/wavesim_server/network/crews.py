@@ -102,7 +102,7 @@ class Crews:
         self.by_token: dict[int, CrewMember] = {}
         self.unpaced: list[CrewMember] = []  #: members that receive states at intervals of wall time
         self.shortest_period = math.inf  #: shortest state period of the members that receive states
-        self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
+        self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces at least one session receives
         #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self._rows: dict[int, dict[int, CrewMember]] = {}
@@ -184,8 +184,7 @@ class Crews:
         return [m.device for m in self.by_token.values() if m.device and m.grant.body == body]
 
     def _name_device(self, member: CrewMember) -> None:
-        """Give the device of a session the name that it requested, or the first free variant name-2, name-3 and so on.
-        """
+        """Give the device of a session the name that it requested, or the first free variant name-2, name-3 and so on."""
         if name := member.session.join.device:
             taken = {m.device for m in self.members_of(member.row)}
             variants = (f"{name}-{k}" for k in range(2, len(taken) + 3))
