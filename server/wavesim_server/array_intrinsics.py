@@ -68,7 +68,7 @@ def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
 
 
 def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
-    """Return a kernel function that creates the tuple of these arrays from its address table.
+    """Return a kernel function that creates a tuple of arrays from its address table.
 
     ``arrays`` states the element type and the number of dimensions of each array.
     """

@@ -33,7 +33,7 @@ def follow(program: subprocess.Popen[bytes]) -> int:
 
 
 def _stored_since(since: float) -> int:
-    """Return the number of kernels that have been stored since this time."""
+    """Return the number of kernels that have been stored since a given time."""
     count = 0
     for path in cache_folder().glob("*/*.nbc"):
         with contextlib.suppress(OSError):  # removed meanwhile

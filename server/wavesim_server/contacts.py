@@ -25,7 +25,8 @@ class Contacts:
     ) -> None:
         self._fleet, self._occupants, self._scratch = fleet, occupants, scratch
         self._step_ns = round(fleet.step * 1e9)
-        self.obstacle_names = exposure.obstacle_names(loaded)  #: obstacle to which each fixed geometry belongs
+        #: name of the obstacle to which each fixed geometry belongs
+        self.obstacle_names = exposure.obstacle_names(loaded)
         self._obstacles = list(dict.fromkeys(self.obstacle_names))
         number = {name: k for k, name in enumerate(self._obstacles)}
         owners = [number[name] for name in self.obstacle_names]
@@ -76,7 +77,7 @@ class Contacts:
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """Rebuild the list of pairs of bodies that can meet, in the next tick, because a body was moved."""
+        """Have the list of pairs of bodies that can meet rebuilt in the next tick, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:

@@ -34,7 +34,9 @@ class FaultChange:
 
 @dataclass(frozen=True, slots=True)
 class _ScheduledFault:
-    """A fault in ticks. It is active from ``begins_at`` for ``duration``, and repeated every ``period`` (0 means once)."""
+    """A fault with its times in ticks. It begins at ``begins_at``, lasts for ``duration``, and recurs every ``period``
+    (0 = once).
+    """
 
     body: str
     fault: FaultConfig
@@ -47,7 +49,7 @@ class _ScheduledFault:
         return since >= 0 and (since % self.period if self.period else since) < self.duration
 
     def next_change(self, tick: int) -> int:
-        """Return the next tick after this one at which the fault begins or ends."""
+        """Return the next tick after ``tick`` at which the fault begins or ends."""
         if tick < self.begins_at:
             return self.begins_at
         into = (tick - self.begins_at) % self.period if self.period else tick - self.begins_at
@@ -77,7 +79,7 @@ class FaultSchedule:
         ]
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which any fault begins or ends."""
+        """Return the next tick after ``tick`` at which any fault begins or ends."""
         return min((p.next_change(tick) for p in self._scheduled), default=NEVER)
 
     def changes_at(self, tick: int) -> Iterator[FaultChange]:

@@ -18,7 +18,7 @@ FRAME_TYPES = ("sonar", "camera")
 
 
 def _with_numbers(table: Record) -> tuple[Record, Floats]:
-    """Return a table and its view (rows, numbers)."""
+    """Return a table, and a view of it as a matrix of numbers (rows, numbers)."""
     return table, as_numbers(table)
 
 
@@ -57,7 +57,7 @@ class InstrumentBanks:
             self.measure(types)
 
     def measure(self, types: Sequence[str]) -> None:
-        """Compute the values of some sensor types that are due at or before the current tick."""
+        """Compute the values of the given sensor types that are due at or before the current tick."""
         s = self._simulation
         if self._version != self._registry.version:
             self._version = self._registry.version

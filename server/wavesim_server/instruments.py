@@ -44,7 +44,7 @@ class MeasurementSchedule(NamedTuple):
     latency: int
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which the instrument measures or publishes."""
+        """Return the next tick after ``tick`` at which the instrument measures or publishes."""
         if self.latency == 0:
             return (tick // self.period + 1) * self.period
         out = tick - self.latency
@@ -176,14 +176,14 @@ class InstrumentRegistry:
         return tuple({pace.period: None for pace in self._schedules[type_]})
 
     def next_due(self, type_: str, tick: int) -> int | None:
-        """Return the next tick after this one at which the emulator must run; None if there are no instruments of its
-        type.
+        """Return the next tick after ``tick`` at which the emulator of a type must run; None if there are no
+        instruments of this type.
         """
         return min([pace.next_tick(tick) for pace in self._schedules[type_]], default=None)
 
 
 class DueTicks:
-    """The next tick of each sensor type at which an instrument measures or publishes a value."""
+    """For each sensor type, the next tick at which an instrument measures or publishes a value."""
 
     def __init__(self, registry: InstrumentRegistry, types: Iterable[str] | None = None) -> None:
         self._registry, self._types = registry, registry.types if types is None else tuple(types)
@@ -191,7 +191,9 @@ class DueTicks:
         self._by_type: dict[str, int] = {}
 
     def after(self, tick: int) -> Mapping[str, int]:
-        """Return the next tick after this one for each sensor type. Types without an instrument have no entry."""
+        """Return, for each sensor type, the next tick after ``tick`` at which it is due. Types without an instrument
+        have no entry.
+        """
         if self._version != self._registry.version or self._next <= tick:
             self._version = self._registry.version
             due = {s: self._registry.next_due(s, tick) for s in self._types}
@@ -200,7 +202,7 @@ class DueTicks:
         return self._by_type
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which any sensor type is due."""
+        """Return the next tick after ``tick`` at which any sensor type is due."""
         self.after(tick)
         return self._next
 

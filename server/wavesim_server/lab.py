@@ -1,4 +1,4 @@
-"""The engine for programs and notebooks, with bodies by name, instruments in this process, and recorded tracks.
+"""The engine for programs and notebooks. Bodies have names, instruments run in this process, and tracks are recorded.
 
     from wavesim_server import Lab
     lab = Lab('<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>')
@@ -275,7 +275,8 @@ class Lab(Simulation):
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
 
     def heard(self) -> list[dict[str, Any]]:
-        """Return the signals received since the last call of this method or of :meth:`take_signals`, in order of time.
+        """Return the signals received since the last call of this method or of :meth:`take_signals`, in chronological
+        order.
 
         The keys are ``time`` (s), ``receiver`` and ``source`` (names), ``kind``, and ``distance`` (m, true).
         """

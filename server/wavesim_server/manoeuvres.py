@@ -70,7 +70,8 @@ class ManoeuvreTrial:
 
     @property
     def loop(self) -> float:
-        """Difference in rad/s between the yaw rates with the helm amidships, approached from either side.
+        """Difference in rad/s between the steady yaw rates with the helm amidships, once after starboard helm and once
+        after port helm.
 
         The difference is 0 for straight-line stable vehicles.
         """

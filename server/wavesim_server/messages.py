@@ -1,7 +1,7 @@
 """Records that the engine and the front end exchange through the two rings.
 
-Messages from clients are forwarded as the bytes in the wire format. The row of the body and the number of the session
-or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
+Messages from clients are forwarded unchanged, as bytes in the wire format. The row of the body and the number of the
+session or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
 (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
 """
 
@@ -33,7 +33,7 @@ from wavesim_sdk.wire.value_types import Checker
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
 MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data are split into several blocks
-NO_BODY = -1  #: generation of a record that belongs to none of the bodies
+NO_BODY = -1  #: generation of a record that does not belong to a body
 EXIT_NO_RESOURCE = 10  #: exit code of a process that could not obtain a system resource
 EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has already reported it
 
@@ -103,7 +103,7 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class ClientMessage:
-    """A message from a client, or a command from the commander, which crosses the ring as the bytes in the wire format."""
+    """A message from a client, or a command from the commander, which crosses the ring as bytes in the wire format."""
 
     row: int  #: row of the body; -1 for a command
     number: int  #: number of the session or, for a request, the number that its result contains

@@ -78,7 +78,7 @@ def _period(values: Any, every: float = 0.05) -> float | None:
 
 
 def _natural_periods(model: Model) -> dict[str, float | None]:
-    """Return the undamped natural periods of the matrices, each named after its dominant motion."""
+    """Return the undamped natural periods that follow from the matrices, each named after its dominant motion."""
     sim, row = _simulate_at_depth(model, 1000.0)
     p = sim.fleet.coefficients(row)
     stiffness = np.zeros((6, 6))

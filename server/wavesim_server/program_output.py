@@ -40,6 +40,8 @@ def own_line(lines: list[str], folder: Path) -> str:
 
 
 def final_words(lines: list[str]) -> str:
-    """Return the last line, which states the exception after a traceback, without the frame of an exception group."""
+    """Return the last line, which states the exception after a traceback. The characters that Python draws around an
+    exception group are removed.
+    """
     said = [text for line in lines if (text := line.strip(" |+-"))]
     return said[-1][:LINE_LENGTH] if said else "no output"

@@ -89,8 +89,8 @@ class ResultTables:
         fill_tables(packed, f.actuator_slots, f.actuator_counts, time, state, actuation, weather)
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Return the `effort` table, or a new one, with the accelerations and forces in the given rows (default: all
-        rows).
+        """Write the accelerations and forces in the given rows (default: all rows) to the `effort` table, or to a new
+        one, and return the table.
         """
         f, asked = self._fleet, self._present_rows(rows)
         table = np.zeros(len(f.slots), EFFORT.dtype) if table is None else table
@@ -107,7 +107,8 @@ class ResultTables:
         return table
 
     def surroundings(self, time: float, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Return the `surroundings` table, or a new one, with the water and air at the given rows (default: all rows).
+        """Write the properties of water and air in the given rows (default: all rows) to the `surroundings` table, or
+        to a new one, and return the table.
 
         ``time`` is the simulation time in s.
         """

@@ -1,9 +1,9 @@
-"""A bounded ring of records in shared memory, which leads from one process to another.
+"""A bounded ring of records in shared memory, which carries the records from one process to another.
 
-The header consists of the magic "WVSMRING" and seven int64 (written, read, capacity, dropped, damaged, two unused);
-the data follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer
-and one reader. Each changes only its own counters, and only after the bytes are in place (x86-64 and Python keep that
-order).
+The header consists of the magic "WVSMRING" and seven int64 numbers (written, read, capacity, dropped, damaged, two
+unused); the data follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes.
+There is one writer and one reader. Each changes only its own counters, and only after the bytes are in place (x86-64
+and Python keep that order).
 
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
 upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
@@ -57,7 +57,7 @@ class Ring:
 
     @classmethod
     def create(cls, name: str, capacity: int) -> Ring:
-        """Create a ring in shared memory with this capacity in bytes."""
+        """Create a ring in shared memory with the given capacity in bytes."""
         return cls(_initialise(create_memory(name, _BASE + capacity), capacity))
 
     @classmethod

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class RowPool:
-    """Pool of rows in use; the lowest free row is used first."""
+    """Pool of rows; the lowest free row is used first."""
 
     def __init__(self) -> None:
         self.size = 0  #: maximum number of rows that have been in use at the same time so far

@@ -52,7 +52,7 @@ class StartClearance:
                 raise ValueError(f"start position inside {what} (at {place} m): {_place_text(g)}")
 
     def overlapping_row(self, model: Model, position: Vector, attitude: Vector, fleet: FleetDynamics) -> int | None:
-        """Return the row of the body in the fleet that this body would overlap at its start, or None."""
+        """Return the row of the body in the fleet that a new body would overlap at its start, or None."""
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         seat = -1
         while (
@@ -70,7 +70,9 @@ class StartClearance:
         return None
 
     def overlapping_pair(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
-        """Return the indices of two of these (model, position, attitude) that would overlap at the start, or None."""
+        """Return the indices of two bodies, each given as (model, position, attitude), that would overlap at the start,
+        or None.
+        """
         shape = [model_geometry(m, p, a) for m, p, a in starts]
         reach = [shape_of(m).bounding_radius for m, _, _ in starts]
         order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])

@@ -74,8 +74,8 @@ def track_row(sim: Simulation, state: Any) -> Floats:
 def equilibrium_depth(model: Model, density: float) -> float:
     """Return the depth of the origin in m at which a body rests upright in still water.
 
-    The depth is 1000 m for underwater vehicles, and the equilibrium depth for hulls with linear restoring. Other bodies
-    float if they are lighter than water; heavier bodies start at the surface.
+    For hulls with linear restoring, the depth is the one that the model states in <restoring>. For other underwater
+    vehicles, it is 1000 m. Other bodies float if they are lighter than water; for heavier bodies, the depth is 0.
     """
     if model.restoring is not None:
         return model.restoring.z

@@ -8,8 +8,9 @@ side, and one above or below. These neighbours are also the edges of the ray tub
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-In this formula, d1 and d2 are the displacements of the neighbours at the receiver's depth per rad. The formula includes
-the curvature of the bed. The method neglects diffraction, as well as bed features smaller than 1/128 of the path.
+In this formula, d1 and d2 are the displacements of the neighbours per radian, at the receiver's depth. The formula
+includes the curvature of the bed. The method neglects diffraction, as well as bed features smaller than 1/128 of the
+path.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ MAX_AIM_STEPS = 24
 
 
 class Waveguide(NamedTuple):
-    """Water and bed along a path, with the minimum depth and the maximum slope of the bed there.
+    """Water and bed along a path, with the minimum depth and the maximum slope of the bed along it.
 
     The search for the bed along a ray uses a minimum step, and ends at a maximum range (m) or a maximum number of
     bounces.
@@ -95,9 +96,9 @@ class RayStart(NamedTuple):
 class LayerArc(NamedTuple):
     """The part of a ray within one layer, which is an arc of a circle in a vertical plane.
 
-    The arc starts at (x, y, z) and leads in the direction of the unit vector (hx, hy) over a range, down or up by
-    ``rise``. The sines of its angles to the horizontal are given at both ends, and the cosine at its start; ``turn`` is
-    the decrease of the sine per metre of range.
+    The arc starts at (x, y, z) and covers ``range`` in the direction of the unit vector (hx, hy), while it descends or
+    ascends by ``rise``. The sines of its angles to the horizontal are given at both ends, and the cosine at the start;
+    ``turn`` is the decrease of the sine per metre of range.
     """
 
     x: float
@@ -165,7 +166,7 @@ def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, f
 
 @device_function
 def range_to_bed(guide: Waveguide, arc: LayerArc) -> float:
-    """Return the range along an arc at which it meets the bed; -1 if it does not meet it."""
+    """Return the range along an arc at which the arc meets the bed, or -1 if it does not."""
     sign = 1.0 if arc.down else -1.0
     if max(arc.z, arc.z + sign * arc.rise) < guide.min_depth:
         return -1.0
@@ -260,9 +261,9 @@ def trace_ray(
     """Follow a ray from its start; ``legs`` receives the points at which each leg between reversals crosses
     the receiver's depth.
 
-    The search ends where the leg after ``last`` reversals crosses that depth; it then fills in ``shot``. Returns 1, or
-    the number of points if ``track`` (n, 3) has room for them. Returns 0 if the ray does not reach the depth. Times and
-    lengths are computed only if ``with_time`` is true.
+    The search ends where the leg after ``last`` reversals crosses that depth; ``shot`` is then filled in. Returns 0 if
+    the ray does not reach the depth; otherwise, returns the number of points in ``track`` (n, 3), or 1 if ``track`` has
+    no room for points. Times and lengths are computed only if ``with_time`` is true.
     """
     legs[:, X], legs[:, HISTORY] = math.nan, 0.0
     profile, direction = guide.profile, start.direction
@@ -427,7 +428,7 @@ def _neighbour_shift(
     shot: Record,
 ) -> tuple[bool, int, float, float]:
     """Compute a neighbour of the ray ``legs[NOW]``, with the direction tilted towards ``tilt``. Return (whether the
-    neighbour exists, caustics between the two rays, displacement per rad).
+    neighbour exists, number of caustics between the two rays, displacement per rad).
 
     Before a turning point, the steeper ray reaches a given depth at a shorter range; after a turning point, it does so
     at a longer range. Each crossing of the two rays (a caustic) reverses this.

@@ -14,9 +14,9 @@ form:
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
 The second form is the finite part of the derivative, because the turning point moves with p. Where neighbouring rays
-cross, the formula diverges. Therefore, a tube is at least a tenth as wide as a tube in still water, which limits the
-gain to `MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its phase by 90 degrees. Pressures vary as
-``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
+cross, the formula diverges. Therefore, the width of a tube is limited to at least a tenth of its width in water of
+uniform sound speed, which limits the gain to `MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its
+phase by 90 degrees. Pressures vary as ``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
 """
 
 from __future__ import annotations

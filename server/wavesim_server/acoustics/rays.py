@@ -51,9 +51,10 @@ class WaterPoint(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A source and a receiver in one water column, with their depths (m, different) and their horizontal distance (m).
+    """A source and a receiver in one water column, with their depths in m, which differ, and their horizontal distance
+    in m.
 
-    :func:`make_link` adds the layers and sound speeds of both, which every ray between them needs.
+    :func:`make_link` adds the layer and the sound speed at each of the two depths, which every ray between them needs.
     """
 
     profile: SoundSpeedProfile

@@ -33,7 +33,9 @@ class Bracket(NamedTuple):
 
 @device_function
 def estimate_root(b: Bracket) -> float:
-    """Return the root of the straight line between both ends, or the midpoint if rounding puts the root outside."""
+    """Return the root of the straight line through the function values at the ends, or the midpoint of the bracket if
+    rounding puts the root outside.
+    """
     middle = 0.5 * (b.low + b.high)
     if b.f_low == b.f_high:
         return middle

@@ -2,9 +2,9 @@
 
 Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. Because
 that point depends on the planes, both are found by iteration, starting with level planes. For a plane bed, however
-steep, this is the exact method of images in three dimensions. Elsewhere, the level neglects the bed's curvature, but
-the time does not, because it is stationary at the point of reflection. If a path has several such points, the one
-nearest to the point of reflection on a level bed is used.
+steep, this is the exact method of images in three dimensions. Over a curved bed, the level neglects the curvature, but
+the travel time does not, because it is stationary at the point of reflection. If a path has several such points, the
+one nearest to the point of reflection on a level bed is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.types import Vector
 from wavesim_server.seabed import bed_depth
 
-MAX_ITERATIONS = 24  #: maximum number of iterations for the planes
+MAX_ITERATIONS = 24  #: maximum number of iterations of the search for the planes
 CONVERGENCE_TOLERANCE = 1e-4  #: convergence tolerance of the corners in m
 #: maximum change of the corners in m in the last iteration; the path length is stationary there, so its error is far
 #: smaller

@@ -23,7 +23,7 @@ from wavesim_server.elementary import hypot
 
 @device_function
 def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> int:
-    """Use a free record for the signal of an emission."""
+    """Store the signal of an emission in a free record, and return its row."""
     m.counters[0].signals_sent += 1
     m.counters[0].live += 1
     k = m.counters[0].free_signal

@@ -21,8 +21,8 @@ class TickInterval(NamedTuple):
 def position_and_velocity(
     m: Medium, tick: TickInterval, j: int, time: float
 ) -> tuple[float, float, float, float, float, float]:
-    """Return the position and velocity of a transducer at one time within the tick, from the cubic between the states
-    at both ends of the tick.
+    """Return the position and velocity of a transducer at a time within the tick, by cubic interpolation between the
+    states at both ends of the tick.
     """
     p, q, h = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], m.water[0].step
     u = (time - tick.start) / h
@@ -41,7 +41,7 @@ def position_and_velocity(
 
 @device_function
 def attitude(m: Medium, tick: TickInterval, j: int, time: float) -> tuple[float, float, float, float]:
-    """Return the attitude q_WB at one time within the tick, which is the normalised chord between its values at both
+    """Return the attitude q_WB at a time within the tick, by normalised linear interpolation between its values at both
     ends of the tick.
     """
     p, q = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j]

@@ -48,7 +48,7 @@ ITERATIONS = 24  #: number of sweeps through the contacts in a tick
 def resolve_contacts(
     f: BodyArrays, scratch: TickScratch, t: ContactMemory, fastest: float, h: float, sea_bed: SeaBed, tick: int
 ) -> int:
-    """Solve all contacts in this tick and return the number of contacts that touch.
+    """Solve all contacts in this tick and return the number of contacts in which the bodies touch.
 
     ``scratch`` contains the states of the bodies before the contacts; ``fastest`` is the speed of the fastest body.
     """
@@ -99,7 +99,7 @@ def resolve_contacts(
 @always_inline
 def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: float, tick: int) -> int:
     """Apply the solved contacts: record events, remove overlaps, and put bodies at rest. Returns the number of contacts
-    that touch.
+    in which the bodies touch.
     """
     touching = 0
     for i in range(n):

@@ -31,7 +31,7 @@ class ContactEvents(NamedTuple):
 
 
 def make_contact_events(capacity: int, owners: Sequence[int], step: float) -> ContactEvents:
-    """Create the memory for a fleet of this size; ``step`` is the duration of a tick in s."""
+    """Create the memory for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
     found = ContactEvents(
         np.zeros((capacity, PARTNERS, 2)),
         np.zeros((4 * capacity, 4)),

@@ -58,9 +58,9 @@ class ContactMemory(NamedTuple):
 
 
 def make_contact_memory(capacity: int, fixed: Floats, owners: Sequence[int], step: float) -> ContactMemory:
-    """Create the contact memory for a fleet of this size.
+    """Create the contact memory for a fleet of up to ``capacity`` bodies.
 
-    The arguments include the fixed geometries and the obstacle to which each of them belongs.
+    ``fixed`` contains the fixed geometries, and ``owners`` the number of the obstacle to which each of them belongs.
     """
     pairs = capacity * capacity if capacity <= 512 else 128 * capacity
     contacts = max(256, 16 * capacity)

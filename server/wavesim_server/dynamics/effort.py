@@ -101,7 +101,8 @@ def _block_parts(
 
 @device_function
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
-    """Compute the accelerations from the terms of a body, then add the terms that convert the equation to nu'.
+    """Compute the acceleration nu' of a body from its terms. Then add the inertial force M v_c' to the drag term, and
+    the contact impulses to the contact term, so that the terms add up to M nu'.
 
     ``turn`` is the acceleration of the water, in B.
     """

@@ -1,9 +1,9 @@
-"""The fleet, which contains the bodies, grouped by compiled model into blocks, with their commands and faults.
+"""The fleet: all bodies with their commands and faults, grouped into blocks by compiled model.
 
-A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
-LANES plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run
-(an allocation matrix, a parameter study) has its own parameters and its own block. Adding or removing a body costs
-the same for any number of bodies, and its slot is reused.
+A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times LANES
+plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run (an allocation
+matrix, a parameter study) has its own parameters and its own block. The cost of adding or removing a body does not
+depend on the number of bodies, and the slot of a removed body is reused.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class FleetDynamics:
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.integrator_index(integrator)
         self.slots = np.full(capacity, -1, np.int64)
-        #: last command beyond its limits, and the number of such commands, for each actuator, which is given as (row,
-        #: position)
+        #: for each actuator, given as (row, position): the last command beyond its limits, and the number of such
+        #: commands
         self._clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, B.SIZE))
         self.block_heads = np.zeros((0, B.HEAD_SIZE), np.int64)
@@ -374,7 +374,7 @@ class FleetDynamics:
         b[B.QW] = 1.0
 
     def _start_averaging(self, row: int, slot: int, ticks: int) -> None:
-        """Report the moving average of an actuator's value over a window."""
+        """Report the moving average of an actuator's value over a window from now on."""
         self._all_speed_averages = grown_to(self._all_speed_averages, self._average_count + 1)
         self.average_windows = grown_to(self.average_windows, len(self._all_speed_averages))
         if ticks > self.average_windows.shape[1]:
@@ -447,8 +447,9 @@ class FleetDynamics:
     def set_actuator_fault(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
         """Set a fault of the actuator at a position in the model's order.
 
-        ``stuck`` (it keeps its value), ``frozen`` (it keeps its value for ``amount`` s), ``lost`` (no force),
-        ``reduced`` (force reduced to the fraction ``amount``), ``reversed`` (opposite sign), ``none`` (repaired).
+        The faults are ``stuck`` (the actuator keeps its value), ``frozen`` (it keeps its value for ``amount`` s),
+        ``lost`` (no force), ``reduced`` (force reduced to the fraction ``amount``), ``reversed`` (opposite sign), and
+        ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

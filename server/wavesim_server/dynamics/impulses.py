@@ -77,8 +77,8 @@ def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
-    """Write the change of velocity that a unit impulse along a direction causes. It is written to ``response``,
-    starting at response[at].
+    """Write to ``response``, starting at response[at], the change of velocity that a unit impulse along a direction
+    causes.
     """
     p = f.params[f.block_heads[f.slots[row] // LANES, B.HEAD_MODEL]]
     for i in range(6):
@@ -175,8 +175,8 @@ def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats,
 
 @always_inline
 def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Floats) -> None:
-    """Apply friction against the sliding of a contact, of at most FRICTION times its impulse; ``directions`` is scratch
-    space.
+    """Apply friction that opposes the sliding at a contact and is at most FRICTION times the contact's impulse;
+    ``directions`` is scratch space.
     """
     a, b = int(c[C_A]), int(c[C_B])
     x = _sliding_speed(f, c, levers, directions, 1.0, 0.0, 0.0)

@@ -63,7 +63,7 @@ def integrator_index(name: str) -> int:
     return names.index(name)
 
 
-#: coefficients by method and stage; the gain index is -1 for a stage at the start of the step
+#: coefficients by method and stage; the index in _GAIN is -1 for a stage at the start of the step
 _WEIGHTS, _SUM = np.zeros((len(ALL), STAGES, STAGES)), np.zeros((len(ALL), STAGES))
 _TIME, _GAIN = np.zeros((len(ALL), STAGES)), np.full((len(ALL), STAGES), -1)
 _COUNT = np.array([len(i.times) for i in ALL])

@@ -1,4 +1,6 @@
-"""Integers of a model, imported as ``M``: its flags, its numbers of parts, and the offsets of its coefficients."""
+"""Integers of a model, imported as ``M``: its flags, the number of parts of each kind, and the indices that locate the
+data of these parts.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ from wavesim_world.config.vehicle import Derivatives, Matrix6
 from wavesim_world.config.world import World
 from wavesim_world.hull import Hull
 
-#: time constant in s below which an actuator's time constant counts as zero
-MIN_TIME_CONSTANT = 1e-9
+MIN_TIME_CONSTANT = 1e-9  #: value in s below which an actuator's time constant counts as zero
 AXES = "XYZKMN"
 MOTIONS = "uvwpqr"
 HORIZONTAL_DOFS = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom in the horizontal plane
@@ -157,8 +156,8 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
 
 
 def check_step_stability(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
-    """Reject a time step for which the linearised motions of a model would diverge at rest, at 2 m/s, or while it is
-    stationary in the flow.
+    """Reject a time step for which the linearised motions of a model would diverge at rest, at 2 m/s, or while the
+    model is held in the flow.
 
     The arguments are the parameters (P.ROWS,), a step in s and a flow speed in m/s. Raises ConfigError if a motion
     would diverge.

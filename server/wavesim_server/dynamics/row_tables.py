@@ -1,9 +1,9 @@
-"""Declaration of the flat arrays of the dynamics: a name, unit, frame and sentence for each group of rows.
+"""Declaration of the flat arrays of the dynamics: a name, unit, frame and description for each group of rows.
 
-Each array is declared once: :mod:`~wavesim_server.dynamics.block_rows`, :mod:`~wavesim_server.dynamics.parameter_rows`,
-:mod:`~wavesim_server.dynamics.work_rows` and :mod:`~wavesim_server.dynamics.model_columns`. The declarations define the
-row numbers, the array sizes, and which rows are published in shared memory. docs/KERNEL_ROWS.md and
-tests/physics/test_row_tables.py also use these declarations.
+Each array is declared once, in :mod:`~wavesim_server.dynamics.block_rows`,
+:mod:`~wavesim_server.dynamics.parameter_rows`, :mod:`~wavesim_server.dynamics.work_rows` or
+:mod:`~wavesim_server.dynamics.model_columns`. The declarations define the row numbers, the array sizes, and which rows
+are published in shared memory. docs/KERNEL_ROWS.md and tests/physics/test_row_tables.py also use these declarations.
 
 The result of a declaration is a plain integer, because a compiled function can use only plain integers as constants.
 """

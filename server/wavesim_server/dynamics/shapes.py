@@ -24,7 +24,7 @@ ROTATION = POSE + 3  # R_WB, row by row
 R11, R12, R13, R21, R22, R23, R31, R32, R33 = range(ROTATION, ROTATION + 9)
 CORNERS = ROTATION  # of a triangle, relative to its centre, in W
 GEOMETRY = POSE + 12
-MAX_FEATURES = 8  #: feature points of a body
+MAX_FEATURES = 8  #: maximum number of feature points of a body
 
 
 @always_inline
@@ -46,7 +46,7 @@ def triangle_corner(g: Floats, k: int) -> tuple[float, float, float]:
 
 @always_inline
 def _set_to_world(g: Floats, x: float, y: float, z: float, out: Floats) -> None:
-    """Fill in a point of a body, in W."""
+    """Convert the point (x, y, z) from the axes of a body to W, and write it to ``out``."""
     out[0] = g[X] + g[R11] * x + g[R12] * y + g[R13] * z
     out[1] = g[Y] + g[R21] * x + g[R22] * y + g[R23] * z
     out[2] = g[Z] + g[R31] * x + g[R32] * y + g[R33] * z
@@ -136,7 +136,7 @@ def triangle_normal(g: Floats) -> tuple[float, float, float]:
 
 @device_function
 def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
-    """Return whether a point, relative to a triangle's centre, projects into the triangle or within ``hair`` of its
+    """Return whether a point, relative to a triangle's centre, projects onto the triangle, or to within ``hair`` of its
     edges.
     """
     nx, ny, nz = triangle_normal(g)

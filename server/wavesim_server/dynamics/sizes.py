@@ -1,5 +1,5 @@
-"""Sizes of the arrays of the dynamics: the number of lanes, the actuator slots, and the maximum number of each part of
-a model.
+"""Sizes of the arrays of the dynamics: the number of lanes, the actuator slots, and the maximum number of each kind of
+part in a model.
 """
 
 from __future__ import annotations

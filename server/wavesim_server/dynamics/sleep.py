@@ -31,7 +31,7 @@ from wavesim_server.dynamics.sizes import LANES, SLOTS
 
 SETTLE_S = 1.0  #: time in s for which a body must be at rest before it falls asleep
 CREEP_TOLERANCE = 5e-4  #: maximum displacement in m during SETTLE_S of any point of a body that counts as at rest
-#: maximum difference between the displacements in the two halves of that time: as a fraction, and in m
+#: maximum difference between the displacements in the two halves of SETTLE_S: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored
 #: columns of the memory of a body: last tick at rest, first tick of the current rest, last tick in contact with a body
@@ -49,7 +49,7 @@ class SleepState(NamedTuple):
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
-    """Create the memory for a fleet of this size; ``step`` is the duration of a tick in s."""
+    """Create the memory for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
     return SleepState(
         np.zeros((capacity, B.ROWS)),
         np.full((capacity, 3), -1, np.int64),
@@ -60,7 +60,7 @@ def make_sleep_state(capacity: int, step: float) -> SleepState:
 
 
 def wake(s: SleepState, row: int) -> None:
-    """Wake a body after an outside change. It wakes in the next tick, and its time at rest starts again."""
+    """Wake a body after an external change. It wakes in the next tick, and its time at rest starts again."""
     s.resting_state[row] = np.nan
 
 

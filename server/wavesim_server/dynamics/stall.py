@@ -55,8 +55,9 @@ def _correct(block: Floats, params: Floats, work: Floats, k: int, excess: Lanes,
 
 @always_inline
 def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Correct the forces on those fins that use the linear law and are beyond stall; the results for other fins do not
-    change."""
+    """Correct the forces on those fins that use the linear law and are beyond stall; leave the forces on the other fins
+    unchanged.
+    """
     for k in range(count):
         if params[P.FIN_STALL + k] > 0.0:
             u, q, r = load(work, W.NU_R), load(work, W.NU_R + 4), load(work, W.NU_R + 5)

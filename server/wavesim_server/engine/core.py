@@ -95,7 +95,7 @@ class Engine:
             self._set_duration(duration)
 
     def _set_duration(self, duration: float) -> None:
-        """End the run at this simulation time in s, but after at least one tick; 0 means never."""
+        """End the run at the given simulation time in s, but not before the first tick has run; 0 means never."""
         self.end_tick = max(1, round(duration * 1e9 / self.sim.step_ns)) if duration else None
 
     @property

@@ -17,7 +17,8 @@ from wavesim_server.instruments import DueTicks, InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-#: interval between two polls above which the engine itself has stalled; the wait is then not charged to the emulators
+#: interval between two polls above which the engine itself counts as stalled; the wait is then not charged to the
+#: emulators
 STALL_THRESHOLD_S = 0.25
 LIVENESS_CHECK_S = 0.02  #: interval between two checks of whether awaited emulators are still running
 
@@ -55,7 +56,7 @@ class SemaphoreSignal:
 
 
 class Emulators(Protocol):
-    """The emulators in a run, as the engine serves them."""
+    """The emulators in a run, as the engine uses them."""
 
     instruments: InstrumentRegistry
     late: int  #: number of answers that exceeded the time limit
@@ -65,7 +66,7 @@ class Emulators(Protocol):
         """Sensor types whose values for this tick have not yet been written."""
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which an emulator is due."""
+        """Return the next tick after ``tick`` at which an emulator is due."""
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
         """Request the values that are due at a tick; ``wait`` states whether the engine waits for them."""
@@ -105,7 +106,7 @@ class SynchronousEmulators:
         return [s for s in self.signals if self.vehicles[s].header[SYNCHRONOUS] == 1]
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick at which an emulator is due."""
+        """Return the next tick after ``tick`` at which an emulator is due."""
         due = self._due.after(tick)
         return min((due[s] for s in self._synchronous() if s in due), default=NEVER)
 
@@ -123,7 +124,9 @@ class SynchronousEmulators:
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _count_overdue(self, s: str, now: float) -> None:
-        """Count an emulator as late if it exceeds the time limit in real time, where the engine does not wait for it."""
+        """In real time, where the engine does not wait for emulators, count an emulator as late if it exceeds the time
+        limit.
+        """
         if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now
         elif now - self._unanswered[s] > self.time_limit:

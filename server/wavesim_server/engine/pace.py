@@ -54,7 +54,8 @@ class TickPacer:
     def take_due_ticks(self, now: float, most: int) -> int:
         """Return the number of ticks that are due at ``now``.
 
-        The number is limited to ``most``, because a participant may have become due before the planned end.
+        The number is limited to ``most``, because a participant may have become due before the end of the planned
+        group.
         """
         assert self._deadline is not None
         ticks = min(self._planned, most)

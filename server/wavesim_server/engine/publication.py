@@ -18,7 +18,7 @@ from wavesim_server.simulation import Simulation
 
 @dataclass
 class LossCounts:
-    """Return the loss counters in the record of the clock."""
+    """Loss counters that are published in the record of the clock."""
 
     events_dropped: int = 0
     sensors_late: int = 0
@@ -32,7 +32,8 @@ class EngineTables:
     ) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = LossCounts()
-        self.requested_effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
+        #: rows of the bodies whose forces at least one session receives
+        self.requested_effort_rows: tuple[int, ...] = ()
         self._buoys = 0
         self._published_effort = self._published_signals = False
         vehicles, tables = areas["vehicles"], areas["simulation"]

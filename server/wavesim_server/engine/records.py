@@ -30,7 +30,7 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
     """Yield the sent signals, then the receptions with their outcomes; ``generations`` contains the generations of all
     rows.
 
-    Signals come first, because a receiver looks up the payload of its signal.
+    Signals come first, because the front end looks up the payload of the signal when it handles a reception.
     """
     if not len(sent) and not len(receptions):
         return
@@ -184,7 +184,7 @@ def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[LogRecordsEv
 
 
 def _events(tick: int, pieces: Sequence[_Piece]) -> Iterator[LogRecordsEvent]:
-    """Yield all pieces, in events with at most MAX_RECORD_BYTES each."""
+    """Yield events that together contain all pieces, with at most MAX_RECORD_BYTES of records each."""
     together, size = list[_Piece](), 0
     for piece in itertools.chain.from_iterable(p.split() for p in pieces):
         if together and size + len(piece.records) > MAX_RECORD_BYTES:

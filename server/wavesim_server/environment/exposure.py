@@ -55,7 +55,7 @@ class ResponseOperators:
     """Response amplitude operators: the complex force, or motion, per wave amplitude (degrees of freedom, frequencies,
     headings).
 
-    Mean drift force per squared wave amplitude in surge, sway and yaw (3, frequencies, headings).
+    ``drift`` is the mean drift force per squared wave amplitude in surge, sway and yaw (3, frequencies, headings).
     """
 
     frequencies: Floats  # rad/s, ascending
@@ -93,8 +93,8 @@ class ResponseOperators:
 
 
 def impedance(model: Model, frequencies: Floats) -> tuple[Floats, Floats]:
-    """Return the real and imaginary parts of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G. The model has the
-    linear restoring matrix G, and K is its fluid memory.
+    """Return the real and imaginary parts of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G. G is the linear
+    restoring matrix of the model, and K is its fluid memory.
     """
     rigid, added = mass_matrices(model)
     w = np.asarray(frequencies)

@@ -99,7 +99,7 @@ def _join_characters(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[st
 
 
 def _dof_indices(names: Array) -> list[int]:
-    """Return the index of each degree of freedom among the six. Raises ValueError if there is more than one rigid body."""
+    """Return the index (0 to 5) of each degree of freedom. Raises ValueError if there is more than one rigid body."""
     found = []
     for name in np.ravel(names):
         word = str(name).lower()

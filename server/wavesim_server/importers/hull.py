@@ -108,8 +108,8 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
 
 
 def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
-    """Add the restoring columns for heave, roll and pitch. Other entries come from numerical noise of the mesh or from
-    a mooring.
+    """Add the restoring columns for heave, roll and pitch. The other columns are set to zero, because they come from
+    numerical noise of the mesh or from a mooring.
     """
     g = g.copy()
     size = np.sqrt(np.abs(np.diag(g)))

@@ -68,7 +68,7 @@ class LocalEmulators:
             claim.release()
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which an emulator is due."""
+        """Return the next tick after ``tick`` at which an emulator is due."""
         return self._due.next_tick(tick)
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
@@ -93,7 +93,7 @@ class LocalEmulators:
         )
 
     def _view(self) -> FleetSnapshot:
-        """Return the bodies at the published tick, in the engine's arrays."""
+        """Return a view of the bodies at the published tick, which refers to the engine's arrays."""
         sim, version = self._simulation, self.instruments.version
         if version != self._version:
             self._version, self._rows = version, np.array(sim.rows, np.int64)

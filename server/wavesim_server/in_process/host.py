@@ -333,8 +333,8 @@ class ProgramHost:
 
 
 class SharedThread:
-    """The thread of those programs that are greenlets. All calls hold the host's lock, also while a greenlet is
-    switched.
+    """The thread of those programs that are greenlets. All calls hold the host's lock, even during a switch between
+    greenlets.
     """
 
     def __init__(self, host: ProgramHost, lock: threading.Lock) -> None:
@@ -387,8 +387,8 @@ class SharedThread:
 
 
 def _check_thread(program: HostedProgram) -> None:
-    """Reject a thread of a program whose imports did not show that it has threads, because the thread would wait for
-    itself.
+    """Reject a call from a second thread of a program whose imports did not show that it has threads, because that
+    thread would wait forever.
     """
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(
@@ -398,7 +398,7 @@ def _check_thread(program: HostedProgram) -> None:
 
 
 def _exit_code(exit_: SystemExit) -> int:
-    """Return the exit code that a Python process has for this exception."""
+    """Return the code with which a Python process exits after this exception."""
     if exit_.code is None or isinstance(exit_.code, int):
         return exit_.code or 0
     sys.stderr.write(f"{exit_.code}\n")

@@ -94,7 +94,7 @@ class Trial:
         return self._trial.log
 
     def run(self, until: float | None = None) -> None:
-        """Run until this simulation time in s, or to the end of the trial (None).
+        """Run until the simulation time ``until`` in s, or to the end of the trial (None).
 
         Raises ParticipantFailed if a program fails or does not answer in time.
         """
@@ -125,5 +125,5 @@ class Trial:
         return (self._trial.folder / f"program-{body}.txt").read_text()
 
     def table(self) -> str:
-        """Return the table of the run as text, after the end of the `with` block."""
+        """Return the trial table as text, after the end of the `with` block."""
         return self._trial.write_table(max(self._wall, 1e-3))

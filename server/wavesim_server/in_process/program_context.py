@@ -23,8 +23,8 @@ PRIVATE_LIBRARIES = ("random",)
 def _copy_of_library(name: str) -> ModuleType:
     """Load a library module a second time and return the new instance.
 
-    The module registers a function that Python calls in forked processes, and such a function can never be
-    unregistered.
+    Such a module registers a function that Python calls in forked processes and that can never be unregistered.
+    Therefore, the generator of the copy is kept in a weak set instead.
     """
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None

@@ -60,8 +60,8 @@ def may_share_thread(file: Path) -> bool:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the first names of all imported modules. Relative imports do not add any, because their package is read as
-    a whole.
+    """Yield the top-level names of all imported modules. Relative imports do not add names, because all modules of
+    their package are read anyway.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,6 @@
-"""Engine, front end and emulators of a trial that runs in one process. They exchange objects with each other."""
+"""Engine, front end and emulators of a trial that runs in one process. They exchange objects instead of encoded
+messages.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +69,8 @@ class NetworkPort:
 class InProcessServer:
     """The server of a trial in one process, with the shared memory that belongs to its name.
 
-    In real time, the clock of the sessions is wall time. Otherwise, it is simulation time plus the wall time during
-    which nothing happened. Therefore, no client is ever too slow.
+    In real time, or with participants outside this process, the clock of the sessions is wall time. Otherwise, it is
+    simulation time plus the wall time during which nothing happened; therefore, no client is ever too slow.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class InProcessServer:
 
     @property
     def run_state(self) -> RunState:
-        """Whether the simulation is running or has ended."""
+        """Run state of the simulation, for example running or ended."""
         return self.engine.run.state
 
     @property

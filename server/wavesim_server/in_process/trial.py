@@ -169,14 +169,14 @@ class InProcessTrial(Trial):
         return wall
 
     def run_until(self, time_s: float) -> None:
-        """Run until this simulation time, or to the end of the trial if that comes earlier."""
+        """Run until the given simulation time, or to the end of the trial if that comes earlier."""
         engine = self.server.engine
         engine.hold_tick = round(time_s * 1e9) // self.server.simulation.step_ns
         self.host.drive(lambda: self.server.is_held or self._is_over(), self._look)
         engine.hold_tick = None
 
     def _is_over(self) -> bool:
-        """Return whether the run has ended, which includes the failure of a program in this process or outside."""
+        """Return whether the run has ended, which includes the failure of a program in this process or outside it."""
         if self.server.run_state is RunState.ENDED or self.failure:
             return True
         if self.keep_going or not any(p.exit_code for p in self.host.programs):

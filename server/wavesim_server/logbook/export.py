@@ -39,8 +39,8 @@ def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
-    """Write the valid values of a body's CTD as a CTD file; return the number of values. ``name`` selects one of
-    several CTDs.
+    """Write the valid values of a body's CTD as a Sea-Bird file (.cnv); return the number of values. ``name`` selects
+    one of several CTDs.
     """
     found = read(log)
     there = found.by_type("ctd")

@@ -37,7 +37,7 @@ MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest pa
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
     """Return (receptions with a two-way range, their errors in m). The error is the measured range minus the mean of
-    both true distances.
+    the true distances of query and reply.
     """
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
@@ -229,7 +229,7 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Return lines of text about instruments of a vehicle without values, and about its clipped commands."""
+    """Return lines of text about those instruments of a vehicle that lack values, and about its clipped commands."""
     # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE
@@ -246,7 +246,7 @@ def _legend(table: dict[str, Any]) -> list[str]:
 
 
 def _vehicle_line(v: dict[str, Any]) -> str:
-    """Return the line for a vehicle below the headings."""
+    """Return the line for a vehicle, aligned with the headings of the table."""
     distance = "   FROZEN" if v["distance_m"] is None else f"{v['distance_m']:7.0f} m"
     line = f"{v['name']:9} {distance} {v['sent']:5} {v['heard']:6} {sum(v['lost'].values()):5}  "
     if "ranges" in v:

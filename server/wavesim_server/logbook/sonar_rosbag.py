@@ -117,7 +117,7 @@ class CdrWriter:
         self._out += data
 
     def sequence(self, values: Any, type_: str) -> None:
-        """Add a sequence of numbers of a NumPy type, or of vectors if it is a matrix."""
+        """Add a sequence of numbers of a NumPy type, or a sequence of vectors if ``values`` is a matrix."""
         array = np.ascontiguousarray(values, type_)
         self.add("I", len(array))
         if array.size:

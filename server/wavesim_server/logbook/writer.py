@@ -209,7 +209,7 @@ class LogWriter:
         self.json("/host/damage", time_ns, {"text": text})
 
     def keys(self, time_ns: int, text: str) -> None:
-        """Write a change of the clients' keys. It happens at any wall time; therefore, the content hash excludes it."""
+        """Write a change of the clients' keys. It may happen at any wall time, so the content hash excludes it."""
         self.json("/host/keys", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
@@ -237,8 +237,8 @@ class LogWriter:
         """Write records of one table at one tick.
 
         For tables of bodies (``state``, ``actuation``, ...), ``rows`` contains the body rows. For values of a sensor
-        type, without hidden columns, ``rows`` contains the body row and the instrument number in the suite for each
-        record.
+        type, ``rows`` contains, for each record, the body row and the instrument number in the suite; the values do not
+        include the hidden columns.
         """
         who = np.reshape(rows, (-1, 1 if name in _BODY_TABLES else 2))
         places = np.zeros((len(who), 2), np.int64)
@@ -282,7 +282,7 @@ class LogWriter:
         self._blocks[key] = block
 
     def _block(self, topics: Sequence[tuple[str, Table]]) -> MessageBlock:
-        """Prepare messages for the first topics, as many as this part has room for."""
+        """Prepare messages for as many of the first topics as this part has room for."""
         channels = [self._part.channel(*t) for t in itertools.takewhile(lambda t: self._part.has_room(t[0]), topics)]
         return self._part.block(channels, [table.dtype.itemsize for _, table in topics[: len(channels)]])
 

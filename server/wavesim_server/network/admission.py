@@ -1,4 +1,4 @@
-"""Admission of sessions in their roles. One pure function decides for new, resumed and takeover sessions."""
+"""Admission of sessions in their roles. One pure function decides on new, resumed and takeover sessions."""
 
 from __future__ import annotations
 

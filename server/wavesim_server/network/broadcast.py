@@ -68,7 +68,7 @@ class StateBroadcaster:
             self.sessions.outgoing = []
 
     def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
-        """Send a STEP message to each of these lockstep clients."""
+        """Send a STEP message to each of the given lockstep clients."""
         run_state = self._tick_and_state()[1]
         remote = self._hand_to_local(members, tick, run_state, is_step=True)
         if remote:
@@ -116,7 +116,7 @@ class StateBroadcaster:
                 self.sessions.send(watch.session, Fleet(tick, tick * self.step_ns, run_state, part, parts, records))
 
     def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
-        """Write the states of all these sessions in as few calls as possible.
+        """Write the states of the given sessions in as few calls as possible.
 
         If a call fails, write the states one by one, so that only one session fails.
         """

@@ -24,8 +24,8 @@ AnswerCallback = Callable[[bool, str], None]
 
 
 def permit_command(command: Command, berth: SessionGrant) -> Command:
-    """Return a session's command with the session's own body filled in. Raises ValueError if the session lacks the
-    right.
+    """Return a session's command with the session's own body filled in. Raises ValueError if the session may not send
+    the command.
     """
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:

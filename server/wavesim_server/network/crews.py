@@ -1,4 +1,4 @@
-"""Crews, which are the sessions of each body by role, and the data that each session receives.
+"""Crews: the sessions of each body by role, and the data that each session receives.
 
 A body has one pilot (ordinal 0) and any number of instruments and listeners, which have ordinals from 1 (the lowest
 free one).
@@ -75,11 +75,11 @@ class CrewMember:
         return self.grant.lockstep_ticks > 0
 
     def set_device_fault(self, fault: DeviceFault) -> None:
-        """Note the fault of the device, for the tables."""
+        """Record the fault of the device for publication in the tables."""
         self.device_fault = "" if fault.kind == "none" else fault.kind
 
     def is_due(self, tick: int) -> bool:
-        """Whether the session receives the STEP at a tick."""
+        """Return whether the session receives the STEP at a tick."""
         return self.in_lockstep and tick % self.grant.lockstep_ticks == 0
 
     def select_sensors(self, names: Sequence[str] | None) -> str:
@@ -102,7 +102,7 @@ class Crews:
         self.by_token: dict[int, CrewMember] = {}
         self.unpaced: list[CrewMember] = []  #: members that receive states at intervals of wall time
         self.shortest_period = math.inf  #: shortest state period of the members that receive states
-        self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces a session receives
+        self.effort_rows: tuple[int, ...] = ()  #: rows of the bodies whose forces at least one session receives
         #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self._rows: dict[int, dict[int, CrewMember]] = {}
@@ -184,7 +184,7 @@ class Crews:
         return [m.device for m in self.by_token.values() if m.device and m.grant.body == body]
 
     def _name_device(self, member: CrewMember) -> None:
-        """Name the device that a session serves: the name, or its first free variant name-2, name-3 and so on."""
+        """Give the device of a session the name that it requested, or the first free variant name-2, name-3 and so on."""
         if name := member.session.join.device:
             taken = {m.device for m in self.members_of(member.row)}
             variants = (f"{name}-{k}" for k in range(2, len(taken) + 3))

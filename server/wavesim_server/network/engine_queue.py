@@ -1,4 +1,4 @@
-"""Sends commands from the front end to the engine, in order and without ever blocking."""
+"""Send commands from the front end to the engine, in order and without ever blocking."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EngineCommands(Protocol):
         """Queue a command."""
 
     def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
-        """Queue a client's message, which has already been checked, with its bytes; see
+        """Queue a client's message, which has already been checked, together with its bytes; see
         :class:`~messages.ClientMessage`.
         """
 

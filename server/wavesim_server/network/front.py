@@ -238,8 +238,8 @@ class Front:
     def set_time(self, now: float) -> None:
         """Set the current time on the front end's clock.
 
-        Exclude the time during which the front end itself stalled from all limits. The front end was stopped, or had no
-        processor.
+        The time during which the front end itself stalled, because it was stopped or had no processor, is excluded from
+        all limits.
         """
         stalled_s, self.now = now - self.now, now
         if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call

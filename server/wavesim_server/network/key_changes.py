@@ -28,8 +28,8 @@ def describe_change(old: Keyring, new: Keyring, ended: Sequence[Session]) -> str
 
 
 def status_of(keys: Keyring | None, sessions: Iterable[Session]) -> dict[str, Any]:
-    """Return the part of the status about keys: the number of valid keys, and the names of the sessions whose keys have
-    been replaced since they joined.
+    """Return the part of the status that concerns keys: the number of valid keys, and the names of the sessions whose
+    keys have been replaced since they joined.
     """
     if keys is None:
         return {}

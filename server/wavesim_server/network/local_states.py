@@ -49,7 +49,7 @@ class StateRows(NamedTuple):
     actuation: TableRow
     effort: TableRow | None
     sensors: list[SensorRow]
-    version: int  #: number of the write of the `instruments` table in which the sensors were found
+    version: int  #: number of the last write of the `instruments` table when the sensors were located
 
 
 class LocalStates:

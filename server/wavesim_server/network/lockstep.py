@@ -28,7 +28,7 @@ class Barrier:
     since: float = 0.0  #: time at which the engine reached the current tick
 
     def begin(self, tick: int, clients: Iterable[int], now: float) -> None:
-        """Start waiting for these clients at a tick."""
+        """Start waiting for the given clients at a tick."""
         self.tick, self.replies = tick, {}
         self.waiting = set(clients) - self.dismissed
         self.since, self.deadline = now, now + self.time_limit
