@@ -32,7 +32,7 @@ from wavesim_world.ocean.water import depth_of_pressure
 
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s with which the commands are smoothed for the network
 DEPTH_S = 2.0  #: interval in s over which the change of pressure is computed
-WRONG = 0.15  #: error in m/s that is added to the previous velocity in training
+WRONG = 0.15  #: standard deviation in m/s of the error that is added to the previous velocity in training
 SIZES = (64, 64)
 BATCH = 1024
 
