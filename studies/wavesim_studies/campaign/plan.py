@@ -192,7 +192,7 @@ class CampaignPlan:
 
     @functools.cached_property
     def rows(self) -> list[PlannedRun]:
-        """All runs, ordered by point, with the replicates of each point in order."""
+        """All runs, ordered by point and then by replicate."""
         c = self.campaign
         rows: list[PlannedRun] = []
         targets = [(f, t) for f in c.factor for t in f.key]
