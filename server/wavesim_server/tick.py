@@ -1,4 +1,4 @@
-"""The tick, compiled. One call computes the environment, dynamics, contacts and sound of all bodies."""
+"""Compiled tick: one call computes the environment, dynamics, contacts and sound of all bodies."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def run_ticks(
 
 @always_inline
 def publish_state(f: BodyArrays, row: int, state: Floats) -> None:
-    """Fill a row of the `state` table, given as a flat view (capacity, numbers in a row)."""
+    """Fill a row of the `state` table, given as a flat view of shape (capacity, values per row)."""
     b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
     for i in range(_PUBLISHED_ROWS.shape[0]):
         state[row, _PUBLISHED_ROWS[i, 1]] = b[_PUBLISHED_ROWS[i, 0] * LANES + l]
@@ -175,7 +175,7 @@ def publish_state(f: BodyArrays, row: int, state: Floats) -> None:
 
 @always_inline
 def publish_actuation(f: BodyArrays, row: int, feedback: Floats, places: Ints, counts: Ints, actuation: Floats) -> None:
-    """Fill a row of the `actuation` table, given as a flat view (capacity, numbers in a row).
+    """Fill a row of the `actuation` table, given as a flat view of shape (capacity, values per row).
 
     Actuators are in the order of the model: the k-th actuator in a row has the slot ``places[row, k]``, for k <
     ``counts[row]``.

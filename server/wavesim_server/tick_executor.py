@@ -22,7 +22,9 @@ from wavesim_server.threads import TickThreads
 
 
 class TickExecutor:
-    """Advances all bodies and the sound in a simulation. ``threads`` is the number of threads for large fleets."""
+    """Executor that advances all bodies and the sound in a simulation. ``threads`` is the number of threads for large
+    fleets.
+    """
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class TickExecutor:
         return now
 
     def state(self) -> tuple[tick.TickState, Any]:
-        """Return all arrays on which a tick works, and the table of them for the kernels.
+        """Return all arrays on which a tick works, and the kernels' table of these arrays.
 
         The table is rebuilt when one of the arrays has been replaced.
         """
@@ -80,12 +82,12 @@ class TickExecutor:
         return self._state
 
     def packed_state(self) -> Any:
-        """Return the table of all arrays on which a tick works, for the kernels."""
+        """Return the kernels' table of all arrays on which a tick works."""
         return self.state()[1]
 
     def _acoustics_kernel(self, table: Any) -> Any:
-        """Return the address of the kernel for the sound of a tick. The address stays valid, because replaced arrays
-        have the same types.
+        """Return the address of the kernel that computes the sound of a tick. The address stays valid, because replaced
+        arrays have the same types.
         """
         if self._acoustics_address is None:
             self._acoustics_address = indirect_calls.kernel_address(tick.advance_acoustics, table, 0, 0.0, 0.0)
@@ -98,7 +100,7 @@ class TickExecutor:
         compile_for_types(tick.advance_motion, self.state()[0], self._step_ns, 0)
 
     def compile_tick(self) -> None:
-        """Compile the kernel of a tick, without its sound."""
+        """Compile the tick kernel, but not the kernel that computes the sound."""
         compile_for_types(tick.run_ticks, self.state()[1], 0, self._step_ns, 0, 0, False)
 
     def compile_sound(self) -> None:

@@ -67,8 +67,8 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def progress_bar(name: str, duration: float, quiet: bool) -> Any:
-    """Return a progress bar of simulated seconds, which is animated on a terminal and consists of occasional lines in a
-    file.
+    """Return a progress bar for the simulated seconds. It is animated on a terminal; in a file, it prints a line from
+    time to time.
     """
     tqdm.monitor_interval = 0  # no monitor thread: the process forks again when the front crashes
     terminal, digits = sys.stderr.isatty(), 0 if duration >= 10.0 else 1
@@ -157,7 +157,7 @@ class Trial:
                 server.terminate()
 
     def _log_time(self) -> int:
-        """Return the time of the last change of the log in ns; 0 if there is no log."""
+        """Return the time in ns at which the log last changed; 0 if there is no log."""
         return self.log.stat().st_mtime_ns if self.log.exists() else 0
 
     def _prepare_folder(self) -> None:
@@ -322,7 +322,7 @@ class Trial:
         return lines, program_output.own_line(lines, self.loaded.data_file(program.run).parent), path
 
     def _last_words(self, label: str) -> list[str]:
-        """Return the lines about the end of a participant for the table."""
+        """Return the lines of the table that describe the end of a participant."""
         lines, own, path = self._output_of(label)
         last = [line[: program_output.LINE_LENGTH] for line in lines[-program_output.LAST_LINES :]]
         if own:
@@ -345,7 +345,7 @@ class Trial:
                 time.sleep(0.05)
 
     def _record_losses(self, status: dict[str, Any]) -> None:
-        """Record the losses of the run, from the server's status at the end."""
+        """Record the losses that the server's status reports at the end of the run."""
         self.damage = [
             *(f"{status[what]} {report.TROUBLE_TEXTS[what]}" for what in LOSS_COUNTERS if status[what]),
             *status["damage"],

@@ -36,7 +36,7 @@ class TrialDevice:
 
 
 def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
-    """Yield the devices in a configuration in their order there."""
+    """Yield the devices of a configuration, in the order in which it declares them."""
     for body in loaded.config.fleet.bodies:
         seen: Counter[str] = Counter()
         for number, device in enumerate(body.device):
@@ -46,7 +46,7 @@ def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
 
 
 class TrialDevices:
-    """Starts each device when the devices before it on the same body have joined."""
+    """Devices of a trial. Each device is started when the devices before it on the same body have joined."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self._devices = list(devices_of(loaded))

@@ -118,7 +118,7 @@ class AlarmMonitor:
         self._conditions: dict[tuple[str, int], _Condition] = {}
         self._time, self._last_id, self.version = -math.inf, 0, 1
         self._fences_changed = False
-        #: alarms of crossings that no frame has shown yet, by the name of the body
+        #: alarms for fence crossings that no frame has shown yet, by the name of the body
         self._noted: dict[str, Alarm] = {}
 
     def evaluate(
@@ -174,8 +174,8 @@ class AlarmMonitor:
         alarm.until = alarm.since
 
     def _note_crossing(self, notice: Notice) -> None:
-        """Raise the alarm of a body that has crossed a fence. It stays active if :meth:`evaluate` then finds the body
-        on the wrong side.
+        """Raise the alarm of a body that has crossed a fence. The alarm stays active if :meth:`evaluate` then finds the
+        body on the wrong side.
         """
         name, time = notice["name"], notice["time"]
         active = next((a for a in self.all if (a.kind, a.name, a.until) == ("fence", name, None)), None)
@@ -185,7 +185,7 @@ class AlarmMonitor:
                 alarm.until, self._noted[name] = alarm.since, alarm
 
     def note_fence_change(self) -> None:
-        """End alarms of fences without a delay if a changed fence does not apply to the body any more."""
+        """End fence alarms immediately, instead of after the delay, if the changed fences no longer apply to the body."""
         self._fences_changed = True
 
     def _raise(self, kind: str, row: int, name: str, text: str, time: float, *, same_text: bool = False) -> Alarm:
@@ -239,7 +239,7 @@ class AlarmMonitor:
     # -- rules ---------------------------------------------------------------------------------
 
     def _limit(self, kind: str, row: int, limit: float, side: float = -1.0) -> float:
-        """Return a limit, which is moved by the dead band to one side (-1: down) while its alarm is active."""
+        """Return a limit. While its alarm is active, the dead band moves the limit to one side (-1: down)."""
         condition = self._conditions.get((kind, row))
         active = condition is not None and condition.alarm is not None
         return limit * (1.0 + side * self.rules.band) if active else limit

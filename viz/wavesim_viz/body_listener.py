@@ -97,7 +97,7 @@ class BodyListener:
         self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
     ) -> BodyEquipment:
         """Build the description of the equipment from the server's data. Mounts and actuator laws come from the model
-        in the configuration or the library, if that model equals the server's model.
+        in the configuration or the library, if the actuators of that model have the same names as those on the server.
         """
         model = model_of(self.loaded, self.model)
         known = actuators_of(model) if model is not None else ()

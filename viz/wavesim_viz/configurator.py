@@ -183,9 +183,7 @@ class Configurator:
         return {"ok": True, "look": model_info(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> ModelCheck:
-        """Check a vehicle whose own instruments were changed. The configuration reader does the check. Return its
-        result.
-        """
+        """Check, with the configuration reader, a vehicle whose own instruments were changed. Return the result."""
         try:
             _, loaded, element = self._with_instruments(body)
             model, instruments, inherited = self._describe_body(loaded, element)
@@ -310,7 +308,8 @@ class Configurator:
 
     def _target_beside(self, base: Path, body: Any) -> Path:
         """Return the path for a changed configuration. It is next to the original, because file names in the
-        configuration are relative to that folder. Raise RequestFailed if this folder is not within our own.
+        configuration are relative to that folder. Raise RequestFailed if that folder lies outside the configurator's
+        ``folder``.
         """
         if not base.parent.resolve().is_relative_to(self.folder.resolve()):
             raise RequestFailed(
@@ -363,7 +362,9 @@ def _write(target: Path, text: str) -> None:
 
 
 def _of(type_: type, value: Any, what: str) -> Any:
-    """Return a value from a request if it has the expected type, which the viewer's page always sends."""
+    """Return a value from a request. Raise RequestFailed if it does not have the expected type; the viewer's page
+    always sends that type.
+    """
     if not isinstance(value, type_):
         raise RequestFailed(f"'{what}' in the request has the wrong type: {type(value).__name__}")
     return value
@@ -382,7 +383,7 @@ def _word(body: dict[str, Any], key: str, default: str = "") -> str:
 
 
 def _commands(value: Any) -> dict[str, float]:
-    """Map actuators to command values."""
+    """Return the ``commands`` in a request: a value for each actuator name. Raise RequestFailed if they are invalid."""
     found: dict[str, float] = _of(dict, value or {}, "commands")
     if not all(is_short_text(k) and is_number(v) for k, v in found.items()):
         raise RequestFailed("'commands' in the request must map actuator names to numbers")

@@ -69,7 +69,7 @@ class FenceHistory:
 def fence_violations(
     fences: Iterable[FenceInfo], frame: ViewerFrame, roster: Sequence[RosterEntry]
 ) -> dict[int, list[str]]:
-    """Return a text for each fence on whose wrong side a body is, by the row of the body. Buoys may be anywhere."""
+    """Return, by row, a text for each fence that a body violates. Buoys may be anywhere."""
     b = np.asarray(frame.bodies, float)
     watched = b[np.isin(b[:, 0], [r[0] for r in roster if r[3] != "buoy"]) & np.isfinite(b[:, 1:3]).all(axis=1)]
     rows, p = watched[:, 0].astype(int), watched[:, 1:3]

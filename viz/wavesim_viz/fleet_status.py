@@ -1,5 +1,5 @@
-"""Battery charge and mission status of the vehicles, taken from the notices from on-board programs and from the values
-in a log.
+"""Battery charge and mission status of the vehicles, taken from the on-board programs' notices and from the values in a
+log.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def signals(table: Any) -> Array:
 
 
 def decode_text(value: Any) -> str:
-    """Decode the text in a column. A last character with incomplete bytes is omitted."""
+    """Decode the UTF-8 text in a column. Invalid bytes, such as an incomplete last character, become U+FFFD."""
     return bytes(value).decode("utf-8", "replace")
 
 

@@ -90,7 +90,7 @@ class Viewer:
         self.fresh = asyncio.Event()
         #: messages to send, in this order; None stands for the newest frame
         self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
-        #: whether the page has not yet drawn its first picture, which details and history would delay
+        #: whether the page has yet to draw its first picture, which details and history would delay
         self.first = False
         self.details = ""  #: details of the scene that the page has not received
         self.informed = False  #: whether the page has received the history

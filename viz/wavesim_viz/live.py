@@ -90,8 +90,8 @@ class ViewerSource(Protocol):
         """Return [row, north, east, down, three standard deviations] for each navigator's estimate."""
 
     def sea_components(self) -> list[list[float]] | None:
-        """Return the current wave components (``sea_surface.py``), which are the same object as long as they do not
-        change. None means that they are unknown.
+        """Return the current wave components (``sea_surface.py``), or None if they are unknown. The same object is
+        returned until they change.
         """
 
     def cables(self) -> list[CableInfo]:

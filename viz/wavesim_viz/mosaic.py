@@ -1,5 +1,5 @@
-"""Survey results from the frames from a log: the mosaic of a side-scan sonar, the depths of a multibeam echosounder
-compared with the true bed, and the detected and missed targets.
+"""Survey results computed from the frames in a log: the mosaic of a side-scan sonar, the depths of a multibeam
+echosounder compared with the true bed, and the detected and missed targets.
 
 Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range is
 converted to ground range over a level bed at the altitude of the ping.
@@ -73,7 +73,7 @@ def grid_points(north: Floats, east: Floats, values: Floats, cell: float, like: 
 
 
 def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Floats]]:
-    """Return the frames from a side-scan sonar with a known altitude, and the levels (2, bins) of each frame."""
+    """Yield the frames from a side-scan sonar whose altitude is known, each with its levels (2, bins)."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)
@@ -136,8 +136,8 @@ def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) 
 
 
 def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
-    """Draw all pictures for which the log has data. Yield lines of text that contain the names of the pictures, the
-    figures, and the table of targets. With ``geotiff``, also write the grids as GeoTIFF.
+    """Draw all pictures for which the log has data. Yield lines of text: the file names of the pictures, the depth
+    statistics, and the table of targets. With ``geotiff``, also write the grids as GeoTIFF.
     """
     with usable(path):
         yield from _draw(path, folder, cell, geotiff)

@@ -59,7 +59,7 @@ class SceneMessage(TypedDict):
 
 
 class DetailsMessage(TypedDict):
-    """Rest of the scene: sea bed and all models. It is sent after the bodies, because it is larger than they are."""
+    """Rest of the scene: sea bed and all models. Because of its size, it is sent after the bodies."""
 
     type: Literal["details"]
     bed: BedGrid | None
@@ -378,8 +378,8 @@ class FencesRequest:
 @dataclass(frozen=True, slots=True)
 class VehicleCommandRequest:
     """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` contains north, east and down in W
-    and a speed (0 means the vehicle's own speed); None means that it is not stated. The page selects ``number``, which
-    the answer contains.
+    and a speed (0 means the vehicle's own speed); it is None if the command has no point. The page selects ``number``,
+    which the answer contains.
     """
 
     row: int

@@ -43,7 +43,7 @@ LIFE_S = 20.0  #: maximum simulation time in s for which the sphere of a signal 
 
 
 class RemoteSource:
-    """Observer session that rejoins after it is lost."""
+    """Source that reads a server through an observer session, and rejoins the server when the session is lost."""
 
     kind = "remote"
 
@@ -88,7 +88,7 @@ class RemoteSource:
         self._observer.link.close()
 
     def _rejoin(self, why: str) -> None:
-        """Rejoin the server as often as necessary."""
+        """Try to rejoin the server until this succeeds or the source is closed."""
         self.trouble = f"{why}; retrying"
         self._observer.link.close()
         while not self._closed.wait(RETRY_S):

@@ -1,7 +1,8 @@
 """Electronic charts (IHO S-57 cells, ``*.000``, with the updates in the same folder). They are read with GDAL, which
 the ``charts`` extra installs.
 
-The page receives areas, lines, soundings and marks in latitude and longitude. A world receives points of the sea bed.
+The page receives areas, lines, soundings and marks in latitude and longitude. ``wavesim soundings`` receives the points
+of the sea bed in the world frame.
 """
 
 from __future__ import annotations

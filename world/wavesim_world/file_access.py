@@ -1,4 +1,6 @@
-"""Folders whose files a configuration may name. The user allows them, never the configuration, which may be untrusted."""
+"""Folders whose files a configuration may name. Only the user can allow folders; a configuration cannot, because it may
+be untrusted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def allowed_folders() -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def allow_files(*folders: str | Path) -> Iterator[None]:
-    """Allow configurations to name files in ``folders``, also in processes that start within the ``with`` block."""
+    """Allow configurations to name files in ``folders``, including in processes that start within the ``with`` block."""
     before = os.environ.get(FILES_VARIABLE)
     # child processes have other working folders
     names = [str(path) for path in (*allowed_folders(), *(Path(f).resolve() for f in folders))]

@@ -5,7 +5,7 @@
     print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
 
 The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point in that plane, so that
-the cut itself contributes nothing (closed surface: Mirtich, Fast and accurate computation of polyhedral mass
+the cut itself contributes nothing (for closed surfaces, see Mirtich, Fast and accurate computation of polyhedral mass
 properties, 1996). The hull floats at a given attitude; the computation does not search for the trim at which the
 moments vanish.
 """
@@ -49,7 +49,9 @@ class FloatingState:
 
 
 class Hull:
-    """Closed surface of triangles (n, 3, 3) in m, body axes. Raises ValueError if it is not closed, or inside out."""
+    """Closed surface of triangles (n, 3, 3) in m, body axes. Raises ValueError if the surface is not closed or is
+    inside out.
+    """
 
     def __init__(self, triangles: Any) -> None:
         self.triangles = t = np.asarray(triangles, float)
@@ -67,7 +69,9 @@ class Hull:
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
 
     def level(self, down: Sequence[float], volume: float) -> float:
-        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError if the hull is not larger."""
+        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the hull is
+        larger than this volume.
+        """
         if not 0.0 < volume < self.volume:
             raise ValueError(f"the hull cannot float: it must displace {volume:g} m3 but has {self.volume:g} m3")
         along = self.triangles @ np.asarray(down, float)
@@ -102,7 +106,7 @@ class Hull:
         )
 
     def righting_arm(self, mass: float, centre: Sequence[float], heel: float, density: float = 1025.0) -> float:
-        """Return the righting arm GZ in m at a heel angle in rad; positive rights a hull heeled to starboard."""
+        """Return the righting arm GZ in m at a heel angle in rad; a positive arm rights a hull that heels to starboard."""
         c, s = math.cos(heel), math.sin(heel)
         down = (0.0, s, c)
         b = self.wetted_part(down, self.level(down, mass / density)).centre

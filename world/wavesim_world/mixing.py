@@ -31,9 +31,9 @@ AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 #: order in which axes are assigned to the thrusters; an axis that cannot be controlled independently of earlier axes is left to
 #: the hull's own stability
 _PRIORITY = (0, 5, 2, 1, 3, 4)
-_LEAST = 0.1  #: minimum fraction of an actuator's effect that counts
+_LEAST = 0.1  #: relative effect below which an actuator counts as having no effect
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves
-_AZIMUTH = 0.5 * math.pi  #: minimum range of a swivel that steers by the direction of its thrust
+_AZIMUTH = 0.5 * math.pi  #: minimum angle to either side of a swivel that steers by the direction of its thrust
 _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
 
 
@@ -134,7 +134,8 @@ def _columns(model: Model) -> Floats:
 def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, tuple[Floats, Floats]]:
     """For each axis, return the thrusts for full demand in either direction. They act on no other controllable axis.
 
-    A lever below 2 % of the length does not count.
+    An axis is omitted if its maximum effect is below 2 % of the largest one. For this comparison, moments are divided
+    by the length of the body.
     """
     if not columns.shape[1]:
         return {}
@@ -198,7 +199,9 @@ def _command(t: Thruster, force: float) -> float:
 
 
 def _fin_signs(model: Model, number: int) -> tuple[float, float]:
-    """Return the signs of a fin's angle that turns the bow to starboard, and that raises it; 0 = no such effect."""
+    """Return the sign of the fin angle that turns the bow to starboard, and the sign of the one that raises the bow. 0
+    means no such effect.
+    """
     fin = model.fin[number]
     moment = np.array(_fin_moment(model, fin, number))
     size = float(norm(moment))
@@ -207,7 +210,9 @@ def _fin_signs(model: Model, number: int) -> tuple[float, float]:
 
 
 def _fin_moment(model: Model, fin: Fin, number: int) -> Sequence[float]:
-    """Return the moment K M N of a fin at a small positive angle, up to a positive factor, while the body moves ahead."""
+    """Return the moments K, M and N of a fin at a small positive angle, up to a positive factor, while the body moves
+    ahead.
+    """
     if fin.law == "coefficients":
         return fin.per_angle[3:]
     if fin.law == "derivatives":

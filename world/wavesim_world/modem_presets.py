@@ -53,7 +53,7 @@ def _values(source: str, **texts: str) -> tuple[PresetValue, ...]:
 
 
 def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
-    """Return the receiving band, and a carrier in its middle that fills it. Frequencies in kHz."""
+    """Return the receiving band, and a carrier in its middle that fills it. Frequencies are in kHz."""
     middle, width = f"{(low + high) / 2:g} kHz", f"{high - low:g} kHz"
     return _values(source, listen_low=f"{low:g} kHz", listen_high=f"{high:g} kHz", bandwidth=width) + _values(
         source, modem__frequency=middle, modem__bandwidth=width

@@ -71,7 +71,7 @@ def attached(address: str) -> Any:
 
 
 def made(workers: WorkersConfig, count: int) -> Any:
-    """Start a cluster of the kind that the campaign configures. The user must install the package of this kind."""
+    """Start a cluster of the kind that the campaign configures. The user must have installed the package for this kind."""
     options = options_of(workers)
     page = ":0" if workers.dashboard else None
     try:

@@ -1,8 +1,8 @@
-"""Executors run the rows of a campaign in processes on this machine, or in dask workers here and elsewhere. Both have
-the same interface.
+"""Executors run the rows of a campaign, either in processes on this machine or in dask workers on any machines. The two
+executors have the same interface.
 
-Both use :class:`~wavesim_studies.campaign.worker.Worker`, a process that can be killed, because dask has no time limit
-per task and cannot stop a running task.
+Both executors use :class:`~wavesim_studies.campaign.worker.Worker`, a process that can be killed, because dask has no
+time limit per task and cannot stop a running task.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ LONGEST = 1000  #: maximum number of characters in an expression; this also limi
 
 
 class Expression:
-    """A parsed comparison, such as ``spread > 100 and drift == 0``. Raises ConfigError, with the problem, if the text
-    is invalid.
+    """A parsed comparison, such as ``spread > 100 and drift == 0``. Raises a ConfigError that states the problem if the
+    text is invalid.
     """
 
     def __init__(self, text: str, names: Collection[str], place: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Journal of a campaign: the outcome of each run, committed one by one.
+"""Journal of a campaign: the outcome of each run, with one commit per run.
 
 Only the process that started the campaign writes to the journal.
 """

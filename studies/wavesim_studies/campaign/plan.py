@@ -192,7 +192,7 @@ class CampaignPlan:
 
     @functools.cached_property
     def rows(self) -> list[PlannedRun]:
-        """All runs, ordered by point, with the replicates of each point in order."""
+        """All runs, ordered by point and then by replicate."""
         c = self.campaign
         rows: list[PlannedRun] = []
         targets = [(f, t) for f in c.factor for t in f.key]
@@ -219,7 +219,7 @@ class CampaignPlan:
 
 
 def written(factor: Factor, text: str, value: Value) -> str:
-    """Return the text of a key for a value of its factor."""
+    """Return the text of a configuration key when its factor has this value."""
     if "|" in text:
         texts, named = [t.strip() for t in text.split("|")], designs.values_of(factor)
         if len(texts) != len(named):

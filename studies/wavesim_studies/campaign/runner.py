@@ -44,7 +44,7 @@ def rows_to_run(
 ) -> list[tuple[PlannedRun, int]]:
     """Return (row, number of attempts in which its process was killed) for all rows to run.
 
-    ``again`` lists final states that are run again.
+    Rows whose status is in ``retried_statuses`` are run again, even if that status is final.
     """
     known, most = journal.states(), plan.campaign.run.attempts
     found = []

@@ -213,7 +213,7 @@ def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], h
 
 
 def _options(text: str, base: Path) -> Iterator[Path]:
-    """Yield the words among a program's options that are names of files."""
+    """Yield the files that a program's options name."""
     try:
         words = shlex.split(text)
     except ValueError:  # starting the program reports the error

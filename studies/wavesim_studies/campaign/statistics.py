@@ -89,7 +89,7 @@ class MetricDifference:
         """Verdict of the gate. It is ``worse`` if the whole interval lies beyond the margin, ``undecided`` if only a
         part of the interval does, and ``pass`` otherwise.
 
-        A metric without a better direction is ``not judged``.
+        If neither direction of a metric counts as better, the verdict is ``not judged``.
         """
         if not self.better:
             return "not judged"

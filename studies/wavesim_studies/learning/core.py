@@ -36,8 +36,8 @@ class Core:
     buoyancy (2 N), the delay of commands (0 to 3 steps) and the thrust. The thrust of each thruster differs by 20 %,
     and the thrust of all thrusters together is reduced by up to 20 %. ``hulls`` (0 to 1) scales the differences between
     models, which affect mass and inertia (20 %), and added mass and drag (a factor of 0.5 to 1.5). Eight consecutive
-    copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s, made of ``substeps``
-    Runge-Kutta steps.
+    copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the interval between actions in s, which is
+    divided into ``substeps`` Runge-Kutta steps.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Core:
         self.outputs = self.outputs._replace(observation=observation)
 
     def reset_copies(self, chosen: Array | None = None) -> None:
-        """Start a new episode in the copies that the mask, an array of shape (n,), selects, or in all copies.
+        """Start a new episode in the copies that the mask ``chosen`` (n,) selects, or in all copies if it is None.
 
         The observations are then in ``outputs``. Raise ValueError for a wrong shape.
         """

@@ -75,7 +75,7 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         return array.copy() if self._copy else array
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Advance all copies, as Gymnasium defines it.
+        """Advance all copies by one step, as defined by Gymnasium.
 
         ``infos`` contains distance (m), heading_error (rad), reward_place, reward_still and reward_effort. For copies
         whose episode has ended, it also contains success and, with SAME_STEP, final_obs and final_info.
@@ -131,7 +131,9 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         return self.core.outputs.observation[0].copy(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Advance the copy, as Gymnasium defines it. ``info`` has the same keys as in :class:`VectorTaskEnv`."""
+        """Advance the copy by one step, as defined by Gymnasium. ``info`` has the same keys as in
+        :class:`VectorTaskEnv`.
+        """
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
         info = {

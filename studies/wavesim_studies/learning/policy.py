@@ -1,4 +1,4 @@
-"""Inference with a trained policy that needs NumPy alone. Train the policy with Stable-Baselines3; see :mod:`.sb3`."""
+"""Inference with a trained policy, using only NumPy. Train the policy with Stable-Baselines3; see :mod:`.sb3`."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ class Puffer(Base):  # type: ignore[misc]
         return self.observations  # type: ignore[no-any-return]
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
-        """Advance all copies, as PufferLib defines it. A copy is reset in the step in which its episode ends, and infos
-        describe the episodes that ended in this step.
+        """Advance all copies by one step, as defined by PufferLib. A copy is reset in the step in which its episode
+        ends, and infos describe the episodes that ended in this step.
         """
         self.core.step(np.ascontiguousarray(actions, np.float32))
         out = self.core.outputs

@@ -33,7 +33,7 @@ Indices = int | Iterable[int] | None
 
 
 def exported_policy(model: Any) -> Policy:
-    """Return the trained ``MlpPolicy`` of a PPO or A2C model as a policy that needs NumPy alone.
+    """Return the trained ``MlpPolicy`` of a PPO or A2C model as a policy that needs only NumPy.
 
     The layers of the network must be dense, with tanh between them, as they are by default.
     """

@@ -10,9 +10,10 @@ LAST_S = 5.0  #: time in s at the end of an episode over which success is judged
 
 @dataclass(frozen=True)
 class Task:
-    """A task. Its ``size`` is in m, its ``period`` in s, and the ``limit`` of an episode in s.
+    """A task. ``size`` is in m, ``period`` is in s, and ``limit`` is the maximum duration of an episode in s.
 
-    An episode succeeds if the mean distance (m) and heading error (rad) at its end are below the limits.
+    An episode succeeds if the mean distance (m) and the mean heading error (rad) over its last :data:`LAST_S` seconds
+    are below ``distance`` and ``heading``.
     """
 
     code: int

@@ -410,23 +410,23 @@ class TransmissionSchedule:
 
 
 def transmit_never(env: Localisation) -> TransmissionSchedule:
-    """Plan in which no member sends."""
+    """Return a schedule in which no member sends."""
     return TransmissionSchedule(env, lambda step, k: False)
 
 
 def tdma(env: Localisation) -> TransmissionSchedule:
-    """Plan in which the members send one after the other, with one step for each."""
+    """Return a schedule in which the members send one after the other, with one step for each."""
     return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 
 def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
-    """Plan in which each member sends at random, in the given fraction of all steps."""
+    """Return a schedule in which each member sends at random, in a fraction ``share`` of all steps."""
     random = np.random.default_rng(seed)
     return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 
 
 def transmit_always(env: Localisation) -> TransmissionSchedule:
-    """Plan in which all members send in every step."""
+    """Return a schedule in which all members send in every step."""
     return TransmissionSchedule(env, lambda step, k: True)
 
 

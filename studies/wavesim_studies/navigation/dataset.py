@@ -36,7 +36,9 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
-    """Return the columns of one of a mission's topics, such as ``sensor.auv.imu``. ``sort`` is `seen` or `truth`."""
+    """Return the columns of one topic of a mission, such as ``sensor.auv.imu``. ``sort`` is `seen` (data known on
+    board) or `truth` (all other data).
+    """
     try:
         import duckdb
     except ImportError:

@@ -28,7 +28,7 @@ __all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "
 
 SENSORS = 32  #: maximum number of sensors with separate counts of rejections
 CLONES = 4
-#: index in the nominal state and size of each optional state
+#: for each optional state: its index in the nominal state, and its size
 OPTIONAL = {
     "current": (strapdown.CURRENT, 2),
     "clock": (strapdown.CLOCK, 2),
@@ -43,8 +43,8 @@ OPTIONAL = {
 class FilterDesign:
     """Known properties of the instruments.
 
-    Noise densities are per square root of a second. Time constants are in s; 0 means a random walk. An optional state
-    is active if its initial standard deviation is not 0.
+    Noise densities are per square root of a second. Time constants are in s; 0 means a random walk. Each optional
+    state, such as ``current``, is declared by its initial standard deviation, and is active if this is not 0.
     """
 
     gyro_noise: float = 1e-5  #: noise density of the gyro in rad/sqrt(s)
@@ -53,7 +53,7 @@ class FilterDesign:
     accelerometer_noise: float = 1e-3  #: noise density of the accelerometer in m/s/sqrt(s)
     accelerometer_walk: float = 0.0  #: random walk of the accelerometer bias in m/s2/sqrt(s)
     accelerometer_time: float = 0.0
-    current: float = 0.0  #: current in the water in m/s, north and east
+    current: float = 0.0  #: water current in m/s, north and east
     current_walk: float = 0.0  #: random walk of the current in m/s/sqrt(s)
     current_time: float = 0.0
     clock: tuple[float, float] = (
@@ -70,7 +70,7 @@ class FilterDesign:
     offset: float = 0.0  #: offset of the depth in m
     offset_walk: float = 0.0
     gravity: float = 9.81  #: acceleration due to gravity in m/s2
-    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rotation of the Earth in W in rad/s
+    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: angular velocity of the Earth in W in rad/s
 
     @functools.cached_property
     def optional_states(self) -> dict[str, Floats]:
@@ -89,7 +89,7 @@ class FilterDesign:
 
     @functools.cached_property
     def size(self) -> int:
-        """Size of the error vector if there are no clones."""
+        """Size of the error vector without clones."""
         return max(s.stop for s in self.state_offsets.values())
 
     @functools.cached_property

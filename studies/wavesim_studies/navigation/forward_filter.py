@@ -72,7 +72,7 @@ class RunOutput(NamedTuple):
     """Outputs of a filter run."""
 
     outcomes: Floats  #: outcome of each event (E, OUTCOME_WIDTH)
-    nodes: Floats  #: state at each event MARK (marks, 26); the ID of the event is the row
+    nodes: Floats  #: state at each MARK event (marks, 26); the ID of the event is the row index
     covariances: Floats  #: covariances of the states at the marks (marks, n without clones, N)
     tape: Floats  #: records for the smoother; empty if smoothing is off
 
@@ -202,7 +202,8 @@ def inject_error(x: Floats, ix: Ints, clones: Floats, count: Ints, d: Floats) ->
 
 @device_function
 def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcome: Floats, work: UpdateWork) -> float:
-    """Test the measurement against the gate, directly or as an echo.
+    """Test the measurement against the gate. If the depth of the bed is given, test a rejected acoustic path again as
+    an echo.
 
     Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information.
     """

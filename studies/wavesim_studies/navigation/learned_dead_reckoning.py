@@ -32,7 +32,7 @@ from wavesim_world.ocean.water import depth_of_pressure
 
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s with which the commands are smoothed for the network
 DEPTH_S = 2.0  #: interval in s over which the change of pressure is computed
-WRONG = 0.15  #: error in m/s that is added to the previous velocity in training
+WRONG = 0.15  #: standard deviation in m/s of the error that is added to the previous velocity in training
 SIZES = (64, 64)
 BATCH = 1024
 
@@ -239,8 +239,8 @@ def evaluate(
 def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
     """Return the median of each quantity over the missions, for each method.
 
-    The quantities are the final error (m, % of distance), the RMS error (m), and the velocity error (m/s). A further
-    quantity is the ratio of the RMS error to the RMS error of the filter.
+    The quantities are the final error (m, % of distance), the RMS error (m), and the velocity error (m/s). The last
+    quantity is the RMS error divided by the RMS error of the filter.
     """
     return {
         k: {

@@ -85,7 +85,7 @@ def vehicles(log: Log) -> list[str]:
 
 
 def _new(series: Series) -> Any:
-    """Return the valid values from a sensor, without repetitions."""
+    """Return the valid values from a sensor, without duplicates."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
     return r[keep]

@@ -1,6 +1,6 @@
 """Models of the measurements: expected values, and derivatives with respect to the error state (compiled kernels).
 
-Events are rows of WIDTH numbers. :mod:`wavesim_studies.navigation.measurements` makes the rows of measurements.
+Events are rows of WIDTH numbers. :mod:`wavesim_studies.navigation.measurements` builds the rows for measurements.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _slant_range(p: Floats, R: Floats, e: Floats, image: int, u: Floats, arm: Fl
     """Return the distance from the transducer to a beacon, or to the image of the beacon in the surface (1) or the bed
     (2).
 
-    ``p`` is the position of the pose. ``u`` receives the gradient, and ``arm`` the lever arm in W.
+    ``p`` is the position of the IMU in W. ``u`` receives the gradient, and ``arm`` the lever arm in W.
     """
     d2 = 0.0
     for i in range(3):

@@ -54,14 +54,14 @@ def _rows(row: Floats, rows: Any) -> Floats:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure the north and east coordinates of a point on the body, as a GPS does. A third number is the down
-    coordinate.
+    """Return the row of a measured position: the north and east coordinates of a point on the body, as from a GPS. An
+    optional third number is the down coordinate.
     """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 
 def depth(time: float, z: float, sigma: float, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure the depth of the pressure sensor."""
+    """Return the row of a measured depth of the pressure sensor."""
     return _rows(_row(time, e.DEPTH, z, sigma, sensor, gate, lever), (0.0, 0.0, 1.0))
 
 
@@ -75,8 +75,8 @@ def velocity(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure the velocity of the sensor over the bottom or through water along axes or beams (m, 3) of B, at most
-    four.
+    """Return the row of a measured velocity of the sensor, over the bottom or through water. Its components ``v`` are
+    along at most four axes or beams, ``directions_B`` (m, 3).
 
     Without directions, the axes of B are used. At least two beams are needed.
     """
@@ -85,7 +85,7 @@ def velocity(
 
 
 def angles(time: float, values: Mapping[str, float], sigma: Any, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Measure any of roll, pitch and heading."""
+    """Return the row of measured angles: any of roll, pitch and heading."""
     which = [ANGLE.index(name) for name in values]
     return _rows(_row(time, e.ANGLES, list(values.values()), sigma, sensor, gate), which)
 
@@ -107,7 +107,8 @@ def round_trip(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
+    """Return the row of a measured two-way path in m: (reception - query - turn-around time) times the assumed speed of
+    sound.
 
     ``bed`` is the depth of the bed. If it is given, a measurement that fails the gate is tested as an echo from the
     surface or the bed before it is rejected.
@@ -128,9 +129,10 @@ def one_way(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure a one-way path in m by the vehicle's clock, from the position of a beacon at emission.
+    """Return the row of a one-way path in m from the position of a beacon at emission, measured with the vehicle's
+    clock.
 
-    ``known`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
+    ``covariance`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
     filter. The weight of the measurement is therefore chosen so that the same information is not counted twice.
     """
     return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
@@ -144,7 +146,8 @@ def _shared(row: Floats, known: Any) -> Floats:
 
 
 def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Floats:
-    """Measure our own position as another vehicle estimates it. The estimate has its own covariance (3, 3).
+    """Return the row of our own position as estimated by another vehicle. ``covariance`` (3, 3) belongs to this
+    estimate.
 
     The estimate may depend on our own data, so covariance intersection is used.
     """
@@ -162,8 +165,8 @@ def direction(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure the direction to a beacon in the frame of a USBL head: the azimuth from x to y, and the downward
-    elevation.
+    """Return the row of a measured direction to a beacon in the frame of a USBL head: the azimuth from x to y, and the
+    downward elevation.
     """
     row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)
@@ -180,7 +183,7 @@ def plane(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Measure distances to a plane (bed, wall) along at most four beams.
+    """Return the row of measured distances to a plane (bed, wall) along at most four beams.
 
     ``directions_B`` (m, 3) are the directions of the beams in B.
     """

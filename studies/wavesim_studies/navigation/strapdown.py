@@ -8,10 +8,10 @@ log, misalignment of the Doppler log (rad), and offset of depth (m).
 
 ``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
 rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``
-(6) (-1 = absent). Six more rows follow for each clone (p, attitude).
+(six values; -1 = absent). Six more rows follow for each clone (p, attitude).
 
-The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. Coning and sculling use two samples
-(Savage 1998).
+The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. The coning and sculling corrections use
+two samples (Savage 1998).
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from wavesim_sdk.elementary import sin_cos
 NOMINAL, BASE, CLONE = 26, 15, 6
 P_, V_, Q_, G_, B_ = 0, 3, 6, 10, 13  # indices in x
 CURRENT, CLOCK, SOUND, SCALE, SKEW, OFFSET = 16, 18, 20, 21, 22, 25
-#: indices in ``noise``: densities (per root of s), then time constants in s (0 = a random walk)
+#: indices in ``noise``: densities (per square root of s), then time constants in s (0 = a random walk)
 NOISES = 13
 GYRO, ACCELEROMETER, GYRO_WALK, ACCELEROMETER_WALK, CURRENT_WALK, CLOCK_WALK, CLOCK_DRIFT = 0, 1, 2, 3, 4, 5, 6
 SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME = 7, 8, 9, 10, 11, 12
-#: indices in ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
+#: indices in ``memory``: time, time of the last sample, its angle and velocity increments, corrected rates, corrected
+#: force
 MEMORY, RATES, FORCE = 14, 8, 11
 
 #: decorator for functions that Python calls
@@ -58,7 +59,7 @@ class FilterConstants(NamedTuple):
 
     ix: Ints  #: indices of the optional states in the error vector
     gravity: float  #: acceleration due to gravity in m/s2
-    earth: Floats  #: rotation of the Earth in W in rad/s
+    earth: Floats  #: angular velocity of the Earth in W in rad/s
     noise: Floats  #: noise densities and time constants (NOISES)
 
 
@@ -134,7 +135,7 @@ def transition(q: Floats, w: Floats, f: Floats, dt: float, earth: Floats, F: Flo
     The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) contains the derivatives
     in blocks of 3 x 3: p with respect to a, bg and ba; v with respect to v, a, bg and ba; a with respect to a and bg.
     Here p is position, v velocity, a attitude, and bg and ba are the biases of gyro and accelerometer. ``moved`` (2, 3)
-    contains the contributions of the specific force to the mean velocity and to the change of position, W.
+    contains the contributions of the specific force to the mean velocity and to the change of position, in W.
     """
     R, u, t = np.empty((3, 3)), np.empty(3), np.empty(3)
     matrix(q, R)

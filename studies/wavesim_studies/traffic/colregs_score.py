@@ -37,7 +37,7 @@ TURN = math.radians(
 TURNS, MORE = (
     4,
     2,
-)  #: number of course changes that cost nothing, and the increase of this number for each additional vessel
+)  #: number of course changes without a deduction, and the increase of this number for each additional vessel
 COST = 0.1  #: deduction from the score for each additional course change
 
 

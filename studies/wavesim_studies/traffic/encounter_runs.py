@@ -36,7 +36,7 @@ LARGE = 30.0  #: length in m above which vessels use a longer time step and cont
 
 @dataclass(frozen=True)
 class EncounterRun:
-    """An encounter run: its tracks by name (own ship is `own`), and its score."""
+    """Result of an encounter run: tracks by name (own ship is `own`), and score."""
 
     encounter: Encounter
     tracks: dict[str, VesselTrack]
@@ -77,8 +77,8 @@ def run_encounter(
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
-    ``beyond`` limits the simulated time after the moment at which the vessels would meet, as a multiple of the time
-    before that moment. ``avoid`` enables the avoider.
+    If ``beyond`` is given, the run ends instead at 1 + ``beyond`` times the time after which the vessels would meet.
+    ``avoid`` enables the avoider.
     """
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
@@ -136,7 +136,7 @@ def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: f
     """Let the shafts reach their speed before the encounter begins, so that the initial loss of speed does not count as
     an action.
 
-    Return the thrust in N that keeps the speed.
+    Return the thrust in N that maintains the speed.
     """
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
     straight = WaypointPilot(

@@ -15,7 +15,7 @@ from wavesim_studies.traffic.encounters import Encounter, VesselStart
 from wavesim_world.config import library
 
 BEYOND = 1.9  #: duration of a trial as a multiple of the time until the ships meet
-#: time that remains until the ships meet when a rogue leaves its course, as a fraction of the whole time until then
+#: a rogue leaves its course when this fraction of the time until the ships meet remains
 BAND = 0.35
 
 

@@ -84,8 +84,8 @@ class WaypointRoute:
 
 @dataclass(frozen=True)
 class WaypointRun:
-    """A mission: times (T) in s, positions (T, 2) in m, speeds over ground (T) in m/s, and distances (T) from the route
-    in m.
+    """Result of a mission: times (T) in s, positions (T, 2) in m, speeds over ground (T) in m/s, and distances (T) from
+    the route in m.
     """
 
     times: Floats

@@ -1,7 +1,7 @@
 """Declare the acoustic medium, and the transducers that send and receive in it.
 
-Part of the configuration model. A configuration may use any unit of a quantity; these objects contain SI values and
-radians. Levels are dB re 1 uPa (at 1 m for sources).
+This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
+values and radians. Levels are in dB re 1 uPa (at 1 m for sources).
 """
 
 from __future__ import annotations

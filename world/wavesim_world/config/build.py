@@ -1,4 +1,5 @@
-"""Build typed objects from XML files: parse safely, then compare with the declaration; and the library of models.
+"""Build typed objects from XML files: parse each file safely, then compare it with the declaration. This module also
+reads the library of models.
 
 Every error is a :class:`~wavesim_sdk.errors.ConfigError`. Its message states the file and line, the invalid item, the
 permitted values and, for a misspelt name, the nearest match.

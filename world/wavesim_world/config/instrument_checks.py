@@ -87,7 +87,7 @@ def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str
 
 
 def _one(sensor: SensorConfig, who: str) -> None:
-    """Check the configuration of one sensor, independent of the others."""
+    """Check the configuration of one sensor, independently of the others."""
     declared: Any = sensor
     low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
     if high <= low:

@@ -1,6 +1,6 @@
 """Declare every element and key of ``config.xml``.
 
-A configuration may use any unit of a quantity; these objects contain SI values and radians.
+A configuration file may use any supported unit; the objects contain SI values and radians.
 """
 
 from __future__ import annotations
@@ -104,12 +104,14 @@ class DeviceConfig:
 
     @property
     def label(self) -> str:
-        """Name for messages and files: the name of the device, or of its file without the ending."""
+        """Name for messages and files: the name of the device, or the name of its file without the extension."""
         return self.name or PurePath(self.run).stem
 
 
 def device_names(devices: Sequence[DeviceConfig]) -> list[str]:
-    """Return the names of the devices of a body, by which faults refer to them: repeated labels get -2, -3 and so on."""
+    """Return the names by which faults refer to the devices of a body. Repeated labels get the suffixes -2, -3 and so
+    on.
+    """
     labels = [device_name(d.label) for d in devices]
     counts = [labels[: k + 1].count(label) for k, label in enumerate(labels)]
     return [label if n == 1 else f"{label}-{n}" for label, n in zip(labels, counts, strict=True)]

@@ -46,7 +46,7 @@ def shape_of(model: Model) -> PrimitiveShape:
 
 
 def mounted(instrument: InstrumentConfig, model: Model) -> InstrumentConfig:
-    """Return an instrument as mounted on a body of a model. The position `mast` becomes three numbers."""
+    """Return an instrument as mounted on a body with this model. The position `mast` becomes three numbers."""
     place: object = instrument.parameters.position
     if place != MAST:
         return instrument

@@ -8,7 +8,7 @@ from wavesim_sdk.elementary import sin_cos
 from wavesim_world.config.schema import Vector, children, flag, key, key_or_word, text
 from wavesim_world.config.sensor_base import SensorConfig as SensorConfig
 
-PRESET = "preset"  #: keyword for the value of the instrument
+PRESET = "preset"  #: keyword that selects the value of the instrument preset
 
 
 @dataclass(frozen=True)

@@ -413,7 +413,7 @@ class InstrumentConfig:
         return {"name": self.name, "type": self.type, "rate_hz": self.parameters.rate}
 
     def period(self, step: float) -> int:
-        """Number of ticks of length ``step`` (s) from one value to the next."""
+        """Return the number of ticks of length ``step`` (s) from one value to the next."""
         return max(1, round(1.0 / self.parameters.rate / step))
 
 
@@ -478,7 +478,7 @@ class SensorsConfig:
 
     @functools.cached_property
     def declared(self) -> tuple[tuple[str, SensorConfig], ...]:
-        """(type, configuration) of each instrument, in document order."""
+        """Pairs (type, configuration), one for each instrument, in document order."""
         found: list[tuple[str, SensorConfig]] = []
         for f in fields(self):
             value = getattr(self, f.name)

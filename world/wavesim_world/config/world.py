@@ -1,7 +1,7 @@
 """Declare the sea: water, bed, flow, wind, waves, tide, obstacles.
 
-Part of the configuration model. A configuration may use any unit of a quantity; these objects contain SI values and
-radians.
+This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
+values and radians.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from wavesim_world.ocean.volume import MAX_BYTES
 
 LEVEL_MARGIN_M = 20_000.0  #: width of the level ground around the area of a survey, m
 MAX_POINTS = 2_000_000
-DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: minimum and maximum of valid depths, m
+DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: maximum and minimum valid depth, m
 
 
 def analytic_depth(bed: BedConfig, north: Floats, east: Floats) -> Floats:

@@ -58,7 +58,8 @@ class RaycastScene:
         """Return distances (n,) from origins (n, 3) along unit directions (n, 3), all in frame W; inf if nothing is
         within ``maximum``.
 
-        ``level`` is the height in m of the water surface above the mean. Rays from below the surface hit it there.
+        ``level`` is the height in m of the water surface above the mean. Rays that start below the surface hit it at
+        this level.
         """
         origin, direction = np.asarray(origin, float), np.asarray(direction, float)
         if origin.shape != direction.shape:

@@ -149,7 +149,7 @@ def _even(axis: Floats, name: str, path: Path) -> float:
 
 
 def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
-    """Read a gridded volume. (``latitude``, ``longitude``) in rad is the point at the origin of the world.
+    """Read a gridded volume. ``latitude`` and ``longitude`` (rad) are the position of the origin of W.
 
     ``more`` names additional columns; in the values, they follow the columns of VOLUME_COLUMNS.
     """
@@ -256,8 +256,8 @@ class ScatteredSamples:
 
 
 def read_samples(path: Path, latitude: float, longitude: float, radius: float, power: float) -> ScatteredSamples:
-    """Read scattered points of temperature and salinity. (``latitude``, ``longitude``) in rad is the point at the
-    origin of the world.
+    """Read scattered points of temperature and salinity. ``latitude`` and ``longitude`` (rad) are the position of the
+    origin of W.
     """
     quantities = (VOLUME_COLUMNS["temperature"], VOLUME_COLUMNS["salinity"])
     data, lines = _read(path, "samples", quantities)

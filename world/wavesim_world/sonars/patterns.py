@@ -1,5 +1,5 @@
-"""Beam patterns of line arrays: intensity, with a peak of 1, as a function of u. u is the difference between the sines
-of an angle and of the steered direction.
+"""Beam patterns of line arrays: intensity, with a peak of 1, as a function of u. u is the sine of an angle minus the
+sine of the steering angle.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class Preset:
     title: str
     frequency: float  #: centre frequency, Hz
     bandwidth: float  #: bandwidth B of the pulse, Hz; the range resolution is c/2B
-    beams: int  #: number of beams; for a 3D sonar, of columns of the image
-    sector: float  #: full horizontal angle, rad; for a scanning sonar, of the scanned sector
+    beams: int  #: number of beams; for a 3D sonar, number of image columns
+    sector: float  #: full horizontal angle, rad; for a scanning sonar, width of the scanned sector
     #: beam width at -3 dB across the array, rad: height of the fan, along-track beam width of a multibeam echosounder, or
     #: vertical beam width of a 3D sonar
     vertical: float
@@ -53,12 +53,12 @@ class Preset:
     source: str
     source_level: float = 210.0
     tilt: float = 0.0  #: angle of the sonar axis below the horizontal, rad
-    bins: int = 0  #: number of samples over the range; 0 = from the resolution
+    bins: int = 0  #: number of samples over the range; 0 = derived from the range resolution
     noise: float = 40.0  #: electronic noise floor in the band, dB re 1 uPa
     step: float = 0.0  #: step of a scanning sonar per ping, rad
     shading: str = "hamming"
     confirmed: bool = False
-    rows: int = 0  #: number of rows of the image of a 3D sonar
+    rows: int = 0  #: number of image rows of a 3D sonar
     height: float = 0.0  #: full vertical angle of the image of a 3D sonar, rad
     minimum: float = 0.0  #: minimum range, m
 
