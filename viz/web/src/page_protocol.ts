@@ -506,7 +506,7 @@ export interface SceneMessage {
   scene: Scene;
 }
 
-/** Rest of the scene: sea bed and all models. It is sent after the bodies, because it is larger than they are. */
+/** Rest of the scene: sea bed and all models. Because of its size, it is sent after the bodies. */
 export interface DetailsMessage {
   type: "details";
   bed: BedGrid | null;
@@ -820,7 +820,7 @@ export interface FencesRequest {
 
 /**
  * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` contains north, east and down in W and a
- * speed (0 means the vehicle's own speed); None means that it is not stated. The page selects `number`, which the
+ * speed (0 means the vehicle's own speed); it is None if the command has no point. The page selects `number`, which the
  * answer contains.
  */
 export interface VehicleCommandRequest {
