@@ -65,7 +65,7 @@ MARK = "mark of the siege"  #: text of the notices about each newcomer's body
 _DESCRIPTIONS = {EventKind.ACTUATOR, EventKind.SENSOR}
 _RESULTS = {EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER}
 #: ends of which the client knows, so that BYE is only an answer to its datagrams
-_UNSAID = ("left", "another session continues this session")
+_UNSAID = ("left", "another session has resumed this session")
 _ACTS = (Actuated, Estimated, Requested, StepDone)
 
 

@@ -102,7 +102,9 @@ class AcousticFixes:
                 f"which has {len(self._beacons)}"
             )
         if len({b.query for b in self._beacons}) > 1:
-            raise WaveSimError(f"the transponders in {loaded.path} have different query frequencies; use one for all")
+            raise WaveSimError(
+                f"the transponders in {loaded.path} have different query frequencies; use the same frequency for all of them"
+            )
         self._is_lbl, self._period, self._world = method == "lbl", period, loaded.config.world
         self._sound_speed = loaded.config.acoustics.sound_speed
         self._near: Sequence[float] = np.mean([b.position for b in self._beacons], axis=0)[:2].tolist()

@@ -77,7 +77,7 @@ def aiding_options(function: Callable[..., None]) -> Callable[..., None]:
         type=click.IntRange(1, 65535),
         default=PORT,
         show_default=True,
-        help="UDP port to which the autopilot connects for --fixes and --doppler, plus the instance number.",
+        help="UDP port to which the autopilot connects for --fixes and --doppler; the instance number is added to it.",
     )
     @click.option("--config", metavar="FILE", help="Configuration with the transponders and the origin of the world.")
     @wraps(function)
@@ -130,7 +130,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
     def _handle(self, m: MavlinkMessage, address: tuple[str, int]) -> None:
         if m.name == "HEARTBEAT":
             if address != self._address:
-                self._report(f"navigation aids go to the autopilot at {address[0]}:{address[1]}")
+                self._report(f"navigation aids are sent to the autopilot at {address[0]}:{address[1]}")
                 self._address, self._system, self.has_origin, self._beat_at = address, m.system, False, -math.inf
         elif m.name == "GPS_GLOBAL_ORIGIN" and address == self._address:
             self.has_origin = True

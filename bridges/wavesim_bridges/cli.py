@@ -27,7 +27,7 @@ class _Bridges(click.Group):
 
 @click.group("bridge", cls=_Bridges)
 def bridge() -> None:
-    """Fly a vehicle with existing on-board software."""
+    """Let existing on-board software control a vehicle."""
 
 
 def check_bridge_names(loaded: LoadedConfig) -> None:

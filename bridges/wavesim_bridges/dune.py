@@ -272,7 +272,7 @@ class DuneBridge:
                 self.port.send(message, now)
         elif motion is None or step.state.motion is None:
             raise BrokerError(
-                "the server does not send this vehicle its true state, which the simulated state needs; use --sensors"
+                "the server does not send this vehicle its true state, which SimulatedState messages need; use --sensors"
             )
         else:
             self.port.send(simulated_state(motion, step.state.motion[13:16], self._reference), now)
@@ -378,14 +378,14 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--thruster",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Actuator that DUNE's thruster N commands, for a vehicle that is not a LAUV. Repeatable.",
+    help="Actuator that receives DUNE's commands for thruster N, for a vehicle that is not a LAUV. Repeatable.",
 )
 @click.option(
     "--servo",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Actuator that DUNE's servo N commands, for a vehicle that is not a LAUV: `1=plane`, or `1=-plane` to reverse "
-    "the fin. Repeatable.",
+    help="Actuator that receives DUNE's commands for servo N, for a vehicle that is not a LAUV: `1=plane`, or "
+    "`1=-plane` to reverse the fin. Repeatable.",
 )
 @click.option(
     "--modem",
@@ -424,7 +424,7 @@ def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str,
     except ValueError:
         number = -1
     if not 0 <= number < EVERYBODY:
-        raise WaveSimError(f"invalid system number '{system}'; write 0x00D1 or 209")
+        raise WaveSimError(f"invalid system number '{system}'; write a number such as 0x00D1 or 209")
     name, reference = name or seat.vehicle, ReferencePoint(_origin(origin))
     port = ImcSocket(
         BridgedVehicle(seat), _address(dune), number, {**ENTITIES, **dict(map(_entity, options["entity"]))}

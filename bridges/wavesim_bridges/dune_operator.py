@@ -37,7 +37,9 @@ def parse_compartment(text: str) -> tuple[str, str]:
     """Parse an option such as `Leak Sensor - Nose=bow`."""
     label, _, name = text.rpartition("=")
     if not label or name not in COMPARTMENTS:
-        raise WaveSimError(f"invalid leak sensor '{text}'; write LABEL=COMPARTMENT, one of {', '.join(COMPARTMENTS)}")
+        raise WaveSimError(
+            f"invalid leak sensor '{text}'; write LABEL=COMPARTMENT, where COMPARTMENT is one of {', '.join(COMPARTMENTS)}"
+        )
     return label, name
 
 

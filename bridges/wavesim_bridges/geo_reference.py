@@ -54,6 +54,6 @@ def origin_of(latitude: float | None, longitude: float | None, config: str | Non
         raise WaveSimError("the world's origin is missing: use --latitude and --longitude in degrees, or --config FILE")
     if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0):
         raise WaveSimError(
-            f"{latitude:g}, {longitude:g} is not a position on the Earth: latitude and longitude are in degrees"
+            f"{latitude:g}, {longitude:g} is not a position on the Earth: specify latitude and longitude in degrees"
         )
     return WorldOrigin(latitude, longitude)

@@ -177,7 +177,7 @@ def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | 
     pairs = [w.partition("=") for w in words]
     named = [bool(equals) for _, equals, _ in pairs]
     if any(named) and not all(named):
-        raise InvalidArgument(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use only one of the two")
+        raise InvalidArgument(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use only one of these forms")
     try:
         values = [float(value if equals else name) for name, equals, value in pairs]
     except ValueError:

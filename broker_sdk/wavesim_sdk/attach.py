@@ -278,7 +278,7 @@ class SensorTableClaim:
         with ClaimLock(simulation.server):
             owner, start = self.table.header[OWNER], self.table.header[OWNER_START]
             if is_process_alive(owner, start) and owner != os.getpid():
-                raise AttachError(f"process {owner} already writes the sensor '{sensor}'; stop it first")
+                raise AttachError(f"process {owner} already writes the values of the sensor '{sensor}'; stop it first")
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = os.getpid()
             self.table.header[OWNER_START] = process_start(os.getpid())
@@ -383,7 +383,7 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
             raise no_such_server(server) from None
         raise NotRunning(f"the server '{server}' is shutting down") from None
     except (posix_ipc.PermissionsError, PermissionError):
-        raise AttachError(f"no permission for the semaphore {name}") from None
+        raise AttachError(f"no permission to open the semaphore {name}") from None
 
 
 def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:

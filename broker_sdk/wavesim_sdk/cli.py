@@ -88,7 +88,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 @server_option
 @click.option("--all", "everything", is_flag=True, help="Also print every value of the server's status.")
 @json_option
-@click.option("--prometheus", is_flag=True, help="Print in Prometheus text format, for the textfile collector.")
+@click.option(
+    "--prometheus", is_flag=True, help="Print the status in Prometheus text format, for the textfile collector."
+)
 def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> None:
     """Show the server's state, its clients and any problems."""
     from wavesim_sdk import metrics, status_text
@@ -115,8 +117,8 @@ def status(server: str, everything: bool, as_json: bool, prometheus: bool) -> No
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("names", nargs=-1)
-@click.option("--replace", is_flag=True, help="Also retire the earlier keys of NAMES: their sessions continue.")
-@click.option("--revoke", is_flag=True, help="Remove the keys of NAMES instead: their sessions end.")
+@click.option("--replace", is_flag=True, help="Also retire the earlier keys of NAMES; sessions that use them continue.")
+@click.option("--revoke", is_flag=True, help="Remove the keys of NAMES instead; sessions that use them end.")
 def keys(file: Path, names: tuple[str, ...], replace: bool, revoke: bool) -> None:
     """Add, replace or revoke client keys in a key file. The command creates FILE if it is missing.
 

@@ -88,8 +88,8 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
     """Inject a fault into a part of BODY, or clear it.
 
-    PART is the name of an actuator or a sensor, or `device:` and the name of a running device, such as device:nmea.
-    The KIND `none` clears the fault.
+    PART is the name of an actuator or a sensor, or `device:` followed by the name of a running device, such as
+    device:nmea. The KIND `none` clears the fault.
 
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
@@ -173,7 +173,7 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
     "--wind",
     type=(SPEED, DEGREES),
     metavar="SPEED FROM",
-    help="Set the mean wind speed in m/s and the direction from which the wind blows in degrees.",
+    help="Set the mean wind speed in m/s and the direction in degrees from which the wind blows.",
 )
 @click.option(
     "--waves",

@@ -15,8 +15,8 @@ from wavesim_sdk.terminal_text import echo
 def fence() -> None:
     """Change or list the fences of a running server.
 
-    The next check of the fences, at most 0.2 s of simulation time later, applies a change. The configuration stays
-    unchanged.
+    A change takes effect at the next check of the fences, at most 0.2 s of simulation time later. The configuration
+    stays unchanged.
     """
 
 
@@ -34,7 +34,7 @@ def fence() -> None:
 def set_fence(name: str, values: tuple[str, ...], keep: str, server: str) -> None:
     """Add the fence NAME, or replace the fence with this name.
 
-    List north and east (m) of each corner in order around the area, for at least three corners.
+    Specify north and east (m) of each corner, in order around the area. At least three corners are required.
     """
     numbers = [METRES.convert(text, None, None) for text in values]
     if len(numbers) % 2:

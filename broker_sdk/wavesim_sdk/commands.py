@@ -52,7 +52,7 @@ VERBS: dict[str, tuple[type[Any], str, Right]] = {
     ),
     "allocate": (
         Allocate,
-        "set the thruster allocation matrix of a body: six rows of one value per thruster",
+        "set the thruster allocation matrix of a body: six rows, each with one value per thruster",
         Right.ALLOCATE,
     ),
     "weather": (Weather, "change current, wind and waves; omitted values stay unchanged", Right.WEATHER),
@@ -155,7 +155,7 @@ def _sensible_mission(command: Mission) -> None:
             f"mission: expected four numbers per waypoint (north, east, down, speed), got {len(points)} numbers"
         )
     if command.first + len(points) // 4 > command.count:
-        raise ValueError(f"mission: a part extends beyond the last of the mission's {command.count} waypoints")
+        raise ValueError(f"mission: a part extends beyond waypoint {command.count}, the last one of the mission")
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")
 

@@ -46,10 +46,10 @@ def line_fault_amount(kind: str, amount: float | str = 0.0) -> float:
             raise InvalidArgument(f"fault '{kind}': {error}") from None
     if kind in BYTE_KINDS and not 0.0 < amount <= 1.0:
         raise InvalidArgument(
-            f"fault '{kind}' needs the probability for a byte, above 0 up to 1, such as '{kind} 0.001'"
+            f"fault '{kind}' needs a probability per byte, greater than 0 and at most 1, such as '{kind} 0.001'"
         )
     if kind == LATE and not 0.0 < amount <= 1e9:
         raise InvalidArgument("fault 'late' needs a delay, such as 'late 0.5s'")
     if kind not in (*BYTE_KINDS, LATE) and amount:
-        raise InvalidArgument(f"fault '{kind}' has no amount")
+        raise InvalidArgument(f"fault '{kind}' takes no amount")
     return amount

@@ -276,7 +276,7 @@ class RemoteAttachment:
     def snapshot(self) -> FleetSnapshot:
         at = self._view
         if at is None:
-            raise AttachError("wait() must return a tick before snapshot()")
+            raise AttachError("wait() must return a tick before snapshot() is called")
         tables = {name: self._tables[name].copy() for name in ("instruments", *self._named)}
         identity, state = self._tables["identity"].copy(), self._tables["state"].copy()
         rows = np.flatnonzero(identity["present"])

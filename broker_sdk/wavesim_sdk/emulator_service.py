@@ -319,7 +319,9 @@ class EmulatorService:
         r, entry = frame.record, found[0]
         body = asked.identity["name"][entry["body"]]
         if (r["generation"], r["body"], r["name"]) != (entry["generation"], body, entry["name"]):
-            raise ValueError(f"the frame does not belong to the instrument of row {row} (body, name or generation)")
+            raise ValueError(
+                f"the body, name or generation in the frame differs from that of the instrument in row {row}"
+            )
         if not 0 <= r["time_ns"] <= asked.time_ns:
             raise ValueError(f"the `time_ns` of the frame exceeds {asked.time_ns}")
         self._before_frame()

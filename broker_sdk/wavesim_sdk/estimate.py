@@ -42,7 +42,7 @@ def estimate_numbers(estimate: Any) -> list[float | None]:
     values = _all_values(estimate) if named else estimate
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or len(values) != len(NAMES):
         raise InvalidArgument(
-            f"estimate must be an Estimate, or {len(NAMES)} numbers or None values in the order of its fields, got {arguments.shown(values)}"
+            f"estimate must be an Estimate, or {len(NAMES)} values (numbers or None) in the order of its fields, got {arguments.shown(values)}"
         )
     found = list(values)
     for k, value in enumerate(found):

@@ -45,7 +45,7 @@ def _text(name: str, doc: str) -> Field:
 
 FRAME = Table(
     "frame",
-    "Record of an imaging sonar frame. Its payload follows: samples (beams, bins), beam by beam, or soundings.",
+    "Record of an imaging sonar frame. The payload follows the record: samples (beams, bins), beam by beam, or soundings.",
     "emulator sonar",
     (
         integer("number", "", "Frame number, from 1."),
@@ -65,7 +65,7 @@ FRAME = Table(
         integer(
             "bins",
             "",
-            "Number of samples per beam. The samples cover equal lengths, and the first one starts at the sonar. For "
+            "Number of samples per beam. The samples cover equal range intervals, and the first one starts at the sonar. For "
             "soundings: number of 8-byte values per sounding. For a 3D sonar: number of columns of the image.",
         ),
         integer(
@@ -102,9 +102,9 @@ FRAME = Table(
             "Beam width at -3 dB across the array; for type 5, angle from the first to the last row.",
         ),
         value("altitude", "m", "Altitude of the sonar above the sea bed; NaN = unknown."),
-        value("p_WS_W", "m", "Position of the sonar at the transmission.", 3),
-        value("euler", "rad", "Roll, pitch and heading of the sonar frame S at the transmission.", 3),
-        value("v_WS_W", "m/s", "Velocity of the sonar at the transmission.", 3),
+        value("p_WS_W", "m", "Position of the sonar at transmission.", 3),
+        value("euler", "rad", "Roll, pitch and heading of the sonar frame S at transmission.", 3),
+        value("v_WS_W", "m/s", "Velocity of the sonar at transmission.", 3),
     ),
     "The payload.",
 )

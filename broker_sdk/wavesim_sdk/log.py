@@ -93,7 +93,7 @@ class Log:
         """Notice that the log is incomplete or damaged; empty if the log is complete."""
         if self.complete:
             return ""
-        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing, or a server is still writing it"
+        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing, or a server is still writing the file"
         return f"{self.path.name} is incomplete or damaged: {until}"
 
     @property

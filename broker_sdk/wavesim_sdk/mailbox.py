@@ -63,7 +63,9 @@ class Mailbox:
 
     def __init__(self, queue: str, signal_name: str = "", pid: int = 0) -> None:
         if bool(signal_name) != bool(pid):
-            raise WaveSimError("a signal needs its name and the process that receives it (--signal and --pid)")
+            raise WaveSimError(
+                "to send a signal, specify both its name (--signal) and the process that receives it (--pid)"
+            )
         self.queue_name, self.pid = queue, pid
         try:
             self.signal = signal.Signals[f"SIG{signal_name.upper().removeprefix('SIG')}"] if signal_name else None

@@ -13,7 +13,7 @@ def _text(name: str, doc: str, size: int = NAME_BYTES) -> Field:
 
 MAILBOX_STATE = Table(
     "mailbox_state",
-    "Mailbox message with a state. The readings follow it: each one is a mailbox_reading record and its values.",
+    "Header of a mailbox message with a state. The readings follow this header; each is a mailbox_reading record and its values.",
     "mailbox",
     (
         TICK,
@@ -33,7 +33,7 @@ MAILBOX_STATE = Table(
 
 MAILBOX_VALUES = Table(
     "mailbox_values",
-    "Mailbox message with further readings that belong to a state. The readings follow it.",
+    "Header of a mailbox message with further readings for a state. The readings follow this header.",
     "mailbox",
     (TICK, integer("readings", "", "Number of readings that follow this record.")),
 )
@@ -68,7 +68,7 @@ MAILBOX_ACTUATOR = Table(
 
 MAILBOX_SENSOR = Table(
     "mailbox_sensor",
-    "Mailbox message sent at the start: describes one sensor of the body. A mailbox_field follows it for each field of the sensor.",
+    "Mailbox message sent at the start: describes one sensor of the body. One mailbox_field record follows for each field of the sensor.",
     "mailbox",
     (
         integer("number", "", "Number by which each `mailbox_reading` identifies the sensor."),
@@ -105,7 +105,7 @@ MAILBOX_RECEPTION = Table(
         value("frequency", "Hz", "Frequency as received."),
         value("level", "dB re 1 uPa", "Received level."),
         value("snr", "dB", "Received level above the noise in the band."),
-        value("range", "m", "Two-way range, for a reply to a query of this body; NaN = none."),
+        value("range", "m", "Two-way range, for a reply to a query from this body; NaN = none."),
         value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
         value("elevation", "rad", "Elevation of the arrival, downwards from the horizontal plane of B; NaN = none."),
         integer("payload_bytes", "", "Length of the payload in bytes."),

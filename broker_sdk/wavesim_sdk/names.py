@@ -30,7 +30,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     if close:
         return f"; did you mean '{close[0]}'?"
-    return f"; allowed are: {', '.join(known)}" if known else ""
+    return f"; allowed: {', '.join(known)}" if known else ""
 
 
 def shorten(value: object, most: int = 40) -> str:

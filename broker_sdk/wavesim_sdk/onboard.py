@@ -480,9 +480,8 @@ class BrokerBase(PrivilegedRequests):
             self._frame(event)
             return None
         if isinstance(event, CommandReceived) and not self._takes_commands:
-            self.refuse_command(
-                event, "the program that drives it does not accept commands, or not yet", supported=False
-            )
+            text = "the program that drives this vehicle does not accept commands, or does not accept them yet"
+            self.refuse_command(event, text, supported=False)
             return None
         return self._steps.feed(event)
 

@@ -94,7 +94,7 @@ class PrivilegedRequests:
         """
         points = [arguments.numbers("each corner", c, 2, "m: north, east", 1e6) for c in corners]
         if len(points) > items.MAX_ITEM_CORNERS:
-            raise InvalidArgument(f"corners must be at most {items.MAX_ITEM_CORNERS} corners, got {len(points)}")
+            raise InvalidArgument(f"corners must contain at most {items.MAX_ITEM_CORNERS} corners, got {len(points)}")
         request = items.Fence(arguments.short_name("name", name), keep, tuple(v for p in points for v in p))
         try:
             check_fence(request)

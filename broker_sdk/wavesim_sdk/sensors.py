@@ -48,8 +48,8 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     generation = integer(
         "generation",
         "",
-        "Generation of the instrument in the `instruments` table. If the two generations differ, the value belongs "
-        "to a previous instrument.",
+        "Generation of the instrument to which the value belongs. If it differs from that in the `instruments` "
+        "table, the value belongs to a previous instrument.",
     )
     measured = integer("measured_ns", "ns", "Time to which the following values apply.")
     hidden = tuple(replace(f, hidden=True) for f in (generation, *((measured, *state) if state else ())))
@@ -116,7 +116,7 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
-            value("exposure", "", "Exposure of the image: light times this factor is the fraction of full scale."),
+            value("exposure", "", "Exposure of the image: factor by which the light is multiplied to obtain the fraction of full scale."),
             value("saturated", "", "Fraction of the pixel values that were clipped at the maximum."),
         ),
     ),
@@ -155,8 +155,8 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
-            value("height", "m", "Height above the ellipsoid: 0 m at the mean water level at the origin, 8 m at the "
-                                 "water level 10 km from the origin."),
+            value("height", "m", "Height above the ellipsoid. The frame W is flat: the mean water level has the height "
+                                 "0 m at the origin, and 8 m at a distance of 10 km."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),
@@ -238,7 +238,7 @@ _BUILT_IN = (
             value("east", "m", "East position of the track.", RADAR_TARGETS),
             value("v_north", "m/s", "North velocity of the track.", RADAR_TARGETS),
             value("v_east", "m/s", "East velocity of the track.", RADAR_TARGETS),
-            value("scans", "", "Number of scans that detected the track.", RADAR_TARGETS),
+            value("scans", "", "Number of scans in which the track was detected.", RADAR_TARGETS),
             value("missed", "", "The last ten scans as bits, 1 = not detected.", RADAR_TARGETS),
             value("since", "s", "Time of the first detection.", RADAR_TARGETS),
             value("next", "", "Number of the next track."),

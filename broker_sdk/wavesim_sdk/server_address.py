@@ -45,8 +45,8 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
         from wavesim_sdk.commander import Commander  # only for a server name, which needs the commander queue
     except ModuleNotFoundError as missing:
         raise ConfigError(
-            f"server '{server}': finding a server by its name needs '{missing.name}' (pip install 'wavesim-sdk[local]', "
-            "on the server's machine); on other machines, use HOST:PORT"
+            f"server '{server}': a server can be found by its name only on its own machine, and only with '{missing.name}' "
+            "(pip install 'wavesim-sdk[local]'); otherwise, use HOST:PORT"
         ) from None
 
     with Commander(server) as commander:

@@ -236,7 +236,7 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
     try:
         shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
     except (posix_ipc.PermissionsError, PermissionError):
-        raise AttachError(f"no permission for the shared memory {name}") from None
+        raise AttachError(f"no permission to open the shared memory {name}") from None
     try:
         size = os.fstat(shared.fd).st_size
         if size == 0:  # the server has created it, but not yet set its size

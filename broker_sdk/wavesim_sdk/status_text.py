@@ -39,7 +39,7 @@ def summary(status: dict[str, Any]) -> list[str]:
         lines.append(f"trouble    ignored datagrams: {', '.join(f'{n} {reason}' for reason, n in drops.items())}")
     if refused := status["acoustic_refused"]:
         lines.append(
-            f"trouble    refused acoustic requests: {', '.join(f'{n} of {who}' for who, n in refused.items())}"
+            f"trouble    refused acoustic requests: {', '.join(f'{n} from {who}' for who, n in refused.items())}"
         )
     return lines + [f"trouble    {text}" for text in status["damage"]]
 

@@ -230,8 +230,8 @@ WEATHER = Table(
 )
 
 _DEVICE = (
-    _s("device", "Name of the device that the session serves; empty: none."),
-    _s("device_fault", "Kind of the injected fault of the device; empty: none."),
+    _s("device", "Name of the device that the session serves; empty = none."),
+    _s("device_fault", "Kind of the fault injected into the device; empty = none."),
 )
 
 CLIENTS = Table(
@@ -318,7 +318,7 @@ GEOMETRY = Table(
         value(
             "size",
             "m",
-            "Size of the shape: length, width, height of a box; length, diameter, diameter of a cylinder; three times the diameter of a sphere.",
+            "Size of the shape: length, width, height of a box; length, diameter, diameter of a cylinder; diameter of a sphere in each element.",
             3,
         ),
         value("mass", "kg", "Mass."),
@@ -397,8 +397,8 @@ INSTRUMENTS = Table(
 _FORCE = "N, N m"
 EFFORT = Table(
     "effort",
-    "Accelerations of each body at the tick and forces on it (three forces, three moments), in B about its origin. Only "
-    "requested rows are filled. The parts add up to the total. In the body's free degrees of freedom, the mass matrix "
+    "Acceleration of each body at the tick, and the three forces and three moments on the body, in B about its origin. "
+    "Only requested rows are filled. The parts add up to the total. In the body's free degrees of freedom, the mass matrix "
     "(with added mass) times the acceleration equals the total.",
     "engine",
     (
@@ -495,7 +495,7 @@ SENT = Table(
 
 RECEPTION = Table(
     "reception",
-    "Outcome of a signal at one node on one propagation path: received, or lost for a reason. Shared memory holds "
+    "Outcome of a signal at one node on one propagation path: received, or lost, with the reason. Shared memory holds "
     "the newest records, as for `sent`.",
     "front",
     (
@@ -516,7 +516,7 @@ RECEPTION = Table(
         integer(
             "reported_ns",
             "ns",
-            "Arrival time as the instrument reports it, with clock, noise, resolution and outliers.",
+            "Arrival time as the instrument reports it, including clock error, noise, resolution and outliers.",
         ),
         value("frequency", "Hz", "Carrier frequency as sent."),
         value("doppler", "Hz", "True Doppler shift at the receiver."),
@@ -589,7 +589,7 @@ ESTIMATE = Table(
         value("p_WB_W", "m", "Estimated position.", 3),
         value("sigma", "m", "Standard deviation of the estimate (north, east, down).", 3),
         value("dead_reckoning_W", "m", "Position by dead reckoning: heading and speed through water only.", 3),
-        value("innovation", "m", "Innovation of the last range; NaN = none since the last record."),
+        value("innovation", "m", "Innovation of the last range; NaN = no range since the previous record."),
     ),
 )
 

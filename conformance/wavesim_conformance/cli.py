@@ -56,17 +56,17 @@ def conformance(
     remote: bool,
     as_json: bool,
 ) -> None:
-    """Check the conformance of a broker, emulator or server.
+    """Check a broker, emulator, server or device for conformance.
 
-    Devices can also be checked. The program may be written in any language.
+    The program may be written in any language.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep, or with --remote
     join in the `emulator` role. A server (--at, --body) must already be running, without keys. A device (--device)
     joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and acts as a host that never
-    reads. A device that already runs, at any server, is checked at its ports (--device --at): it must send something to
-    each host, automatically or as the answer to a command from --send. The exit code is 5 if a rule is broken.
+    reads. A device that is already running, on any server, is checked at its ports (--device --at): it must send
+    something to each host, automatically or in answer to a command from --send. The exit code is 5 if a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding
     from wavesim_conformance.device import DeviceChecker

@@ -43,7 +43,9 @@ def _check(body: str, device: DeviceConfig, loaded: LoadedConfig) -> None:
     if command is None:
         raise ValueError(f"unknown device{suggest_name(device.name, devices)}")
     if device.name in DRIVING:
-        raise ValueError(f"it drives the body: start it with `wavesim device {device.name} {body} --pilot` instead")
+        raise ValueError(
+            f"this device drives the body: start it with `wavesim device {device.name} {body} --pilot` instead"
+        )
     context = click.Context(command, info_name=device.name)
     try:
         with context:

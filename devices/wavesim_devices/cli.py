@@ -37,7 +37,9 @@ def nanomodem(address: int) -> Any:
 
 def _talker(_context: click.Context, _option: click.Parameter, text: str) -> str:
     if len(text) != 2 or not (text.isascii() and text.isalnum() and text == text.upper()) or text == "GP":
-        raise click.BadParameter(f"invalid talker '{text}': use two capital letters, such as II, HE or SD; not GP")
+        raise click.BadParameter(
+            f"invalid talker '{text}': use two capital letters other than GP, such as II, HE or SD"
+        )
     return text
 
 
@@ -225,8 +227,8 @@ def boat(
 def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
     """Write sonar frames to a file for survey software.
 
-    FILE receives the frames from SONAR on BODY. The name of FILE ends in .xtf for a side-scan sonar, .kmall for a
-    multibeam echosounder.
+    FILE receives the frames from SONAR on BODY. The name of FILE must end in .xtf for a side-scan sonar, or in .kmall
+    for a multibeam echosounder.
     """
     from wavesim_devices.sonar_formats import record as recorder
 

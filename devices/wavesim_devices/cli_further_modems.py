@@ -17,7 +17,8 @@ from wavesim_sdk.cli_numbers import Quantity
     "access.\n\n"
     "Not emulated: the shell at the serial port, data and audio ports, streaming, recording, range data, precision "
     "ranging, remote commands, and parameters other than LocalID, RemoteID, PayloadMode, TxPowerWatts and "
-    "CarrierTxMode (the device answers each of these with an error). LocalID can only be --address.",
+    "CarrierTxMode (the device answers each of these with an error). LocalID can only be set to the value of "
+    "--address.",
     {"command": "tcp:17000"},
     address_option(254),
     carrier_option("30 kHz"),
@@ -84,7 +85,7 @@ def m64(role: str, channel: int) -> Any:
     payload of 256 bytes and `recharge="0 s"`.
 
     Emulated: command mode and online mode, packets of up to 4096 bytes at rate codes 2 to 13, and ranges.
-    LocalAddr can only be --address.
+    LocalAddr can only be set to the value of --address.
 
     Not emulated: low power and wake-up tones, acknowledgements and repetitions (DataRetry is 0), bad data, the
     multipath delay, gain and channel errors of received packets (reported as 0), output other than hexadecimal, and the

@@ -47,7 +47,7 @@ def micromodem(address: int, generation: int, carrier: float) -> Any:
     there are any.
 
     Emulated: PING, ECHO, NAV and DAT exchanges with their queues, STATUS, SETTINGS and reboots. The beacon identifier
-    of the settings can only be --beacon.
+    in the settings can only be set to the value of --beacon.
 
     Not emulated: DEX, NAV_STATUS, calibration, XCVR_ANALYSE (the device answers all of these with status 1), and
     firmware updates. These settings are stored, but have no effect: baud rates, network, AHRS, salinity, pressure

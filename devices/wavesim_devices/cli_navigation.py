@@ -77,7 +77,11 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
     "Not modelled: functions other than 48, 69, 73, 74 and 95 (exception 1), channels other than P1, T and TOB1 "
     "(exception 2), the baud rate, and the gaps between bytes.",
     click.option(
-        "--address", type=click.IntRange(1, 249), default=1, show_default=True, help="Address; 250 always works too."
+        "--address",
+        type=click.IntRange(1, 249),
+        default=1,
+        show_default=True,
+        help="Address; 250 is always valid, too.",
     ),
     click.option(
         "--variant",
@@ -86,7 +90,7 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
         show_default=True,
         help="Pressure relative to 1 bar (PA) or absolute pressure (PAA).",
     ),
-    click.option("--echo", is_flag=True, help="Return each received byte, as a two-wire RS-485 line does."),
+    click.option("--echo", is_flag=True, help="Echo each received byte to the host, as a two-wire RS-485 line does."),
 )
 def keller(address: int, variant: str, echo: bool) -> Any:
     from wavesim_devices.keller import TYPES, KellerTransmitter
@@ -148,13 +152,13 @@ def minisvs() -> Any:
         type=Quantity("rotation", "rpm", low=1.0),
         default=1500.0,
         show_default=True,
-        help="Speed of the propeller in rpm at which its force has its limit; the force grows with its square.",
+        help="Propeller speed in rpm at which the force reaches its limit; the force grows with the square of the speed.",
     ),
     click.option(
         "--inverted/--not-inverted",
         default=True,
         show_default=True,
-        help="Whether a negative speed of the motor drives the vehicle ahead, as on a LAUV.",
+        help="Whether a negative motor speed drives the vehicle ahead, as on a LAUV.",
     ),
 )
 def lauv_actuators(full_speed: float, inverted: bool) -> Any:

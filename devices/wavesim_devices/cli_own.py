@@ -35,7 +35,7 @@ def _open_ports(default: Mapping[str, str], places: tuple[str, ...]) -> dict[str
         port, equals, place = text.rpartition("=")
         if not equals:
             if len(chosen) != 1:
-                raise click.UsageError(f"--at {text}: name the port: {', '.join(f'{p}=WHERE' for p in chosen)}")
+                raise click.UsageError(f"--at {text}: specify the port: {', '.join(f'{p}=WHERE' for p in chosen)}")
             port = next(iter(chosen))
         if port not in chosen:
             raise click.UsageError(f"--at {text}: there is no port '{port}': use {', '.join(chosen)}")

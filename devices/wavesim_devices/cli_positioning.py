@@ -132,7 +132,7 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         type=click.Choice(["H", "E"]),
         default="H",
         show_default=True,
-        help="Orientation of the coordinates in PSIMSSB: H = x to starboard and y forward, E = x east and y north.",
+        help="Orientation of the coordinate system in PSIMSSB: H = x to starboard and y forward, E = x east and y north.",
     ),
     click.option(
         "--head-offset",

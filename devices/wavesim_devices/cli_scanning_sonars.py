@@ -11,10 +11,10 @@ from wavesim_devices.cli_devices import device_command
 
 @device_command(
     "Emulate a Tritech Micron scanning sonar (DST). The device reads a scanning `sonar` sensor of body NAME.\n\n"
-    "Scan, range, bins, gain, levels and motor speed are those of the host. The echoes are the newest ones of the "
-    "sonar in the direction of the head; ranges beyond that of the sonar are empty.\n\n"
+    "The host sets the scan, range, bins, gain, levels and motor speed. The device reports the newest echoes that the "
+    "sonar received from the direction of the head; bins beyond the range of the sonar are empty.\n\n"
     "Not modelled: frequency, pulse length and slopes (the real head ignores them as well), lockout, heading offset, "
-    "replies in several packets, user data (all zero), baud rate, and messages for test and programming."
+    "replies in several packets, user data (all zero), baud rate, and messages for tests and programming."
 )
 def micron() -> Any:
     from wavesim_devices.cerulean import SonarFrameSource
@@ -34,9 +34,9 @@ def micron() -> Any:
 @device_command(
     "Emulate an Imagenex sonar 881A or 852. The device reads a scanning `sonar` sensor of body NAME. The 881A is an "
     "imaging sonar; the 852 is a scanning head or an echo sounder.\n\n"
-    "Scan, range, points, gain, absorption, profile and delay are those of the host. The echoes are the newest ones of "
-    "the sonar in the direction of the head; ranges beyond that of the sonar are empty. Invalid settings are not "
-    "accepted, and neither are master mode and 4 or 16 data bits.\n\n"
+    "The host sets the scan, range, points, gain, absorption, profile and delay. The device reports the newest echoes "
+    "that the sonar received from the direction of the head; points beyond the range of the sonar are empty. The device "
+    "does not accept invalid settings, master mode, or 4 or 16 data bits.\n\n"
     "Not modelled: frequency and pulse length (those of the sonar), external trigger, baud rate.",
     click.option(
         "--model",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 65535),
     default=4747,
     show_default=True,
-    help="UDP port of the multicast group. Use another one for each further sonar on this machine.",
+    help="UDP port of the multicast group. Use a different port for each additional sonar on this machine.",
 )
 @click.option(
     "--high-frequency",

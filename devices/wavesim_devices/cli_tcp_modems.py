@@ -30,7 +30,7 @@ def _nodes(_context: Any, _option: Any, texts: tuple[str, ...]) -> dict[str, int
 
 @multi_port_command(
     "Emulate a UnetStack modem for UnetSocket clients.\n\n"
-    "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve one hop. Not "
+    "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve a single hop. Not "
     "emulated: routes, fragments, baseband signals, remote access, scheduler, priority and robustness of datagrams, and "
     "notifications about lost frames. The address cannot be changed.",
     {"fjage": "tcp:1100"},
@@ -98,10 +98,11 @@ def modem_options(payload: int) -> tuple[Any, ...]:
 
 @multi_port_command(
     "Emulate an EvoLogics S2C modem or USBL, in NET mode.\n\n"
-    "Supported are instant messages (ack, noack, force, at a time), piggyback messages, bursts, travel times and USBL "
+    "Supported: instant messages (ack, noack, force, at a given time), piggyback messages, bursts, travel times and USBL "
     "notices. The settings !L, !RC, !RI, !RP, !CA, @ZU and @ZX take effect. !G, !RT, !ZI, !AM and !C are accepted "
     "without effect. Not emulated: AT (data) mode, link set-up before a burst, noise recording, failed receptions. "
-    "The address cannot be changed; RSSI and integrity follow an assumed relation.",
+    "The address cannot be changed. RSSI and integrity are computed from the received level and the signal-to-noise "
+    "ratio by assumed formulas.",
     {"net": "tcp:9200"},
     address_option(254),
     *modem_options(128),

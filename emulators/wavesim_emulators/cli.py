@@ -31,8 +31,8 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     configuration that the server uses; default: config.xml. A single emulator runs in this process. Several emulators
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
-    With --server HOST:PORT, the emulators serve a server on another machine, over the network. They need the same
-    configuration file there. If the server requires keys, set WAVESIM_KEYS=FILE to the key file for the emulators.
+    With --server HOST:PORT, the emulators join a server on another machine over the network. They need a copy of that
+    server's configuration file. If the server requires keys, set WAVESIM_KEYS=FILE to the key file for the emulators.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")

@@ -82,7 +82,7 @@ def serve(
     threads: int,
     start: bool,
 ) -> None:
-    """Run a server. Its clock is stopped until `wavesim start`; Ctrl-C ends it."""
+    """Run a server. Its clock is stopped until `wavesim start`; Ctrl-C ends the server."""
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.commands import make_command
     from wavesim_server.serve import Supervisor, default_options
@@ -289,7 +289,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 @click.option("--in-process", is_flag=True, help="Run everything in one process, without a network.")
-@click.option("--keep-going", is_flag=True, help="Continue the trial without a program that exits with an error.")
+@click.option("--keep-going", is_flag=True, help="If a program exits with an error, continue the trial without it.")
 @click.option("--pdb", "debug", is_flag=True, help="Open the debugger when a program fails (with --in-process).")
 def trial(
     config: Path,
@@ -306,7 +306,7 @@ def trial(
     keep_going: bool,
     debug: bool,
 ) -> None:
-    """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
+    """Run a complete trial and report the results. The command starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
     from wavesim_server.in_process.trial import InProcessTrial
     from wavesim_server.trial import Trial
     from wavesim_world.templates import CONFIG, write_template

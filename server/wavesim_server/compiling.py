@@ -58,7 +58,7 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
     if record.is_current():
         return
     if not _make_folder(record.path.parent):
-        report(f"cannot store kernels in {cache_folder()}, each process compiles its own; set NUMBA_CACHE_DIR")
+        report(f"cannot store kernels in {cache_folder()}, so each process compiles its own; set NUMBA_CACHE_DIR")
         return
     if record.has_current_functions():
         report("checking the compiled kernels, because other sources have changed")

@@ -453,7 +453,7 @@ def test_instruments_against_the_truth(
     [
         (("--origin", "91,0"), "invalid origin '91,0'; write LATITUDE,LONGITUDE in degrees"),
         (("--dune", "nowhere"), "invalid address 'nowhere'; write PORT or HOST:PORT"),
-        (("--system", "lauv"), "invalid system number 'lauv'; write 0x00D1 or 209"),
+        (("--system", "lauv"), "invalid system number 'lauv'; write a number such as 0x00D1 or 209"),
         (("--servo", "x"), "invalid output 'x'; write NUMBER=ACTUATOR"),
     ],
 )

@@ -77,7 +77,7 @@ def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callabl
                 dune.say(150)
             server.send("start")
             for bridge in (a, b):
-                bridge.wait("sends and receives sound with its transducer")
+                bridge.wait("sends and receives sound through its transducer")
             _packets(first, second)
             _baseline(first)
             _operator(first, neptus, server)
@@ -263,7 +263,10 @@ async def test_a_transducer_that_is_lost_holds_up_no_end() -> None:
         (("--modem", "a=0"), "invalid modem 'a=0'; write NAME=ADDRESS"),
         (("--modem", "other=2"), "the vehicle's own modem is missing"),
         (("--transponder", "a=26000"), "invalid transponder 'a=26000'; write NAME=QUERY,REPLY"),
-        (("--leak", "Nose=attic"), "invalid leak sensor 'Nose=attic'; write LABEL=COMPARTMENT, one of bow"),
+        (
+            ("--leak", "Nose=attic"),
+            "invalid leak sensor 'Nose=attic'; write LABEL=COMPARTMENT, where COMPARTMENT is one of bow",
+        ),
         (("--entity", "Depht=x"), "invalid entity 'Depht=x'; write MESSAGE=LABEL, where MESSAGE"),
     ],
 )

@@ -168,9 +168,9 @@ INVALID = (
     ("device:conter", ["silent"], "'boat' has no device 'conter'; did you mean 'counter'?"),
     ("device:counter", ["sillent"], "unknown fault 'sillent'; did you mean 'silent'?"),
     ("device:counter", ["late"], "fault 'late' needs a delay"),
-    ("device:counter", ["lost", "2"], "needs the probability for a byte"),
+    ("device:counter", ["lost", "2"], "needs a probability per byte"),
     ("device:counter", ["silent", "--field", "x"], "remove the field"),
-    ("counter", ["silent"], "the part of a device is 'device:NAME'"),
+    ("counter", ["silent"], "to name a device, use 'device:NAME'"),
 )
 
 

@@ -187,7 +187,9 @@ def test_refusals(config: Make, serve: Serve, processes: list[subprocess.Popen[s
         with pytest.raises(Refused, match=r"the emulator at 127.0.0.1:\d+ already serves 'ctd'; stop it first"):
             RemoteAttachment(address, "ctd", key=ctd)
         second = wavesim("emulate", "ctd", path, "-s", server.name)
-        assert second.returncode != 0 and "already writes the sensor 'ctd'; stop it first" in second.stderr
+        assert (
+            second.returncode != 0 and "already writes the values of the sensor 'ctd'; stop it first" in second.stderr
+        )
     processes.append(launch("emulate", "ctd", path, "-s", server.name))
     state = await_lockstep(server, ("ctd",))
     with pytest.raises(

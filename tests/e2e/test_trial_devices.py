@@ -87,7 +87,7 @@ def test_a_trial_with_devices_and_a_driver_repeats(
         ('name="run"', "device 'run': unknown device"),
         (
             'name="lauv-actuators"',
-            "it drives the body: start it with `wavesim device lauv-actuators c --pilot` instead",
+            "this device drives the body: start it with `wavesim device lauv-actuators c --pilot` instead",
         ),
         ('options="--tcp 0"', "<device>: set either `name` or `run`"),
         ('run="mine.py"', "device 'mine': there is no file"),

@@ -414,7 +414,7 @@ def start_sealed(client: Client, key: bytes, ticket: int = 0) -> None:
 @both_keys
 def test_sealed_vectors(root: Path, client: Client, key: bytes, suffix: str) -> None:
     facts = sealed_facts(root)
-    assert facts["private key of the client's exchange"] == OWN._private.private_bytes_raw().hex()
+    assert facts["ephemeral private key of the client"] == OWN._private.private_bytes_raw().hex()
     assert facts["private key of the server"] == STATIC.hex()
     start_sealed(client, key)
     refused = client.data(bytes.fromhex(facts[f"REFUSE{suffix}"]))
@@ -423,7 +423,7 @@ def test_sealed_vectors(root: Path, client: Client, key: bytes, suffix: str) -> 
     welcomed = client.data(bytes.fromhex(facts[f"WELCOME{suffix}"]))
     assert welcomed["phase"] == JOINED and welcomed["ticket"] == int(facts[f"ticket of the session{suffix}"])
     answer = client.data(bytes.fromhex(facts[f"KEEPALIVE{suffix}"]))
-    server = server_side(key, seal.EphemeralKey(bytes.fromhex(facts["private key of the server's exchange"])))
+    server = server_side(key, seal.EphemeralKey(bytes.fromhex(facts["ephemeral private key of the server"])))
     assert [said(d, server) for d in answer["sent"]] == [m.KeepaliveReply(12)]
     assert client.data(bytes.fromhex(facts[f"KEEPALIVE{suffix}"]))["result"] == -1, "it was here before"
     start_sealed(client, key, welcomed["ticket"])

@@ -164,7 +164,7 @@ def test_a_slow_reader_loses_states_before_receptions(queue_name: str) -> None:
     [
         ((("no-slash",)), r"cannot open the queue 'no-slash' \(its name must start with /\)"),
         (("/q", "NOPE", 1), "unknown signal 'NOPE'"),
-        (("/q", "USR1", 0), "needs its name and the process"),
+        (("/q", "USR1", 0), r"specify both its name \(--signal\) and the process"),
     ],
 )
 def test_mistakes(arguments: tuple[str, str, int], message: str) -> None:

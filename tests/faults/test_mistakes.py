@@ -121,7 +121,7 @@ def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> No
     binary = path.with_name("sea.conf")
     binary.write_bytes(b"\0")
     clear(wavesim("emulate", "ctd", binary), 2, "sea.conf:1: not well-formed XML")
-    clear(wavesim("emulate", "ahrs", path), 18, "has a sensor of type 'ahrs'; allowed are: ctd")
+    clear(wavesim("emulate", "ahrs", path), 18, "has a sensor of type 'ahrs'; allowed: ctd")
 
 
 def test_a_program_without_a_server(root: Path) -> None:

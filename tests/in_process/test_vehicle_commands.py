@@ -78,13 +78,13 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         line.split(": ", 1)[1] if "refused request" in line else line for line in output(trial, "other").splitlines()
     ]
     assert said == [
-        "accepted: 50 m to go at 1.2 m/s, then it loiters",
-        "refused: 99 m is deeper than its maximum depth of 50 m",
-        "refused: it is not following a mission (goto)",
+        "accepted: 50 m to go at 1.2 m/s, then loiters",
+        "refused: 99 m is deeper than the vehicle's maximum depth of 50 m",
+        "refused: the vehicle is not following a mission (goto)",
         "accepted: continues to waypoint 1 of 2",
-        "accepted: circles with a radius of 25 m; resume continues its mission",
-        "accepted: its mission has ended; it surfaces",
-        "not supported: the program that drives it does not accept commands, or not yet",
+        "accepted: circles with a radius of 25 m; `resume` continues the mission",
+        "accepted: ends its mission and surfaces",
+        "not supported: the program that drives this vehicle does not accept commands, or does not accept them yet",
         "no answer within 4 s",
         "command: no program drives 'absent'",
         "refused: there is no mission to resume",
@@ -96,7 +96,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
     ]
     assert sent == [(body, action) for body, action, _ in commands if body != "absent"]
     notices = [n["text"] for _, n in log.json["/notices"] if n["body"] == "auv"]
-    assert "goto: accepted: 50 m to go at 1.2 m/s, then it loiters" in notices
+    assert "goto: accepted: 50 m to go at 1.2 m/s, then loiters" in notices
     modes = [(m.mode, m.waypoint) for text in notices if (m := MissionStatus.parse(text)) is not None]
     assert modes == [("mission", 1), ("goto", 0), ("mission", 1), ("paused", 0), ("aborted", 0)]
     # a replay shows the same at each time

@@ -242,7 +242,7 @@ def test_refusals(tmp_path: Path) -> None:
     refused(h.capytaine(tmp_path / "b.nc", (0.0,)), "the headings are 0 deg")
     refused(h.capytaine(tmp_path / "c.nc", some=slice(6, None)), "periods longer than 5.*s are missing")
     (tmp_path / "d.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    refused(tmp_path / "d.nc", "the file is NetCDF 4; `pip install h5py`|cannot|unexpected content")
+    refused(tmp_path / "d.nc", "the file is in NetCDF 4 format; run `pip install h5py`|cannot|unexpected content")
     folder = h.nemoh(tmp_path / "n")
     refused(folder, "--angles deg or --angles rad  .the file states no unit for the phases", angles=None)
     cal = (folder / "Nemoh.cal").read_text()

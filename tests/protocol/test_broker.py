@@ -108,7 +108,7 @@ def test_commands_by_name_and_by_position(server: FakeServer) -> None:
         (
             None,
             [1.0],
-            "estimate must be an Estimate, or 10 numbers or None values in the order of its fields, got .1.0.",
+            r"estimate must be an Estimate, or 10 values \(numbers or None\) in the order of its fields, got .1.0.",
         ),
     ],
 )
@@ -519,7 +519,7 @@ def test_coming_back_with_the_old_token(server: FakeServer) -> None:
     with Broker("a", server.address, previous=first.token) as broker:
         assert broker.welcome.resumed == 1
         assert [type(h).__name__ for h in server.server_events] == ["Joined", "Resumed"]
-        with pytest.raises(SessionLost, match="another session continues this session"):
+        with pytest.raises(SessionLost, match="another session has resumed this session"):
             first.answer([1.0])
             first.poll(5.0)
     with pytest.raises(Refused, match="no live session with that token"):

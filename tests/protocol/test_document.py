@@ -198,7 +198,12 @@ def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str, suffix: str) -
     )
     fixed = bytes.fromhex(facts["sealing nonce of JOIN and REFUSE"])
     own, theirs, static = (
-        bytes.fromhex(facts[f"private key of the {k}"]) for k in ("client's exchange", "server's exchange", "server")
+        bytes.fromhex(facts[k])
+        for k in (
+            "ephemeral private key of the client",
+            "ephemeral private key of the server",
+            "private key of the server",
+        )
     )
     base = bytes([9]) + bytes(31)
     if suffix:

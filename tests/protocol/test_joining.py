@@ -85,7 +85,7 @@ def ask(sessions: ServerSessions, *changed: tuple[int, Any], now: float = 0.0, *
         (7, 2**64 - 1, "lockstep_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
         (8, 2**64 - 1, "state_period_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
         (9, -1, "previous: expected an integer from 0 to 2^64-1, got -1"),
-        (10, ["a"] * 65, "sensors: expected a list of at most 64, got a list of 65"),
+        (10, ["a"] * 65, "sensors: expected a list of at most 64 elements, got a list of 65"),
         (10, [[]], "sensors[0]: expected text, got a list of 0"),
         (11, 2, "acoustics: expected an integer from 0 to 1, got 2"),
         (13, True, "others: expected an integer from 0 to 1, got True"),
@@ -385,7 +385,8 @@ def test_the_client_that_was_left_behind_gets_an_answer_when_it_speaks() -> None
     left_behind.actuate([1.0])
     link.run(0.2)
     assert (
-        link.events[-1] == SessionClosed("another session continues this session") and left_behind.phase is Phase.CLOSED
+        link.events[-1] == SessionClosed("another session has resumed this session")
+        and left_behind.phase is Phase.CLOSED
     )
     assert other.client.phase is Phase.JOINED
 

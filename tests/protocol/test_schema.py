@@ -112,10 +112,10 @@ BAD: list[tuple[ValueType, Any, str]] = [
     (Numbers(3, low=0.0), (1.0, -1.0), r"\[1\]: expected a finite number from 0 to .*, got -1.0"),
     (Numbers(3), "123", "expected a list of at most 3 numbers, got 3 characters"),
     (Numbers(3), {}, "expected a list of at most 3 numbers, got dict"),
-    (List(Int(0, 3), 2), [1, 2, 3], "expected a list of at most 2, got a list of 3"),
+    (List(Int(0, 3), 2), [1, 2, 3], "expected a list of at most 2 elements, got a list of 3"),
     (List(Int(0, 3), 2), [1, 4], r"\[1\]: expected an integer from 0 to 3, got 4"),
     (Nullable(Int(0, 3)), 4, "expected an integer from 0 to 3, got 4"),
-    (AnyValue(2), [[[[]]]], "nested deeper than 2"),
+    (AnyValue(2), [[[[]]]], "nested more than 2 levels deep"),
 ]
 
 
@@ -311,7 +311,7 @@ def test_kinds_that_only_the_servers_processes_use() -> None:
         if good:
             assert AnyValue(2).make_checker()(value) is value
         else:
-            with pytest.raises(Malformed, match="nested deeper than 2"):
+            with pytest.raises(Malformed, match="nested more than 2 levels deep"):
                 AnyValue(2).make_checker()(value)
 
 

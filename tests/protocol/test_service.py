@@ -150,7 +150,7 @@ def test_a_malformed_datagram_is_reported_to_its_sender_once_a_second() -> None:
     raw(link, Type.REQUESTS, 1, 17)
     link.run(0.1)
     assert [e.text for e in link.events if isinstance(e, Notice)][1:] == [
-        "a datagram was dropped: items: expected a list of at most 256, got 17"
+        "a datagram was dropped: items: expected a list of at most 256 elements, got 17"
     ]
     assert link.sessions.drops["fields"] == 7
 
@@ -181,7 +181,7 @@ def test_a_client_that_acknowledges_nothing_is_ended_alone() -> None:
     assert mine.is_over and a.sessions.by_token == {b.client.token: of(b)}
     assert a.sessions.poll(a.now) == [session.SessionGone(mine, "unacknowledged")]
     byes = [x for x in sent_to(a) if isinstance(x, m.Bye)]
-    assert byes == [m.Bye("it acknowledged none of the last 4096 events")]
+    assert byes == [m.Bye("the client acknowledged none of the last 4096 events")]
 
 
 def test_refusals_without_end_end_that_session_alone() -> None:

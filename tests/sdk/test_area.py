@@ -170,7 +170,7 @@ def test_permission(area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch) -> 
         raise posix_ipc.PermissionsError("no")
 
     monkeypatch.setattr(posix_ipc, "SharedMemory", refuse)
-    with pytest.raises(AttachError, match=f"no permission for the shared memory {NAME}"):
+    with pytest.raises(AttachError, match=f"no permission to open the shared memory {NAME}"):
         SharedMemoryArea.attach(NAME)
 
 

@@ -143,7 +143,7 @@ def test_a_live_owner_is_not_pushed_aside(stage: Stage) -> None:
     other = os.getppid()
     stage.column.header[OWNER], stage.column.header[OWNER_START] = other, process_start(other)
     stage.column.header[SYNCHRONOUS] = 25
-    with pytest.raises(AttachError, match=f"process {other} already writes the sensor"):
+    with pytest.raises(AttachError, match=f"process {other} already writes the values of the sensor"):
         SensorTableClaim(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 25
     assert value(f"/wavesim.{stage.name}.claim") == 1

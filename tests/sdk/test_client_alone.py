@@ -120,5 +120,8 @@ def test_a_missing_extra_is_named() -> None:
         "wavesim: the command line needs the extras: pip install 'wavesim-sdk[cli,local]'\n"
     )
     done = run_alone("from wavesim_sdk.broker import Broker; Broker('auv', 'demo').connect(0.1)")
-    assert "ConfigError: server 'demo': finding a server by its name needs 'posix_ipc'" in done.stderr
+    assert (
+        "ConfigError: server 'demo': a server can be found by its name only on its own machine, and only with 'posix_ipc'"
+        in done.stderr
+    )
     assert "wavesim-sdk[local]" in done.stderr and "use HOST:PORT" in done.stderr

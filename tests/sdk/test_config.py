@@ -68,7 +68,7 @@ def test_a_good_file(config: Callable[..., LoadedConfig]) -> None:
         ('<time step="4"/>', "has no unit; write one of s, ms", 2),
         ('<time step="4 m"/>', "'m' is not a unit of time", 2),
         ('<time step="4 s"/>', "4 s is above the maximum, 0.1 s", 2),
-        ('<time pace="quick"/>', "'quick' is not allowed; allowed are: realtime, fast", 2),
+        ('<time pace="quick"/>', "'quick' is not allowed; allowed: realtime, fast", 2),
         ('<shared group="true"/>', "write yes or no", 2),
         ('<network port="99999"/>', "above the maximum", 2),
         ('<world><current north="1000 m/s"/></world>', "1000 m/s is above the maximum, 20 m/s", 2),

@@ -73,7 +73,7 @@ def test_goto_arrives_and_loiters_and_resume_continues_the_mission() -> None:
     craft = Craft(circle=25.0)
     craft.sail(20.0)
     craft.sail(150.0, ("goto", (100.0, 50.0, 5.0, 2.0)))
-    assert craft.follower.mode == "loiter" and craft.broker.accepted[0].endswith("at 2.0 m/s, then it loiters")
+    assert craft.follower.mode == "loiter" and craft.broker.accepted[0].endswith("at 2.0 m/s, then loiters")
     craft.sail(120.0)
     away = [math.dist(p, (100.0, 50.0)) for p in craft.track[-150:]]
     assert min(away) > 20.0 and max(away) < 32.0, (min(away), max(away))
@@ -106,10 +106,10 @@ def test_pause_keeps_the_mission() -> None:
     craft = Craft()
     craft.sail(20.0)
     craft.sail(60.0, ("pause",), ("pause",))
-    assert craft.broker.refused == ["it is not following a mission (paused)"]
+    assert craft.broker.refused == ["the vehicle is not following a mission (paused)"]
     assert all(math.dist(p, craft.track[40]) < 60.0 for p in craft.track[40:])
     craft.sail(1.0, ("resume",), ("resume",))
-    assert craft.broker.refused[1:] == ["its mission is not paused"]
+    assert craft.broker.refused[1:] == ["the mission is not paused"]
     assert craft.follower.status == MissionStatus("mission", 1, 2, (0.0, 200.0))
 
 

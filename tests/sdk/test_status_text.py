@@ -62,7 +62,7 @@ def test_trouble_appears_when_there_is_some() -> None:
         "slow       auv: the simulation waits for these clients",
         "trouble    2 records are missing from the log",
         "trouble    ignored datagrams: 7 size",
-        "trouble    refused acoustic requests: 4 of auv",
+        "trouble    refused acoustic requests: 4 from auv",
         "trouble    the log is full",
     ]
     assert len(status_text.all_values(STATUS)) == len(STATUS) - 1

@@ -77,7 +77,10 @@ INVALID: dict[str, tuple[Callable[[Lab], object], str]] = {
         lambda lab: broker().answer("ahead"),
         "command must give values by name or in the order of `actuators`",
     ),  # type: ignore[arg-type]
-    "estimate": (lambda lab: broker().answer(None, [1.0]), "estimate must be an Estimate, or 10 numbers or None"),
+    "estimate": (
+        lambda lab: broker().answer(None, [1.0]),
+        "estimate must be an Estimate, or 10 values (numbers or None)",
+    ),
     "rate": (lambda lab: Observer("eye", SERVER, rate=-1.0), "rate must be at least 0 frames per second, got -1.0"),
     "center": (lambda lab: Observer("eye", SERVER, center=(0.0,)), "center must be 3 finite numbers"),
     "duration": (lambda lab: lab.run("a minute"), "seconds must be a finite number of s, got 'a minute'"),  # type: ignore[arg-type]

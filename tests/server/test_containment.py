@@ -365,7 +365,7 @@ def test_unacknowledged_refusals_end_the_session_not_the_front(harbour: Harbour)
         harbour.front.receive(raw(client, Type.REQUESTS, [number + 1, items]), client.address, harbour.now)
         number += 60
     harbour.run(0.1)
-    assert [e.text for e in client.of(SessionClosed)] == ["it acknowledged none of the last 4096 events"]
+    assert [e.text for e in client.of(SessionClosed)] == ["the client acknowledged none of the last 4096 events"]
     assert other.session.phase is Phase.JOINED and status(harbour)["drops"].get("internal", 0) == 0
 
 

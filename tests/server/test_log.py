@@ -219,7 +219,7 @@ def test_a_request_for_what_a_log_lacks_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "a.mcap", with_ctd(tmp_path))
     log = read(tmp_path / "a.mcap")
     asked: list[tuple[Callable[[], object], str]] = [
-        (lambda: log.navigation_errors("buoy"), "no body 'buoy'.*allowed are: b, a"),
+        (lambda: log.navigation_errors("buoy"), "no body 'buoy'.*allowed: b, a"),
         (lambda: log.sensors("bb"), "no body 'bb'; did you mean 'b'"),
         (lambda: log.by_type("cdt"), "unknown sensor type 'cdt'; did you mean 'ctd'"),
         (lambda: log.get("/state/c", STATE), "no body 'c'"),

@@ -182,5 +182,5 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch
     said: list[str] = []
     compiling.ensure_compiled(said.append)
     assert said == [
-        f"cannot store kernels in {tmp_path}/file/cache, each process compiles its own; set NUMBA_CACHE_DIR"
+        f"cannot store kernels in {tmp_path}/file/cache, so each process compiles its own; set NUMBA_CACHE_DIR"
     ]

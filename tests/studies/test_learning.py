@@ -157,7 +157,7 @@ def test_too_few_values_are_refused() -> None:
     for wrong in ({"copies": 0}, {"copies": -1}, {"substeps": 0}, {"dt": 0.0}, {"dt": math.nan}):
         with pytest.raises(ConfigError, match="copies and substeps must be >= 1 and dt positive"):
             Core("StationKeeping", **{"copies": 1, **wrong})
-    with pytest.raises(ConfigError, match=r"'lauv' is not a vehicle driven by thrusters only; allowed are: .*bluerov2"):
+    with pytest.raises(ConfigError, match=r"'lauv' is not a vehicle driven by thrusters only; allowed: .*bluerov2"):
         Core("StationKeeping", 1, model="lauv")
 
 

@@ -391,9 +391,7 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
         for wrong in (bytes(b ^ 0x55 for b in data[at : at + 3]) + data[at + 3 :], b""):
             bad.write_bytes(data[:at] + wrong)
             log = read(bad)
-            notice = (
-                f"it was read up to {log.end_ns * 1e-9:.2f} s; later data is missing, or a server is still writing it"
-            )
+            notice = f"it was read up to {log.end_ns * 1e-9:.2f} s; later data is missing, or a server is still writing the file"
             assert log.damage_notice == f"bad.mcap is incomplete or damaged: {notice}", at
             state, true = log.get("/state/a", STATE), whole.get("/state/a", STATE)
             assert np.array_equal(state.records, true.records[np.isin(true.time_ns, state.time_ns)])

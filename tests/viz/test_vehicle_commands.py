@@ -140,7 +140,7 @@ def test_commands_and_the_answers_of_the_programs(
 
         # by the buttons
         press(page, "pause")
-        expect(said).to_contain_text("pause: refused: it is not following a mission", timeout=20_000)
+        expect(said).to_contain_text("pause: refused: the vehicle is not following a mission", timeout=20_000)
         expect(said).to_have_class("answer num bad")
         press(page, "resume")
         expect(said).to_contain_text("resume: accepted: continues to waypoint", timeout=20_000)
@@ -149,7 +149,7 @@ def test_commands_and_the_answers_of_the_programs(
         press(page, "abort")
         expect(page.page.locator("#command-abort")).to_have_text("really abort?")
         press(page, "abort")
-        expect(said).to_contain_text("abort: accepted: its mission has ended; it stops", timeout=20_000)
+        expect(said).to_contain_text("abort: accepted: ends its mission and stops", timeout=20_000)
         expect(fleet.locator("tr[data-of='0'] [data-part=mission]")).to_have_text("aborted")
         page.until(lambda: math.hypot(*state.snapshot().state[0]["v_WB_B"][:2]) < 0.2)
 
@@ -157,7 +157,8 @@ def test_commands_and_the_answers_of_the_programs(
         fleet.locator("tr[data-row='1']").click()
         press(page, "return")
         expect(said).to_have_text(
-            "return: not supported: the program that drives it does not accept commands, or not yet", timeout=20_000
+            "return: not supported: the program that drives this vehicle does not accept commands, or does not accept them yet",
+            timeout=20_000,
         )
         fleet.locator("tr[data-row='2']").click()
         press(page, "loiter")

@@ -96,7 +96,7 @@ def test_angles_limits_and_shares() -> None:
 
 
 def test_what_a_model_cannot_do_is_refused() -> None:
-    with pytest.raises(UnknownName, match="'lauv' has no sway; allowed are: surge, pitch, yaw, rudder, planes"):
+    with pytest.raises(UnknownName, match="'lauv' has no sway; allowed: surge, pitch, yaw, rudder, planes"):
         MIXERS["lauv"](sway=0.1)
     with pytest.raises(UnknownName, match="'lauv' has no ruder; did you mean 'rudder'"):
         MIXERS["lauv"](ruder=0.1)

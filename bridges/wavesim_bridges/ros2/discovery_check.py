@@ -52,7 +52,7 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
         )
     elsewhere = [d for d in domains if d != domain]
     there = (
-        f" There may be participants in {', '.join(map(str, elsewhere))}: check --domain or ROS_DOMAIN_ID."
+        f" There may be participants in DDS domain {' or '.join(map(str, elsewhere))}: check --domain or ROS_DOMAIN_ID."
         if elsewhere
         else ""
     )

@@ -152,15 +152,15 @@ class MissionFollower:
         if command.action == "resume" and self._steer is None:
             return "there is no mission to resume"
         if command.action == "resume" and self._hold is None:
-            return "its mission is not paused"
+            return "the mission is not paused"
         if command.action == "pause" and self._hold is not None:
-            return f"it is not following a mission ({self.mode})"
+            return f"the vehicle is not following a mission ({self.mode})"
         if command.point is not None:
             north, east, down, _ = command.point
             if hypot(north - self._place[0], east - self._place[1]) > MAX_DISTANCE_M:
                 return f"the point is more than {MAX_DISTANCE_M / 1000.0:g} km away"
             if down > self.settings.max_depth:
-                return f"{down:g} m is deeper than its maximum depth of {self.settings.max_depth:g} m"
+                return f"{down:g} m is deeper than the vehicle's maximum depth of {self.settings.max_depth:g} m"
         return ""
 
     def _execute(self, command: CommandReceived) -> str:
@@ -181,16 +181,12 @@ class MissionFollower:
                 return f"continues to waypoint {self.status.waypoint} of {self.status.count}"
             case _:
                 self._hold, self.mode, self._steer = here, "aborted", None
-                return (
-                    "its mission has ended; it surfaces"
-                    if self.settings.is_submersible
-                    else "its mission has ended; it stops"
-                )
+                return f"ends its mission and {'surfaces' if self.settings.is_submersible else 'stops'}"
         if self.mode in ("goto", "return"):
             away = hypot(self._hold.north - self._place[0], self._hold.east - self._place[1])
-            return f"{away:.0f} m to go at {self._hold.speed:.1f} m/s, then it loiters"
+            return f"{away:.0f} m to go at {self._hold.speed:.1f} m/s, then loiters"
         how = f"circles with a radius of {self.settings.circle:g} m" if self.settings.circle else "holds its position"
-        return how + ("; resume continues its mission" if self.mode == "paused" else "")
+        return how + ("; `resume` continues the mission" if self.mode == "paused" else "")
 
     def _point(self, point: Sequence[float], here: Waypoint) -> Waypoint:
         north, east, down, speed = point

@@ -40,7 +40,7 @@ _MISSION = "number of the mission, chosen by its sender; the same in all parts"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
-_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs it"
+_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs a target"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
@@ -122,7 +122,7 @@ class Reception:
     )
     azimuth: float | None = record_field(
         Nullable(Number()),
-        "azimuth of the arrival in B, from forward to starboard; only from USBL heads",
+        "azimuth of the arrival in B, from forward towards starboard; only from USBL heads",
         "rad",
         default=None,
     )
@@ -406,7 +406,7 @@ class Control:
     verb: str = record_field(NAME, "start, pause, step, speed, stop or shutdown")
     value: float | None = record_field(
         Nullable(Number(0.0, 1e9)),
-        "for step: number of ticks; for speed: simulated seconds per wall second, 0 = as fast as possible",
+        "for step: number of ticks; for speed: simulated seconds per second of wall time, 0 = as fast as possible",
         default=None,
     )
 
@@ -416,7 +416,7 @@ class Fault:
     """Set or clear a fault of an actuator, a sensor or a device (requires the `fault` right)."""
 
     body: str = record_field(*_BODY)
-    part: str = record_field(NAME, "name of an actuator or a sensor, or `device:` and the name of a device")
+    part: str = record_field(NAME, "name of an actuator or a sensor, or `device:` followed by the name of a device")
     kind: str = record_field(NAME, "type of fault, as in docs/CONFIG.md; `none` clears the fault")
     amount: float = record_field(Number(-MAX_VALUE, MAX_VALUE), "amount of the fault, if its type has one", default=0.0)
     field: str = record_field(NAME, "field of a sensor; empty = all", default="")
@@ -459,7 +459,7 @@ class Allocate:
     body: str = record_field(*_BODY)
     matrix: Sequence[float] = record_field(
         Numbers(ALLOCATION_NUMBERS, low=-MAX_VALUE, high=MAX_VALUE),
-        "six rows (X, Y, Z, K, M, N) of one value per thruster: force and moment in B per unit of thrust",
+        "six rows (X, Y, Z, K, M, N), each with one value per thruster: force and moment in B per unit of thrust",
     )
 
 

@@ -128,7 +128,9 @@ def add_keys(path: Path, names: Sequence[str], public_key: Callable[[bytes], byt
     """
     for name in names:
         if _words(name) != [name] or name.startswith("@"):
-            raise ConfigError(f"invalid name {name!r}: use a name without spaces, # and a leading @", str(path))
+            raise ConfigError(
+                f"invalid name {name!r}: use a name without spaces, without # and without a leading @", str(path)
+            )
     lines = _read_lines(path, _KEEP) if path.exists() or path.is_symlink() else []
     found = _parse(path, lines)
     if replace:
@@ -167,7 +169,7 @@ def _write(path: Path, lines: Sequence[str]) -> None:
     """Replace a key file only when the new one is complete, because a server may read it at any time."""
     try:
         if path.is_symlink():  # the link's target may be a file that other programs own
-            raise ConfigError("this key file is a symbolic link; name the file itself", str(path))
+            raise ConfigError("this key file is a symbolic link; specify the file to which it points", str(path))
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # with mode 600
         try:
             with os.fdopen(descriptor, "w", encoding="ascii", errors=_KEEP) as out:

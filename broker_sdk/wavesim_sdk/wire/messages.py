@@ -169,7 +169,7 @@ class Join:
     )
     previous: int = record_field(
         UINT64,
-        "token of the session to resume, or with keys the proof of its ticket; 0 = start a new session",
+        "token of the session to resume or, if keys are used, the proof of its ticket; 0 = start a new session",
         default=0,
     )
     sensors: Sequence[str] | None = record_field(

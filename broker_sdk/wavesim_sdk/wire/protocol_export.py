@@ -27,7 +27,7 @@ _REFUSALS = {
     messages.Refusal.KEY: "the key is not valid for this name, or was replaced",
     messages.Refusal.EXPIRED: "`previous` does not name a live session of this body and role; join again with 0",
     messages.Refusal.ROLE: "this name may not join this body or this server in that role",
-    messages.Refusal.INTERNAL: "internal server error, which the server's status counts",
+    messages.Refusal.INTERNAL: "internal server error; the server counts these errors in its status",
 }
 _RIGHTS = {
     messages.Right.FAULT: "FAULT",

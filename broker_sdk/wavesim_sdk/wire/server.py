@@ -379,7 +379,7 @@ class ServerSessions:
             if item[0] in _OF_THE_BODY:
                 continue
             if len(session.outbox) >= MAX_PENDING:
-                self.bye(session, f"it acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
+                self.bye(session, f"the client acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
                 return
             session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
 
@@ -389,7 +389,7 @@ class ServerSessions:
             session.suspended, old.is_suspended = old, True
             old.pending_step = old.pending_done = None
             return
-        text = "another session continues this session"
+        text = "another session has resumed this session"
         if session.resumed is Resumption.TOOK_OVER:
             text = "another client took over"
             self._send_bye(old, text)
@@ -515,7 +515,7 @@ class ServerSessions:
             session.outbox.push(EVENTS.encode(event))
             self._unflushed[session.token] = session
         except OverflowError:
-            self.bye(session, f"it acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
+            self.bye(session, f"the client acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
         except Exception as error:
             self.fail_session(session, error)
 

@@ -288,7 +288,7 @@ class List(ValueType):
 
         def check(value: Any) -> tuple[Any, ...]:
             if type(value) not in LIST_TYPES or len(value) > most:
-                raise Malformed(f"expected a list of at most {most}, got {describe_value(value)}")
+                raise Malformed(f"expected a list of at most {most} elements, got {describe_value(value)}")
             try:
                 return tuple([one(v) for v in value])
             except Malformed:
@@ -375,7 +375,7 @@ class AnyValue(ValueType):
                 level = [c for v in level if isinstance(v, list | tuple | dict) for c in _children(v)]
                 if not level:
                     return value
-            raise Malformed(f"the value is nested deeper than {most}")
+            raise Malformed(f"the value is nested more than {most} levels deep")
 
         return check
 

@@ -245,7 +245,7 @@ class CommandConnection(StreamConnection):
         body = line[1:].rpartition("*")[0] if "*" in line else line[1:]
         talker, _, rest = body.partition(",")
         if talker != "PNOR" or not body.isascii() or ("*" in line and sentence(body).decode().strip() != line):
-            self._fail("wrong check sum or talker")
+            self._fail("wrong checksum or talker")
             found = None
         else:
             name, *arguments = rest.split(",")
@@ -312,7 +312,7 @@ class CommandConnection(StreamConnection):
 
     def _trigger(self, _: list[str]) -> list[str]:
         if not self.nucleus.is_measuring or self.nucleus.settings["TRIG"]["SRC"] != "COMMAND":
-            raise _CommandError("TRIG needs START, and TRIG SRC=COMMAND")
+            raise _CommandError("TRIG is valid only after START, and only if the trigger source is COMMAND")
         self.nucleus.triggers += 1
         return []
 

@@ -81,7 +81,7 @@ NODE = _record(
     value("listen_low", "Hz", "Lowest frequency that the node receives."),
     value("listen_high", "Hz", "Highest frequency that the node receives."),
     value("threshold", "dB re 1 uPa", "Minimum level that the node detects."),
-    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detect by the level only."),
+    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detection by the level only."),
     value("capture", "dB", "Margin by which a reception must exceed overlapping ones to survive."),
     value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of the node's own body at rest; 0 = none."),
     integer("beam", "", "Row of the node's beam pattern; -1 = none."),
@@ -122,11 +122,11 @@ NODE = _record(
     value("ping_period", "s", "Period of a pinger; 0 = the node is not a pinger."),
     value("ping_offset", "s", "Time of the first ping, by the pinger's own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
-    value("reply_absorption", "dB/m", "Absorption of automatic replies in the current weather."),
+    value("reply_absorption", "dB/m", "Absorption coefficient for automatic replies, in the current weather."),
     value("reply_noise", "dB re 1 uPa", "Noise in the band of automatic replies."),
-    value("modem_absorption", "dB/m", "Absorption of automatic packets."),
+    value("modem_absorption", "dB/m", "Absorption coefficient for automatic packets."),
     value("modem_noise", "dB re 1 uPa", "Noise in the band of automatic packets."),
-    value("ping_absorption", "dB/m", "Absorption of automatic pings."),
+    value("ping_absorption", "dB/m", "Absorption coefficient for automatic pings."),
     value("ping_noise", "dB re 1 uPa", "Noise in the band of automatic pings."),
     value("pings", "", "Number of the next ping."),
     integer("entry", "", "Number of transducers that have used this row."),
@@ -259,7 +259,7 @@ CHUNK = _record(
 
 KEPT_RAY = _record(
     "kept ray",
-    "Ray of a candidate under a sound-speed profile, at its last check.",
+    "Ray of a candidate if there is a sound-speed profile, as computed at the candidate's last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
     value("sx", "", "Direction of the ray at the source, in W, if the bed is not level."),
@@ -268,8 +268,8 @@ KEPT_RAY = _record(
 
 HEARING = _record(
     "hearing",
-    "Data of a reception in progress, in addition to its log record. Members that each new reception at the node compares"
-    " come first, in one or two cache lines.",
+    "Data of a reception in progress, in addition to its log record. The members that are compared for each new reception"
+    " at the node come first, in one or two cache lines.",
     integer("next", "", "Next reception at the same node, or next free record."),
     integer("previous", "", "Previous reception at the same node; -1 = none."),
     integer("id", "", "Number of the signal."),
@@ -352,11 +352,13 @@ WATER = _record(
     value("bottom", "m", "Depth of the flat bottom."),
     integer("uneven", "", "1 = bottom echoes use the depth and slope at the point of reflection."),
     integer("order", "", "Maximum number of bounces of a path."),
-    integer("paths", "", "Maximum number of paths followed from a signal to a node under a profile."),
+    integer(
+        "paths", "", "Maximum number of paths traced for a signal to each node when there is a sound-speed profile."
+    ),
     integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
-    value("density_ratio", "", "Ratio of the densities of bottom and water."),
-    value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
+    value("density_ratio", "", "Ratio of the density of the bottom to that of the water."),
+    value("speed_ratio", "", "Ratio of the sound speed in the water to that in the bottom."),
     value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
     integer("blocking", "", "1 = obstacles and hills can block sound."),
     integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),

@@ -29,7 +29,7 @@ def hull_of(model: Model) -> Hull | None:
     triangles = mesh.read_mesh(path)
     if len(triangles) > MAX_FACES:
         raise ConfigError(
-            f"the hull has {len(triangles)} triangles; the maximum is {MAX_FACES}. Simplify it", str(path)
+            f"the hull has {len(triangles)} triangles; the maximum is {MAX_FACES}; simplify the mesh", str(path)
         )
     turned = matvec(frames.rotation(frames.quaternion(*h.attitude)), h.scale * triangles) + np.array(h.position)
     try:

@@ -349,7 +349,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
             match = _FACTOR.match(part, at)
             if match is None:
                 raise ValueError(
-                    f"derivative '{name}': unknown factor '{part[at:]}'; allowed are u v w p q r, au .. ar, d, d1 .. d{FINS}"
+                    f"derivative '{name}': unknown factor '{part[at:]}'; allowed: u v w p q r, au .. ar, d, d1 .. d{FINS}"
                 )
             found.append(match[0])
             at = match.end()

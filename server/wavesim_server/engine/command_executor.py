@@ -97,7 +97,7 @@ class CommandExecutor:
                 case ClientMessage(message=Leave()):
                     pass
                 case ClientMessage():
-                    self._answer(command, False, f"{_FAILED} Execute; see the server's standard error")
+                    self._answer(command, False, f"{_FAILED} this command; see the server's standard error")
 
     def _print_traceback_once(self, error: Exception) -> None:
         """Print a traceback to standard error, once for each code location."""
@@ -349,7 +349,7 @@ class CommandExecutor:
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
         what = suggest_name(part, known) or "; this body has no parts"
-        raise ValueError(f"no part named '{part}'{what}; the part of a device is 'device:NAME'")
+        raise ValueError(f"no part named '{part}'{what}; to name a device, use 'device:NAME'")
 
     def _weather(self, c: items.Weather) -> None:
         values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}

@@ -172,7 +172,7 @@ class WeatherModel:
         height, peak = surface.sea_state(self.waves)
         for name, value in values.items():
             if name not in CHANGEABLE:
-                raise ValueError(f"'{name}' cannot be changed during a run; allowed are {', '.join(CHANGEABLE)}")
+                raise ValueError(f"'{name}' cannot be changed during a run; allowed: {', '.join(CHANGEABLE)}")
             if value is None:
                 continue
             element, key = CHANGEABLE[name]

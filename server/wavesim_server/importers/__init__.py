@@ -30,7 +30,7 @@ def read(
     """
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:
-        raise ConfigError(f"--set {unknown[0]}: unknown key; allowed are {', '.join(SETTINGS)}")
+        raise ConfigError(f"--set {unknown[0]}: unknown key; allowed: {', '.join(SETTINGS)}")
     try:
         return _read(path, section, settings, angles).xml(path, partial)
     except KeyError as error:

@@ -70,7 +70,8 @@ def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
             import h5py
         except ImportError:
             raise ValueError(
-                "the file is NetCDF 4; `pip install h5py`, or write it with dataset.to_netcdf(FILE, format='NETCDF3_64BIT')"
+                "the file is in NetCDF 4 format; run `pip install h5py`, or write the file with "
+                "dataset.to_netcdf(FILE, format='NETCDF3_64BIT')"
             ) from None
         with h5py.File(path, "r") as file:
             return {

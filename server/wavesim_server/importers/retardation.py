@@ -123,7 +123,7 @@ def _radiating_motions(w: Array, b: Array) -> list[int]:
 def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
     """Raise ValueError if the frequency range is too short for the damping."""
     if len(w) < 8:
-        raise ValueError(f"the table has {len(w)} frequencies; the memory needs at least 8, better 40")
+        raise ValueError(f"the table has {len(w)} frequencies; the memory needs at least 8; 40 or more are recommended")
     for i in loud:
         damping = b[:, i, i]
         for end, word, most in ((0, "longer", LEFT[0]), (-1, "shorter", LEFT[1])):

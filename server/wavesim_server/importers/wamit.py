@@ -134,7 +134,7 @@ def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)
     if said is None:
-        raise ValueError(f"{path.name} lacks the gravity and the length scale")
+        raise ValueError(f"{path.name} does not contain the gravitational acceleration and the length scale")
     rows = re.findall(r"^\s*([1-6])\s+([1-6])\s+([-+.\dEe]+)(?:\s.*)?$", text, re.MULTILINE)
     for i, j, value in rows[:36]:
         mass[int(i) - 1, int(j) - 1] = float(value)

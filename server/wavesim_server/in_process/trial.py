@@ -142,9 +142,7 @@ class InProcessTrial(Trial):
             return not status["missing"] and not self._devices.missing(status)
 
         host.drive(have_joined, look)
-        self._print(
-            f"{len(self.loaded.sensor_rows)} emulators and {len(host.programs)} programs take part, in this process"
-        )
+        self._print(f"{len(self.loaded.sensor_rows)} emulators and {len(host.programs)} programs run in this process")
 
     def run_to_end(self) -> float:
         """Run to the end of the trial; return the wall time of the run in s."""
