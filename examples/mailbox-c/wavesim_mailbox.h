@@ -12,7 +12,7 @@ struct wavesim_head {
     int32_t bytes;
 };
 
-/* Mailbox message with a state. The readings follow it: each one is a mailbox_reading record and its values. */
+/* Header of a mailbox message with a state. The readings follow this header; each is a mailbox_reading record and its values. */
 struct wavesim_mailbox_state {
     int64_t tick; /* Tick of the values in this row. */
     int64_t time_ns; /* Simulation time since the start. [ns] */
@@ -27,7 +27,7 @@ struct wavesim_mailbox_state {
     double actuation[32]; /* Actual values of the actuators, in the order of the model. [N, 1/s, rad or kg] */
 };
 
-/* Mailbox message with further readings that belong to a state. The readings follow it. */
+/* Header of a mailbox message with further readings for a state. The readings follow this header. */
 struct wavesim_mailbox_values {
     int64_t tick; /* Tick of the values in this row. */
     int64_t readings; /* Number of readings that follow this record. */
@@ -53,7 +53,7 @@ struct wavesim_mailbox_reception {
     double frequency; /* Frequency as received. [Hz] */
     double level; /* Received level. [dB re 1 uPa] */
     double snr; /* Received level above the noise in the band. [dB] */
-    double range; /* Two-way range, for a reply to a query of this body; NaN = none. [m] */
+    double range; /* Two-way range, for a reply to a query from this body; NaN = none. [m] */
     double azimuth; /* Direction of arrival in B; NaN = none. [rad] */
     double elevation; /* Elevation of the arrival, downwards from the horizontal plane of B; NaN = none. [rad] */
     int64_t payload_bytes; /* Length of the payload in bytes. */
@@ -70,7 +70,7 @@ struct wavesim_mailbox_actuator {
     double maximum; /* Maximum command. */
 };
 
-/* Mailbox message sent at the start: describes one sensor of the body. A mailbox_field follows it for each field of the sensor. */
+/* Mailbox message sent at the start: describes one sensor of the body. One mailbox_field record follows for each field of the sensor. */
 struct wavesim_mailbox_sensor {
     int64_t number; /* Number by which each `mailbox_reading` identifies the sensor. */
     char name[32]; /* Name of the sensor. */

@@ -40,11 +40,7 @@ ACTUATOR_EFFECT = _rows(
     "ACTUATOR_EFFECT",
     "",
     "",
-<<<<<<< HEAD
-    "Fraction of the force that remains if an actuator has a fault; first for the thrusters, then for the fins.",
-=======
     "Fraction of its force that each thruster still produces despite a fault; then the same for each fin.",
->>>>>>> w-msg
     THRUSTERS + FINS,
 )
 V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)
