@@ -86,9 +86,9 @@ def expected(kind: str, phase: str, what: signal.Signals) -> tuple[int, str]:
         if kind in ("emulator", "program") and phase != "end":
             name = "emulator-ctd" if kind == "emulator" else "program-v"
             lost = phase == "run" and kind == "emulator"  # the trial continues without an emulator
-            return (12, f"{name} ended early (code -9)") if lost else (10, f"{name} ended with code -9")
+            return (12, f"{name} ended early (code -9)") if lost else (10, f"{name} exited with code -9")
     elif phase == "run" and kind == "emulator":
-        return 12, "an emulator exceeded its time limit"
+        return 12, "emulator answers exceeded the time limit"
     elif phase == "run" and kind == "program":
         return 12, "'v' did not answer its step within 1 s"
     return 0, ""

@@ -81,7 +81,7 @@ class EmulatorManager:
     def _on_exit(self, sensor: str, code: int) -> None:
         quick = time.monotonic() - self.started_at[sensor] < EARLY_DEATH_S
         self.early_deaths[sensor] = self.early_deaths[sensor] + 1 if quick else 0
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        how = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
         if self.early_deaths[sensor] > RESTARTS:
             del self.processes[sensor]
             self.report(

@@ -170,7 +170,7 @@ class ExecutedEvent:
     ok: int = record_field(_FLAG, "1 = done")
     text: str = record_field(_MESSAGE_TEXT, "reason for the refusal, or result of the command")
     time_ns: int = record_field(_TIME, "simulation time", "ns")
-    command: bytes = record_field(_BLOCK, "the command: an item of REQUESTS")
+    command: bytes = record_field(_BLOCK, "the command, encoded as an item of REQUESTS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class BodyPresenceEvent:
     type: str = record_field(_NAME, "surface, underwater or buoy")
     is_present: int = record_field(_FLAG, "1 = entered, 0 = left")
     is_new: int = record_field(
-        _FLAG, "1 = the body has just entered or left; 0 = an earlier entry, repeated at the start for the log"
+        _FLAG, "1 = the body has just entered or left; 0 = an earlier entry, repeated for the log when the clock starts"
     )
     is_logged: int = record_field(_FLAG, "1 = write this event to the log")
     generation: int = record_field(_GENERATION, "generation of the body in this row")

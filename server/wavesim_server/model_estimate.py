@@ -86,8 +86,8 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
         f"added mass: spheroid of slenderness {length / diameter:.3g}: k1 {k1:.4f}, k2 {k2:.4f}, k' {about:.4f} (Lamb)",
         f"axial drag: ITTC 1957 and Hoerner's form factor at {speed:g} m/s on {surface:.3g} m2: {drag:.3g} N",
         f"cross-flow drag: strips of a cylinder, coefficient {CROSS_FLOW_DRAG:g}; roll damping: skin friction",
-        "mass distributed evenly, centre of mass a twentieth of the diameter below the axis; half a percent of reserve buoyancy",
-        f"fins: {100 * FIN_AREA_SHARE:.2g} % of length times diameter each, as on the LAUV; propeller: twice that drag",
+        "mass distributed evenly, centre of mass one twentieth of the diameter below the axis; reserve buoyancy of half a percent",
+        f"fins: {100 * FIN_AREA_SHARE:.2g} % of length times diameter each, as on the LAUV; propeller: maximum thrust of twice the axial drag",
     ]
     draft.add("cylinder", length=f"{length:g} m", radius=f"{r:g} m")
     draft.add("mass", value=f"{mass:.6g} kg", centre=format_numbers(0.0, 0.0, CENTRE_OF_MASS_OFFSET * diameter) + " m")

@@ -232,7 +232,7 @@ class Supervisor:
                 raise ProcessCrashed(f"the {name} could not start (see above)")
             if code == EXIT_FAILED:
                 raise ProcessCrashed(f"the {name} failed (see above); the server stops")
-            cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+            cause = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
             if name == "front" and self._fds and self.engine.poll() is None and self._restart_front(cause):
                 continue
             raise ProcessCrashed(f"the {name} process {cause}; the server stops")
@@ -280,7 +280,7 @@ def _crashed(name: str, code: int) -> ProcessCrashed:
 
     If a process failed, the log may lack its last records.
     """
-    cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+    cause = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
     return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
 
 

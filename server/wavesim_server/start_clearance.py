@@ -101,8 +101,8 @@ class StartClearance:
             deepest = max(deepest, (z - depth, z, depth))
         if deepest[0] > OVERLAP_TOLERANCE:
             raise ValueError(
-                f"start position {deepest[0]:.2f} m inside the bed: the lowest point of the body is {deepest[1]:.2f} m deep, the bed "
-                f"at this position {deepest[2]:.2f} m; {_place_text(g)}"
+                f"start position {deepest[0]:.2f} m inside the bed: the lowest point of the body is {deepest[1]:.2f} m deep, but the bed "
+                f"at this position is {deepest[2]:.2f} m deep; {_place_text(g)}"
             )
 
     def _is_under_bed(self, x: float, y: float, z: float) -> bool:

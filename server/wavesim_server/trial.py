@@ -133,7 +133,7 @@ class Trial:
             wall = self._simulate()
         except KeyboardInterrupt:
             if self._log_time() not in (0, self._former_log_time):
-                print(f"trial {self.name}: the log until the interruption: {self.log}", file=sys.stderr)
+                print(f"trial {self.name} was interrupted; the log up to that point is {self.log}", file=sys.stderr)
             raise
         finally:
             for s, handler in handlers.items():
@@ -304,7 +304,7 @@ class Trial:
         """
         lines, own, output = self._output_of(label)
         where = f"{own}: " if own else ""
-        end = f"{label} ended with code {code} {when}: {where}{program_output.final_words(lines)}"
+        end = f"{label} exited with code {code} {when}: {where}{program_output.final_words(lines)}"
         return f"{end}; all output: {output}" if lines else end
 
     def _output_of(self, label: str) -> tuple[list[str], str, Path]:

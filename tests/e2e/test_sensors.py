@@ -413,4 +413,4 @@ def test_a_doppler_log_by_tcp_and_its_faults(
     wrong = wavesim("fault", "boat", "leak", "wet", "galley", "-s", server.name)
     assert wrong.returncode == 4 and "unknown compartment 'galley'; use one of bow, stern" in wrong.stderr
     wrong = wavesim("fault", "boat", "gps", "unlocked", "-s", server.name)
-    assert wrong.returncode == 4 and "fault 'unlocked' is only for the sensor type 'dvl'" in wrong.stderr
+    assert wrong.returncode == 4 and "fault 'unlocked' applies only to the sensor type 'dvl'" in wrong.stderr

@@ -115,7 +115,7 @@ def test_a_device_that_fails_ends_the_trial_with_its_last_words(
         )
         done = run_trial(loaded.path, tmp_path / "out", f"taken{os.getpid()}", "--no-plots")
     assert done.returncode == 10
-    assert "device-c-nmea ended with code 1 before the trial started: " in done.stderr
+    assert "device-c-nmea exited with code 1 before the trial started: " in done.stderr
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
 
 

@@ -54,7 +54,7 @@ def test_a_template_runs_to_its_end(tmp_path: Path, name: str, template: str) ->
 def test_files_are_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("mine")
     done = wavesim("new", tmp_path)
-    assert done.returncode == 2 and "program.py exists already; select another folder" in done.stderr
+    assert done.returncode == 2 and "program.py already exists; select another folder" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 

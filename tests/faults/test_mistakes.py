@@ -214,7 +214,7 @@ def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) ->
     assert process.returncode == 130, rest
     assert b"Traceback" not in seen + rest and b"interrupted" in rest
     if after == "simulated":
-        assert f"the log until the interruption: {tmp_path / name / 'run.mcap'}" in rest.decode()
+        assert f"the log up to that point is {tmp_path / name / 'run.mcap'}" in rest.decode()
         assert read(tmp_path / name / "run.mcap").messages > 0
     assert remove_leftovers(name) == []
     left = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True, check=False)
@@ -231,7 +231,7 @@ def test_a_program_that_fails_ends_the_trial_with_its_last_words(
     clear(
         run_trial(path, tmp_path, name),
         10,
-        "program-a ended with code 1 before the trial started: my battery is empty; all output: ",
+        "program-a exited with code 1 before the trial started: my battery is empty; all output: ",
     )
 
 
@@ -266,7 +266,7 @@ def test_a_program_that_fails_ends_the_trial_and_shows_its_line(
     assert done.returncode == 10 and "Traceback" not in done.stderr, done.stderr
     said = done.stderr.strip().splitlines()[-1]
     time_s = float(
-        said.removeprefix("wavesim: program-a ended with code 1 after ").partition(" s and ended the trial")[0]
+        said.removeprefix("wavesim: program-a exited with code 1 after ").partition(" s and ended the trial")[0]
     )
     assert time_s == 0.3 if how == "in process" else 0.3 <= time_s < 600.0, said
     assert 'typo.py:10: broker.answer({"propellor": 1.0}): ' in said and "did you mean 'propeller'?" in said
@@ -287,7 +287,7 @@ def test_a_campaign_names_the_line_of_the_program(config: Callable[..., LoadedCo
     done = wavesim("campaign", "run", tmp_path / "c.xml", "--out", tmp_path / "runs", "--quiet")
     assert done.returncode == 17, done.stderr
     assert (
-        "ParticipantFailed: program-a ended with code 1 after 0.300 s and ended the trial: typo.py:10: " in done.stdout
+        "ParticipantFailed: program-a exited with code 1 after 0.300 s and ended the trial: typo.py:10: " in done.stdout
     )
     assert Path(done.stdout.partition("all output: ")[2].partition(";")[0]).is_file()
 

@@ -80,7 +80,7 @@ with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
         again = InProcessTrial(trial.loaded, trial.folder.parent, quiet=True)
         again.run(plots=False)
         assert again.lost == {"program-bad": 1}, "the other one was interrupted"
-        said = r"program-bad ended with code 1 after 0\.600 s and ended the trial: bad\.py:\d+: broker\.answer.*did you mean 'propeller'"
+        said = r"program-bad exited with code 1 after 0\.600 s and ended the trial: bad\.py:\d+: broker\.answer.*did you mean 'propeller'"
         with pytest.raises(ParticipantFailed, match=f"{said}.*; all output: .*program-bad.txt; --keep-going"):
             again.check()
         log = read(again.log)
@@ -93,7 +93,7 @@ def test_the_traceback_shows_the_line_of_the_program(make_trial: Make) -> None:
     trial = make_trial(bad="with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:\n    course = 1 / 0\n")
     with pytest.raises(
         ParticipantFailed,
-        match=r"program-bad ended with code 1 before the trial started: bad.py:\d+: course = 1 / 0: ZeroDivisionError",
+        match=r"program-bad exited with code 1 before the trial started: bad.py:\d+: course = 1 / 0: ZeroDivisionError",
     ):
         trial.run(plots=False)
     assert "course = 1 / 0" in output(trial, "bad")

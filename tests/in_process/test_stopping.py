@@ -53,7 +53,7 @@ def test_the_debugger_stops_in_the_program_that_raised(make_trial: Make) -> None
     assert "program-one raised KeyError at 1.000 s; the simulation waits" in said, said + done.stderr
     assert 'course["rudder"] / 2' in said
     assert "(Pdb) 1.0\n(Pdb) ['wanted']\n(Pdb) 'one'\n" in said
-    assert done.returncode == 10 and "program-one ended with code 1 after 1.000 s and ended the trial" in done.stderr
+    assert done.returncode == 10 and "program-one exited with code 1 after 1.000 s and ended the trial" in done.stderr
 
 
 def test_the_debugger_needs_the_program_in_this_process(make_trial: Make) -> None:

@@ -349,9 +349,9 @@ def test_a_line_goes_and_comes_with_its_body() -> None:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"ends": end("0 0 1 m", "absent") + end("0 0 60 m")}, "line 'l' ends on the unknown body 'absent'"),
+        ({"ends": end("0 0 1 m", "absent") + end("0 0 60 m")}, "line 'l' is attached to the unknown body 'absent'"),
         ({"ends": end("0 0 1 m", "f")}, "line 'l' has 1 ends; write two <end>"),
-        ({"ends": end("0 0 1 m", "f") + end("1 0 0 m", "f")}, "line 'l' has both ends on 'f'"),
+        ({"ends": end("0 0 1 m", "f") + end("1 0 0 m", "f")}, "both ends of line 'l' are attached to 'f'"),
         (
             {"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "20 m"},
             "line 'l' is 20 m long, but its ends start 47 m apart",

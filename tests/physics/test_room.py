@@ -31,7 +31,7 @@ def box(name: str, place: str, client: str = "none") -> str:
         (
             BED,
             [box("b", "0 0 21")],
-            "'b': start position 1.33 m inside the bed: the lowest point of the body is 21.30 m deep, the bed at this position 19.96 m",
+            "'b': start position 1.33 m inside the bed: the lowest point of the body is 21.30 m deep, but the bed at this position is 19.96 m deep",
         ),
         (BED, [box("b", "40 0 23.72")], "inside the bed"),  # the bed is at 24 m: the lowest corner is 2 cm too deep
         (

@@ -93,5 +93,5 @@ def test_every_shipped_fin_stalls_or_says_why_it_cannot(name: str) -> None:
 
 def test_the_command_of_a_stall_is_refused_where_it_does_nothing(config: Callable[..., LoadedConfig]) -> None:
     text = MODEL.format(stall='stall="20 deg"').replace("<fin ", '<fin law="coefficients" per_angle="0 1 0 0 0 0" ')
-    with pytest.raises(ConfigError, match="`stall` is only for law=linear"):
+    with pytest.raises(ConfigError, match="`stall` applies only to law=linear"):
         Simulation(config("<world><bed depth='900 m'/></world>" + text))

@@ -109,7 +109,7 @@ def test_a_profile_from_a_file(config: Callable[..., LoadedConfig], tmp_path: Pa
     z, c = sound.sound_speed_profile(loaded, Water(loaded), 30.0)
     assert z.tolist() == [0, 10, 30] and c.tolist() == [1500, 1510, 1500]
     for text, message in (
-        ("0 1500\n0 1510\n", "2.*is not greater than the depth before it"),
+        ("0 1500\n0 1510\n", "2.*is not greater than the previous depth"),
         ("0 x\n", "1.*use `depth speed`"),
         ("", "no rows"),
         ("0 5\n", "out of range"),

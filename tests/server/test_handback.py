@@ -62,7 +62,7 @@ def test_a_program_waits_and_drives_again(harbour: Harbour, ending: str) -> None
     assert drive(harbour, program, 0.5, 5.0) > 2
     assert commands(harbour)[-1] == 5.0 and done(harbour, "leave") == [] and len(done(harbour, "enter")) == 1
     assert [n.text for n in program.of(Notice)] == [
-        "another client drives 'a' now; you drive again when it leaves",
+        "another client is now driving 'a'; you will drive it again when that client leaves",
         "you drive 'a' again",
     ]
     program.session.leave()

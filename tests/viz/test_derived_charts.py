@@ -148,8 +148,8 @@ def test_mistakes_statistics_and_events(page: Page) -> None:
         ("lead.depht + 1", "", "'lead' has no field 'depht'; did you mean 'depth'?"),
         ("north + speed", "", "cannot add m and m/s"),
         ("sqrt(north", "", "')' is missing"),
-        ("north", "window.alert(1)", "there is no function 'window.alert'; there are abs, acos, "),
-        ("fetch(1)", "", "there is no function 'fetch'; there are abs, acos, "),
+        ("north", "window.alert(1)", "there is no function 'window.alert'; available: abs, acos, "),
+        ("fetch(1)", "", "there is no function 'fetch'; available: abs, acos, "),
         ("nobody.depth", "", "'lead' has no field 'nobody.depth'"),
         ("2 + 2", "", "the formula contains no field (such as depth)"),
     ):

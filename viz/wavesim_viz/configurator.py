@@ -87,7 +87,7 @@ class Configurator:
         for element in parse(known[name][1].read_bytes()).iter("model"):
             if element.get("name") == name:
                 return to_tree(element)
-        raise RequestFailed(f"the file of '{name}' has changed")
+        raise RequestFailed(f"the file of '{name}' has changed and no longer contains this model")
 
     def schema(self, _query: Any) -> dict[str, ElementRule]:
         """Describe every element of a model, including its instruments, with the unit, default, range and meaning of

@@ -290,7 +290,7 @@ class Hub:
             viewer.send({"type": "reply", "ok": ok, "text": text})
 
         if not isinstance(source, LiveSource):
-            reply(False, "you can drive only a body of a server that runs on this machine")
+            reply(False, "you can drive a body only if its server runs on this machine")
             return
         if helm is None:
             model = source.model_of_body(request.body)

@@ -86,7 +86,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
     placed = [p for p in map(place_sidescan, frames(path, body, name)) if p is not None]
     if not placed:
         raise LogError(
-            f"{path} has no frames from the sonar '{name}' of '{body}' with a known altitude that reach the bed"
+            f"{path} has no frames from the sonar '{name}' of '{body}' that have a known altitude and reach the bed"
         )
     north, east, angle, level = (np.concatenate([getattr(p, f) for p in placed]) for f in FIELDS)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])

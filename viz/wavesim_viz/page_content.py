@@ -58,7 +58,7 @@ class ModelInfo(TypedDict):
     source: str
     validated: str
     shape: HullShape
-    appearance: Annotated[str, "glTF file; empty: draw the shape"]
+    appearance: Annotated[str, "glTF file; empty: the shape is drawn"]
     mass: Annotated[float | None, "kg"]
     thrusters: list[ThrusterInfo]
     fins: list[FinInfo]
@@ -80,7 +80,7 @@ class FenceInfo(TypedDict):
 
     name: str
     keep: str
-    corners: Annotated[list[tuple[float, float]], "north and east of each corner"]
+    corners: Annotated[list[tuple[float, float]], "north and east coordinates of each corner"]
 
 
 class PlannedBody(TypedDict):
@@ -235,7 +235,7 @@ class SessionInfo(TypedDict):
     lockstep_ms: float
     datagrams: Annotated[tuple[int, int], "numbers of datagrams received from the client and sent to it"]
     device: Annotated[str, "name of the device that the client serves; empty: none"]
-    device_fault: Annotated[str, "kind of the injected fault of the device; empty: none"]
+    device_fault: Annotated[str, "kind of the fault injected into the device; empty: none"]
 
 
 class Effort(TypedDict):
@@ -286,7 +286,7 @@ class Encounter(TypedDict):
     dcpa: Annotated[float, "distance at the closest point of approach, m"]
     tcpa: Annotated[float, "time until the closest point of approach, s"]
     role: Annotated[str, "own ship's role under the collision regulations"]
-    own_at: Annotated[tuple[float, float], "position of own ship at that time, north and east"]
+    own_at: Annotated[tuple[float, float], "position of own ship at the closest point of approach, north and east"]
     other_at: tuple[float, float]
 
 
@@ -405,7 +405,7 @@ class Alarm:
     until: Annotated[float | None, "time at which the condition ended; null: still active"] = None
     seen: bool = False
     count: Annotated[int, "number of occurrences"] = 1
-    shelved: Annotated[float | None, "time until which a user shelved the alarm; null: not shelved"] = None
+    shelved: Annotated[float | None, "time until which the alarm is shelved; null: not shelved"] = None
 
 
 class Weather(TypedDict):

@@ -171,7 +171,7 @@ class ImageMessage(TypedDict):
     type: Literal["picture"]
     row: int
     name: str
-    trouble: Annotated[str, "reason why there is no image; empty: none"]
+    trouble: Annotated[str, "reason why there is no image; empty if there is one"]
     epoch: int
 
 
@@ -184,7 +184,7 @@ class MosaicLayer(TypedDict):
     kind: Literal["sidescan", "bathymetry"]
     epoch: int
     cell: Annotated[float, "size of a cell, m"]
-    low: Annotated[float, "value of the first colour: dB above the usual level at the same angle, or depth in m"]
+    low: Annotated[float, "value of the first colour: dB above the median level at the same angle, or depth in m"]
     high: Annotated[float, "value of the last colour"]
 
 
@@ -293,8 +293,8 @@ class MosaicTileHeader(TypedDict):
     row: int
     name: str
     epoch: int
-    south: Annotated[float, "north of the south-west corner, m"]
-    west: Annotated[float, "east of the south-west corner, m"]
+    south: Annotated[float, "north coordinate of the south-west corner, m"]
+    west: Annotated[float, "east coordinate of the south-west corner, m"]
     cell: float
     cells: Annotated[int, "number of cells along each side"]
 
@@ -449,7 +449,9 @@ class ChartData(TypedDict):
 
     time: list[float]
     values: list[Numbers]
-    reduced: Annotated[bool, "whether the time span has more values than this, so that only extremes are kept"]
+    reduced: Annotated[
+        bool, "whether the time span has more values than this answer, which keeps only minima and maxima"
+    ]
 
 
 class ChartArea(TypedDict):

@@ -210,7 +210,7 @@ class ReplaySource:
                 self._at = min(max(at + (1.0 if value is None else value) * self.step_s, self.start), self.end)
             case "speed":
                 if value is None or not 0.0 < value <= 1000.0:
-                    return False, "speed must be above 0 and at most 1000"
+                    return False, "speed must be greater than 0 and at most 1000"
                 self.speed = value
             case "seek":
                 if value is None:

@@ -133,7 +133,7 @@ async def guard_requests(request: web.Request, handler: Handler) -> web.StreamRe
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
         return web.Response(
-            status=421, text=f"wrong host name: this viewer answers only as {' or '.join(sorted(access.names))}\n"
+            status=421, text=f"wrong host name: this viewer answers only to {' or '.join(sorted(access.names))}\n"
         )
     foreign = _netloc(request.headers.get("Origin", "")) != request.headers.get("Host")
     if foreign and (request.method != "GET" or request.path == "/ws"):

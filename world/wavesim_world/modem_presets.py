@@ -62,10 +62,10 @@ def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
 
 #: a tetrahedron with edges of about 60 mm, like the head of a small USBL system
 _TETRAHEDRON = ("0 0 0 m", "0.06 0 0 m", "0.03 0.052 0 m", "0.03 0.0173 0.049 m")
-_NEWCASTLE = "Newcastle University's page on the nano-modem, and its simulator"
+_NEWCASTLE = "Newcastle University's page on the nano-modem, and the university's simulator"
 _SEATRAC = "command manual; drivers of DUNE and seatrac_driver"
 _WHOI = "WHOI's page on the Micro-Modem"
-_NAME = "the name of the product"
+_NAME = "product name"
 _WATER_LINKED = "Water Linked's documentation"
 
 
@@ -79,7 +79,7 @@ def _umodem(name: str, title: str, bit_rate: str, payload: str, source: str, pre
         + _values(source, modem__bit_rate=bit_rate, modem__payload=payload)
         + _values(preamble_source, modem__preamble=preamble)
         + _values("default of DUNE and goby3", turn_around="20 ms"),
-        without="frames: a packet of several frames is sent as one",
+        without="frames: a packet of several frames is sent as a single block",
     )
 
 
@@ -110,7 +110,7 @@ _NANO = ModemPreset(
     + _values("half of the packets are lost at -7 dB in noise (university page)", detection="snr", snr="-7 dB")
     + _values("two-way ranges deviate by 10 cm (university page)", timing_noise="133 us")
     + _values(ASSUMED, recharge="0.05 s"),
-    without="losses due to multipath: with them, the university found 0 to 2 dB instead of -7 dB",
+    without="losses due to multipath: under multipath conditions, the university found 0 to 2 dB instead of -7 dB",
 )
 _SEATRAC_VALUES = (
     _band(24.0, 32.0, ASSUMED)
@@ -150,7 +150,7 @@ _ALL = (
         + _values("default of DUNE and goby3", turn_around="20 ms")
         + _values("length of DUNE's query pulse", pulse="3 ms")
         + _values(ASSUMED, listen_low="24 kHz", listen_high="32 kHz", source_level="190 dB", recharge="1 s"),
-        without="set `reply` for each transponder: 25, 27, 28 ... 31 kHz",
+        without="the individual reply frequencies: set `reply` for each transponder (25, 27, 28 ... 31 kHz)",
     ),
     _evologics("7-17", 7.0, 17.0, "6900", "184 dB"),
     _evologics("18-34", 18.0, 34.0, "976", "184 dB"),
@@ -159,7 +159,7 @@ _ALL = (
         "benthos-900",
         "Teledyne Benthos ATM-900, low frequency",
         _band(9.0, 14.0, ASSUMED)
-        + _values("140 to 15360 bit/s (trade page); the lowest", modem__bit_rate="140")
+        + _values("140 to 15360 bit/s (trade page); the preset uses the lowest rate", modem__bit_rate="140")
         + _values(ASSUMED, source_level="185 dB", modem__preamble="0.6 s", modem__payload="256")
         + _values(ASSUMED, detection="snr", snr="3 dB", recharge="0.1 s"),
     ),
@@ -175,7 +175,7 @@ _ALL = (
     ModemPreset(
         "subnero-m25m",
         "Subnero M25M",
-        _band(20.0, 32.0, "resonance at 26 kHz; 12 kHz of the 24 kHz bandwidth are advised (UnetStack's blog)")
+        _band(20.0, 32.0, "resonance at 26 kHz; using 12 kHz of the 24 kHz bandwidth is recommended (UnetStack's blog)")
         + _values(ASSUMED, source_level="185 dB", modem__bit_rate="800", modem__preamble="0.1 s")
         + _values(ASSUMED, modem__payload="256", detection="snr", snr="6 dB", recharge="0.05 s"),
     ),
@@ -245,7 +245,7 @@ def _with_modulation(p: ModemPreset) -> ModemPreset:
     if not p.text("modem.bit_rate"):
         return p
     make = p.name if p.name.startswith("wl-") else p.name.partition("-")[0]
-    return replace(p, values=(*p.values, *_values("name of the make", modem__modulation=make)))
+    return replace(p, values=(*p.values, *_values("name of the manufacturer", modem__modulation=make)))
 
 
 PRESETS: dict[str, ModemPreset] = {p.name: _with_modulation(p) for p in _ALL}
@@ -305,7 +305,7 @@ def describe_preset(p: ModemPreset) -> str:
     """Return the values of a preset with their sources, and the XML element that uses it."""
     rows = [f"  {v.key:18} {v.text:10} {v.source}" for v in p.values]
     if p.hydrophones:
-        rows.append(f"  {'head.hydrophone':18} {len(p.hydrophones)} of them {ASSUMED}")
+        rows.append(f"  {'head.hydrophone':18} {f'{len(p.hydrophones)} positions':10} {ASSUMED}")
     if p.without:
         rows.append(f"  not described      {p.without}")
     modem = '<modem address="1"/>' if p.text("modem.bit_rate") else ""

@@ -60,7 +60,8 @@ def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Floats], Flo
             return columns, (columns[name] - columns[name][0]) * factor
     if rate is None:
         raise ConfigError(
-            "the file has no column time, t, time_s, t_ns or time_ns; set --rate to the lines per second", str(path)
+            "the file has no column time, t, time_s, t_ns or time_ns; set --rate to the number of lines per second",
+            str(path),
         )
     return columns, np.arange(len(data)) / rate
 

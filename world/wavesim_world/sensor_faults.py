@@ -60,7 +60,7 @@ def parse_fault(instrument: Instrument, kind: str, amount: float | str = 0.0, fi
     found = FAULT_NAMES[kind]
     if instrument.type != _ONLY.get(found, instrument.type):
         raise ValueError(
-            f"fault '{kind}' is only for the sensor type '{_ONLY[found]}'; '{instrument.name}' has another type"
+            f"fault '{kind}' applies only to the sensor type '{_ONLY[found]}'; '{instrument.name}' has another type"
         )
     if found in _ONLY and field:
         raise ValueError(f"fault '{kind}' affects the whole instrument; remove the field")

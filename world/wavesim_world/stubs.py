@@ -83,7 +83,7 @@ def _body_classes(loaded: LoadedConfig, body: BodyConfig, values: dict[str, str]
     yield from (f"    name = {body.name!r}", f"    model = {model.name!r}", "")
     yield from ("    @staticmethod", f"    def sensors(step: Step) -> {sensors}:")
     yield from (
-        '        """Return the sensors of a step, typed."""',
+        '        """Return the sensors of a step as a typed object."""',
         f"        return cast({sensors}, step.sensors)",
         "",
     )

@@ -28,7 +28,7 @@ class Template:
 TEMPLATES = {
     "demo": Template("two AUVs between four beacons, and a boat", ("auv", "navigator", "program", "usv")),
     "two-auvs": Template("two AUVs and a beacon", ("auv", "navigator", "program")),
-    "boat-nmea": Template("a boat that steers by NMEA 0183", ("nmea_boat", "program", "usv")),
+    "boat-nmea": Template("a boat that steers by NMEA 0183 sentences", ("nmea_boat", "program", "usv")),
     "rov-sonar": Template("an ROV that navigates by its sonar", ("inspector", "program"), "scenes"),
     "modems": Template("ten AUVs in a modem network", ("auv", "navigator", "program", "talker")),
 }
@@ -47,7 +47,7 @@ def write_template(name: str, folder: Path) -> list[Path]:
         contents[f"{program}.py"] = (FILES / f"{program}.py").read_text(encoding="utf-8")
     if there := [file for file in contents if (folder / file).exists()]:
         raise ConfigError(
-            f"{there[0]} exists already; select another folder: wavesim new FOLDER", str(folder / there[0])
+            f"{there[0]} already exists; select another folder: wavesim new FOLDER", str(folder / there[0])
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,9 +18,9 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 #: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
     "contacts_dropped": "contacts between bodies were omitted because there were too many at the same time",
-    "paths_dropped": "propagation paths were omitted: their node already had enough stronger paths (<acoustics paths>), or they had too many turning points",
+    "paths_dropped": "propagation paths were omitted because their node already had the maximum number of stronger paths (<acoustics paths>), or because the paths had too many turning points",
     "events_dropped": "records are missing from the log because the front end did not keep up",
-    "sensors_late": "times an emulator exceeded its time limit",
+    "sensors_late": "emulator answers exceeded the time limit",
 }
 
 
@@ -29,7 +29,7 @@ COLUMNS = {
     "distance": "length of the true track",
     "sent, heard, lost": "signals that the body sent, signals that reached it and were received, and signals that reached it but were lost",
     "ranges": "two-way ranges; /min: ranges per minute; error rms, max: range error relative to the true distance",
-    "nav rms, nav max": "horizontal error of the position that the program estimates; dead reck.: horizontal error of its dead reckoning at the end",
+    "nav rms, nav max": "horizontal error of the position that the on-board program estimates; dead reck.: horizontal error of its dead reckoning at the end of the run",
 }
 LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value at which an instrument appears in the text table
 MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed
@@ -293,10 +293,13 @@ def table_text(table: dict[str, Any]) -> str:
     for v in table["vehicles"]:
         if "one_way_ranges" in v:
             lines.append(
-                f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, {v['one_way_per_minute']:.1f} per minute, error rms "
+                f"{v['name']:9} {v['one_way_ranges']} one-way ranges measured with its own clock, {v['one_way_per_minute']:.1f} per minute, error rms "
                 f"{v['one_way_error_rms_m']:.3f} m, max {v['one_way_error_max_m']:.3f} m"
             )
-    lines += [*([""] if lines[-1] else []), f"channel use: signals fill {100 * table['utilisation']:.1f} % of the time"]
+    lines += [
+        *([""] if lines[-1] else []),
+        f"channel use: signals occupy {100 * table['utilisation']:.1f} % of the time",
+    ]
     if (p := table["packets"]) is not None:
         lost = ", ".join(f"{n} {r.replace('_', ' ')}" for r, n in p["lost"].items()) or "none"
         lines.append(

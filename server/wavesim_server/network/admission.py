@@ -74,7 +74,9 @@ class AdmissionPolicy:
         if row is not None:
             here = roster.models[row]
             if join.model not in ("", here):
-                raise NotAdmitted(Refusal.BAD_VALUE, f"model: '{join.name}' is already in the simulation as a '{here}'")
+                raise NotAdmitted(
+                    Refusal.BAD_VALUE, f"model: '{join.name}' is already in the simulation with the model '{here}'"
+                )
             return self._join_result(join, role, row, None, self.loaded.model(here))
         if role is not Role.PILOT:
             raise NotAdmitted(Refusal.UNKNOWN_NAME, f"unknown body '{join.name}'")
@@ -117,7 +119,7 @@ class AdmissionPolicy:
         if not join.model:
             raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
-                f"the configuration has no body '{join.name}'; to add a new body, name its model in the join",
+                f"the configuration has no body '{join.name}'; to add a new body, specify its model when you join",
             )
         try:
             model = self.loaded.model(join.model)

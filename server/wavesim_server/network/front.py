@@ -79,7 +79,7 @@ GONE_TEXTS = {
     "ended": "was disconnected",
     "sequence": "was disconnected: its sequence numbers are exhausted",
     "revoked": "was disconnected: its key was revoked",
-    "lockstep": "was disconnected: its answers exhausted its waiting budget",
+    "lockstep": "was disconnected: its slow answers used up the time for which the server may wait for it",
     "unacknowledged": "was disconnected: it does not acknowledge events",
     "internal": "was disconnected: the server failed while executing its request",
 }
@@ -373,7 +373,7 @@ class Front:
         found = self.engine_queue.damaged + (self.events.damaged if self.events is not None else 0)
         if found > self._damaged:
             self._damaged = found
-            text = "a queue between the front end and the engine was damaged: commands or events are lost; restart the server"
+            text = "a queue between the front end and the engine was damaged: commands or events were lost; restart the server"
             self.data_loss.record(text)
             self.print_line(text)
 
@@ -433,11 +433,11 @@ class Front:
         """
         old = self.sessions.keys
         if old is None:
-            raise ValueError("this server does not require keys: set <network keys=...> and start it again")
+            raise ValueError("this server does not require keys: set <network keys=...> and restart it")
         try:
             new = self._load_keys()
         except ConfigError as error:
-            raise ValueError(f"the earlier keys stay valid: {error}") from None
+            raise ValueError(f"the key file was not loaded, so the earlier keys stay valid: {error}") from None
         assert new is not None
         text = describe_change(old, new, self.sessions.replace_keys(new))
         self._handle_all(self.sessions.take_ended())
@@ -566,7 +566,7 @@ class Front:
         former = self.crews.leave(previous.token) if previous is not None else None
         if former is not None and former.session.is_suspended:
             self._suspended[former.session.token] = former
-            text = f"another client drives '{grant.body}' now; you drive again when it leaves"
+            text = f"another client is now driving '{grant.body}'; you will drive it again when that client leaves"
             self.sessions.push(former.session, items.Notice(self.clock.time_ns, text))
         member = CrewMember(session, grant, session.admission.state_period, next_state=self.now)
         member.wants_acoustics, member.wants_effort, member.wants_others = (
@@ -592,7 +592,9 @@ class Front:
 
     def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
         """Let a pilot drive its body again after another client had taken it over."""
-        self.print_line(f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; its earlier program drives again")
+        self.print_line(
+            f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; the earlier program is driving again"
+        )
         self.request_handler.discard(previous)
         former, member = self.crews.leave(previous.token), self._suspended.pop(session.token)
         self.crews.join(member)

@@ -133,7 +133,7 @@ class StepExchange:
         self._instrument_rows = []
         for member in filter(None, map(self._crews.by_token.get, sorted(late))):
             text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
-            self._reports.print_line(f"{text}; the server does not wait for this client until it answers again")
+            self._reports.print_line(f"{text}; until this client answers again, the server does not wait for it")
             self._reports.data_loss.record(text)
             if self.waits.charge(member.session.name, now - since, now, self._clock.time_s(tick)):
                 self._end_without_budget(member.session)

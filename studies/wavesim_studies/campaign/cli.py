@@ -132,15 +132,18 @@ def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
 @file_argument
 @out_option
 @click.option(
-    "--workers", type=click.IntRange(0), default=0, help="Number of parallel runs; 0 (default) = as in the file."
+    "--workers", type=click.IntRange(0), default=0, help="Number of parallel runs; 0 (default) = as set in the file."
 )
 @click.option(
-    "--retry", type=click.Choice(RETRIES), multiple=True, help="Repeat runs that ended with this status. Repeatable."
+    "--retry",
+    type=click.Choice(RETRIES),
+    multiple=True,
+    help="Run again all runs that ended with this status. Repeatable.",
 )
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
-    """Run all outstanding runs of a campaign. After Ctrl-C, the finished runs and their table are kept, and the
-    same command resumes the campaign.
+    """Run a campaign. Only outstanding runs are executed. After Ctrl-C, the finished runs and their table are kept, and
+    the same command resumes the campaign.
     """
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.runner import run as go
@@ -282,7 +285,7 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
     """Check that no metric is worse than in an earlier campaign.
 
     BEFORE is the folder of the earlier campaign. The exit code is 14 if a metric is certainly worse by more than its
-    margin. It is 15 if the result is inconclusive, or if the campaign has not been run with these files.
+    margin. It is 15 if the result is inconclusive, or if the campaign has not been run with the current files.
     """
     plan = _plan(file, out)
     table = _table(plan, quiet=True)

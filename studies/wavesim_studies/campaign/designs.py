@@ -111,7 +111,7 @@ def unit_samples(campaign: Campaign) -> Any:
     m = n.bit_length() - 1
     if n != 1 << m:
         raise ConfigError(
-            f"{design.kind}: {n} points; the sequence is balanced only for powers of two, such as {1 << m} or {2 << m}"
+            f"{design.kind}: {n} points; the sequence is balanced only if the number of points is a power of two, such as {1 << m} or {2 << m}"
         )
     if design.kind == "sobol":
         return qmc.Sobol(d, rng=random).random_base2(m)

@@ -129,7 +129,10 @@ class CampaignPlan:
         paths = [t.path.strip("/") for f in self.campaign.factor for t in f.key]
         for path in paths:
             if path in ("seed", "time/duration"):
-                raise ConfigError(f"'{path}' cannot be a factor: replicates and <run> set it", str(self.path))
+                raise ConfigError(
+                    f"'{path}' cannot be a factor: the replicates set the seed, and <run> sets the duration",
+                    str(self.path),
+                )
             if paths.count(path) > 1:
                 raise ConfigError(f"two factors set '{path}'", str(self.path))
         seen: set[tuple[str, str]] = set()
@@ -223,7 +226,9 @@ def written(factor: Factor, text: str, value: Value) -> str:
     if "|" in text:
         texts, named = [t.strip() for t in text.split("|")], designs.values_of(factor)
         if len(texts) != len(named):
-            raise ConfigError(f"factor '{factor.name}' has {len(named)} values, but its key '{text}' has {len(texts)}")
+            raise ConfigError(
+                f"factor '{factor.name}' has {len(named)} values, but the text '{text}' of its key has {len(texts)} parts"
+            )
         return texts[named.index(value)]
     return text.replace(
         "{}", f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e15 else str(value)

@@ -225,12 +225,10 @@ def _run_in_processes(loaded: LoadedConfig, folder: Path, name: str) -> None:
     ) as process:
         _, said = process.communicate()
     if process.returncode < 0:
-        raise ProcessKilled(f"signal {-process.returncode} ended the trial")
+        raise ProcessKilled(f"the trial was killed by signal {-process.returncode}")
     if process.returncode:
         last = said.strip().splitlines()
-        raise WaveSimError(
-            f"the trial ended with exit code {process.returncode}: {last[-1] if last else 'without output'}"
-        )
+        raise WaveSimError(f"the trial ended with exit code {process.returncode}: {last[-1] if last else 'no output'}")
 
 
 @functools.cache

@@ -114,7 +114,7 @@ class RunConfig:
     """Definition of one run of a campaign."""
 
     kind: str = choice(
-        "Type of run. `lab` runs the engine as a library in the worker process. `trial` starts server, emulators and "
+        "Type of run. `lab` runs the engine as a library in the worker process. `trial` starts the server, emulators and "
         "programs as separate processes. `function` only calls `program` with the factors and a seed; nothing is "
         "simulated.",
         ("lab", "trial", "function"),

@@ -77,9 +77,9 @@ def _of_factor(factor: Factor, design: str) -> tuple[tuple[str, ...], str]:
     if values_of(factor):
         return ("low", "high", "distribution", "mean", "deviation", "levels"), "the factor has `values`"
     if factor.distribution == "normal":
-        return ("low", "high", *_levels(design)), "these keys apply only to other distributions or designs"
+        return ("low", "high", *_levels(design)), "this key applies only to other distributions or designs"
     if factor.distribution != "truncated":
-        return ("mean", "deviation", *_levels(design)), "these keys apply only to other distributions or designs"
+        return ("mean", "deviation", *_levels(design)), "this key applies only to other distributions or designs"
     return _levels(design), "`levels` applies only to the designs `grid` and `one-at-a-time`"
 
 

@@ -185,7 +185,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def __init__(self, members: int = 5, known: int = 1, limit: int = 300, render_mode: str | None = None) -> None:
         if not 2 <= members <= 20 or not 0 <= known <= members:
             raise ConfigError(
-                f"a team needs 2 to 20 members, any number of them with GPS; got {members} members and {known} with GPS"
+                f"a team needs 2 to 20 members, of which any number may have GPS; got {members} members and {known} with GPS"
             )
         self._loaded = load_text(configuration(members))
         self.known, self.limit, self.render_mode = known, limit, render_mode

@@ -44,8 +44,9 @@ def score(
 ) -> None:
     """Score the reference filter on a log against the true track.
 
-    The filter uses the measurements in the log. It starts within 5 cm of the true position. Mounts, accuracies
-    and beacon positions come from the configuration. The positions of moored beacons are known to within 30 cm.
+    The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
+    accuracies and beacon positions come from the configuration. The positions of moored beacons are known to
+    within 30 cm.
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read

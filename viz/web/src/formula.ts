@@ -112,7 +112,7 @@ class Parser {
   private call(name: string): Formula {
     const wanted = COUNTS.get(name);
     if (wanted === undefined)
-      throw new FormulaError(`there is no function '${name}'; there are ${[...COUNTS.keys()].sort().join(", ")}`);
+      throw new FormulaError(`there is no function '${name}'; available: ${[...COUNTS.keys()].sort().join(", ")}`);
     const of = [this.sum()];
     while (this.next(",")) of.push(this.sum());
     if (!this.next(")")) throw new FormulaError(`')' is missing after the values of '${name}'`);

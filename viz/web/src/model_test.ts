@@ -75,7 +75,7 @@ export class ModelTest {
       return h("div", { class: "key" }, h("label", { title: name }, name), input);
     });
     this.box.append(
-      h("div", { class: "soft" }, "Commands, applied from 1 s, in SI units: N or 1/s, rad, kg"),
+      h("div", { class: "soft" }, "Commands, applied from t = 1 s, in SI units: N or 1/s, rad, kg"),
       ...inputs,
       h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")),
       this.track(result),

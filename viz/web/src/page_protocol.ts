@@ -61,7 +61,7 @@ export interface ModelInfo {
   source: string;
   validated: string;
   shape: HullShape;
-  /** glTF file; empty: draw the shape */
+  /** glTF file; empty: the shape is drawn */
   appearance: string;
   /** kg */
   mass: number | null;
@@ -84,7 +84,7 @@ export interface BedGrid {
 export interface FenceInfo {
   name: string;
   keep: string;
-  /** north and east of each corner */
+  /** north and east coordinates of each corner */
   corners: [number, number][];
 }
 
@@ -243,7 +243,7 @@ export interface SessionInfo {
   datagrams: [number, number];
   /** name of the device that the client serves; empty: none */
   device: string;
-  /** kind of the injected fault of the device; empty: none */
+  /** kind of the fault injected into the device; empty: none */
   device_fault: string;
 }
 
@@ -300,7 +300,7 @@ export interface Encounter {
   tcpa: number;
   /** own ship's role under the collision regulations */
   role: string;
-  /** position of own ship at that time, north and east */
+  /** position of own ship at the closest point of approach, north and east */
   own_at: [number, number];
   other_at: [number, number];
 }
@@ -418,7 +418,7 @@ export interface Alarm {
   seen: boolean;
   /** number of occurrences */
   count: number;
-  /** time until which a user shelved the alarm; null: not shelved */
+  /** time until which the alarm is shelved; null: not shelved */
   shelved: number | null;
 }
 
@@ -620,7 +620,7 @@ export interface ImageMessage {
   type: "picture";
   row: number;
   name: string;
-  /** reason why there is no image; empty: none */
+  /** reason why there is no image; empty if there is one */
   trouble: string;
   epoch: number;
 }
@@ -634,7 +634,7 @@ export interface MosaicLayer {
   epoch: number;
   /** size of a cell, m */
   cell: number;
-  /** value of the first colour: dB above the usual level at the same angle, or depth in m */
+  /** value of the first colour: dB above the median level at the same angle, or depth in m */
   low: number;
   /** value of the last colour */
   high: number;
@@ -744,9 +744,9 @@ export interface MosaicTileHeader {
   row: number;
   name: string;
   epoch: number;
-  /** north of the south-west corner, m */
+  /** north coordinate of the south-west corner, m */
   south: number;
-  /** east of the south-west corner, m */
+  /** east coordinate of the south-west corner, m */
   west: number;
   cell: number;
   /** number of cells along each side */
@@ -872,7 +872,7 @@ export interface ErrorAnswer {
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
-  /** whether the time span has more values than this, so that only extremes are kept */
+  /** whether the time span has more values than this answer, which keeps only minima and maxima */
   reduced: boolean;
 }
 

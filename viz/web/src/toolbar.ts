@@ -110,7 +110,7 @@ export class Toolbar {
     if (!hello) return;
     if (lost) this.rate("link", "lost", "bad", lost);
     else if (last?.state === 1 && age > OLD_S)
-      this.rate("link", `${age.toFixed(0)} s old`, "warm", "the newest frame of the running simulation is old");
+      this.rate("link", `${age.toFixed(0)} s old`, "warm", "age of the newest frame of the running simulation");
     else this.rate("link", "ok", "good", "frames are arriving from the viewer's server");
   }
 

@@ -27,7 +27,7 @@ const LABELS: Record<Action, string> = {
   abort: "abort",
 };
 const TITLES: Record<Action, string> = {
-  goto: "Go to a point on the chart, then loiter there: press, then click the chart; or click the chart with the right button",
+  goto: "Go to a point on the chart, then loiter there: press, then click the chart; or right-click the chart",
   loiter: "Loiter here: hold the position, or circle",
   return: "Return to where the vehicle started, and loiter there",
   pause: "Pause the mission: loiter here until it is resumed",

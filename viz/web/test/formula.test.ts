@@ -88,7 +88,7 @@ test("a mistake gives one message that says what is wrong", () => {
       (e) => e instanceof FormulaError && e.message === message,
       text,
     );
-  assert.throws(() => parseFormula("alert(1)"), /there is no function 'alert'; there are abs, acos,/);
+  assert.throws(() => parseFormula("alert(1)"), /there is no function 'alert'; available: abs, acos,/);
   assert.throws(() => parseFormula("constructor(1)"), /there is no function 'constructor'/);
 });
 

@@ -58,7 +58,7 @@ class Acoustics:
         high=3000.0,
     )
     profile: str = choice(
-        "Sound speed profile. constant: `sound_speed` everywhere. gradient: sound_speed + gradient z at depth z. "
+        "Sound speed profile. constant: `sound_speed` everywhere. gradient: sound_speed + gradient * z at depth z. "
         "file: interpolated linearly between the rows of `file`. water: computed by `formula` from the "
         "temperature, salinity and pressure of the water at the origin.",
         ("constant", "gradient", "file", "water"),
@@ -106,8 +106,9 @@ class Acoustics:
         "first",
     )
     paths: int = key(
-        "Maximum number of propagation paths of a signal to a node, if the sound speed depends on depth. The "
-        "first path and the strongest of the others are used. `clock.paths_dropped` counts the omitted paths.",
+        "Maximum number of propagation paths traced for a signal to each node, if the sound speed depends on "
+        "depth. The first path and the strongest of the others are used. `clock.paths_dropped` counts the omitted "
+        "paths.",
         default=32,
         low=1,
         high=256,
@@ -120,8 +121,8 @@ class Acoustics:
         "constant",
     )
     ambient_noise: float = key(
-        "Ambient noise level in the band of a signal, for noise_model=constant. A signal ends when it becomes "
-        "weaker than the noise.",
+        "Ambient noise level in the band of a signal, for noise_model=constant. A signal that is weaker than "
+        "the noise is lost (outcome `faded`).",
         "level",
         60.0,
     )
@@ -129,8 +130,8 @@ class Acoustics:
         "Shipping density for the `wenz` noise model: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
     )
     max_range: float = key(
-        "Maximum length of a propagation path. A signal fades beyond it, whatever its level; 0 m = only the level "
-        "limits the range.",
+        "Maximum length of a propagation path. Beyond it, a signal is lost (outcome `faded`), whatever its "
+        "level; 0 m = only the level limits the range.",
         "length",
         0.0,
         low=0.0,
@@ -199,7 +200,7 @@ class Pinger:
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval between pings, on the clock of the node.", "time", low=0.01)
     offset: float = key(
-        "Delay of each ping after a multiple of `period`, on the clock of the node.", "time", 0.0, low=0.0
+        "Delay of each ping relative to a multiple of `period`, on the clock of the node.", "time", 0.0, low=0.0
     )
 
 
@@ -288,7 +289,7 @@ class TransducerConfig:
     listen_high: float = key("Upper edge of the transducer's receiving band.", "frequency", 32e3, low=1.0)
     listening: str = choice(
         "When the transducer receives and answers. asked: only while a client controls its body, or after "
-        "`Simulation.listen`; its other receptions are neither computed nor recorded.",
+        "`Simulation.listen`; all other receptions are neither computed nor recorded.",
         ("always", "asked"),
         "always",
     )

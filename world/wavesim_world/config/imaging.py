@@ -163,15 +163,15 @@ class Optics:
     )
     scattering: Vector = key(
         "Backscattering coefficient bb of the water for red, green and blue, in 1/m. It determines how much "
-        "light of a lamp the water scatters back towards the lamp.",
+        "of a lamp's light the water scatters back towards the lamp.",
         default=(0.003, 0.003, 0.003),
         count=3,
         low=0.0,
     )
     turbidity: float = key(
         "Turbidity in 1/m: 0 in clear water, 0.1 to 0.5 in coastal water. The coefficients bD, bB and the "
-        "diffuse attenuation increase by this value. The backscattering coefficient bb increases by a fiftieth "
-        "of it.",
+        "diffuse attenuation increase by this value. The backscattering coefficient bb increases by one "
+        "fiftieth of this value.",
         default=0.1,
         low=0.0,
     )

@@ -68,7 +68,7 @@ def drowned(loaded: LoadedConfig) -> list[str]:
             z = float(instrument.parameters.position[2])
             if instrument.type in AERIALS and z >= 0.0:
                 found.append(
-                    f"'{body.name}': '{instrument.name}' is at {z:g} m, at or below the waterline (z points down): it has no value "
+                    f"'{body.name}': '{instrument.name}' is at z = {z:g} m, at or below the waterline (z points down): it has no value "
                     "while it is under water; remove `position`, or give it a negative z"
                 )
     return found

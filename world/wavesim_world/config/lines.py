@@ -109,11 +109,14 @@ def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str)
             )
         for end in line.end:
             if end.body and end.body not in starts:
-                fail_at(end.place, f"{who} ends on the unknown body '{end.body}'{suggest_name(end.body, starts)}")
+                fail_at(
+                    end.place, f"{who} is attached to the unknown body '{end.body}'{suggest_name(end.body, starts)}"
+                )
         first, second = line.end
         if first.body and first.body == second.body:
             fail_at(
-                line.place, f"{who} has both ends on '{first.body}'; attach one end to another body or to an anchor"
+                line.place,
+                f"both ends of {who} are attached to '{first.body}'; attach one end to another body or to an anchor",
             )
         away = math.dist(*(_roughly(end, starts) for end in line.end))
         slack = sum(math.dist(end.position, (0.0, 0.0, 0.0)) for end in line.end if end.body)

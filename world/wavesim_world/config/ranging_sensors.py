@@ -21,10 +21,10 @@ class EchosounderConfig(SensorConfig):
         True,
     )
     maximum: float = key(
-        "Maximum range of the echosounder. It marks larger ranges as invalid.", "length", 200.0, low=0.1
+        "Maximum range of the echosounder, which marks larger ranges as invalid.", "length", 200.0, low=0.1
     )
     minimum: float = key(
-        "Minimum range of the echosounder. It marks smaller ranges as invalid.", "length", 0.0, low=0.0
+        "Minimum range of the echosounder, which marks smaller ranges as invalid.", "length", 0.0, low=0.0
     )
     width: float = key(
         "Full opening angle of the echosounder's cone; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
@@ -141,7 +141,7 @@ class SonarConfig(SensorConfig):
         "Full vertical angle of a 3D sonar's image; 0 = that of the instrument.", "angle", 0.0, low=0.0, high=2.967
     )
     minimum: float = key(
-        "Minimum range of a multibeam echosounder or a 3D sonar, which do not detect closer echoes; 0 = that of the "
+        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = that of the "
         "instrument.",
         "length",
         0.0,

@@ -65,7 +65,7 @@ def _grants(config: Config) -> None:
             if word not in known:
                 fail_at(grant.place, f"<grant>: unknown right '{word}'{suggest_name(word, known)}")
         if not grant.rights.split():
-            fail_at(grant.place, f"<grant>: `rights` is empty; use some of {', '.join(known)}")
+            fail_at(grant.place, f"<grant>: `rights` is empty; use one or more of {', '.join(known)}")
 
 
 def _fences(config: Config) -> None:

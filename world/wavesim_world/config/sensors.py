@@ -268,12 +268,12 @@ class BatteryConfig(SensorConfig):
     resistance: float = key("Internal resistance of the battery in ohm.", default=0.05, low=0.0)
     hotel: float = key("Hotel load: constant power that the body draws from the battery, in W.", default=20.0, low=0.0)
     per_thrust: float = key(
-        'Factor for the power that a thruster with law="force" draws: power = factor thrust^1.5, in W/N^1.5.',
+        'Factor for the power that a thruster with law="force" draws: power = factor * thrust^1.5. The unit is W/N^1.5.',
         default=0.6,
         low=0.0,
     )
     per_shaft: float = key(
-        'Factor for the power that a thruster with law="shaft" draws: power = factor n^3, where n is the shaft '
+        'Factor for the power that a thruster with law="shaft" draws: power = factor * n^3, where n is the shaft '
         "speed in 1/s. The unit is W s^3.",
         default=0.015,
         low=0.0,

@@ -243,7 +243,7 @@ def _fin(f: Fin, fail: Any) -> None:
     if f.law == "linear" and f.area * f.lift_slope == 0.0:
         fail(f"fin '{f.name}': law=linear needs `area` and `lift_slope`")
     if f.stall > 0.0 and f.law != "linear":
-        fail(f"fin '{f.name}': `stall` is only for law=linear; the table of an <aerofoil> includes its stall")
+        fail(f"fin '{f.name}': `stall` applies only to law=linear; the table of an <aerofoil> includes its stall")
     if f.law == "coefficients" and not any(f.per_angle):
         fail(f"fin '{f.name}': law=coefficients needs `per_angle`")
     if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):

@@ -60,10 +60,10 @@ class Layer:
 
     depth: float = key("Depth of this flow layer.", "length", low=0.0)
     north: float = key(
-        "Velocity of the flow to the north at this depth.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
+        "North component of the flow velocity at this depth.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
     )
     east: float = key(
-        "Velocity of the flow to the east at this depth.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
+        "East component of the flow velocity at this depth.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
     )
 
 
@@ -75,8 +75,10 @@ class Current:
     If a drift, layers, or the flow of a <volume> are configured, they are added to this flow.
     """
 
-    north: float = key("Mean velocity of the current to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
-    east: float = key("Mean velocity of the current to the east.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
+    north: float = key(
+        "North component of the mean current velocity.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
+    )
+    east: float = key("East component of the mean current velocity.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
     tide_amplitude: float = key(
         "Speed amplitude of the tidal stream; 0 m/s = no tidal stream.", "speed", 0.0, low=0.0, high=MAX_CURRENT
     )
@@ -489,7 +491,7 @@ class MagneticField:
     """
 
     year: float = key(
-        "Year at which the World Magnetic Model (WMM2025) is evaluated.", default=2026.0, low=2025.0, high=2030.0
+        "Year for which the World Magnetic Model (WMM2025) is evaluated.", default=2026.0, low=2025.0, high=2030.0
     )
     field: Vector = key(
         "North, east and down components of the magnetic field. They replace those of the World Magnetic Model. 0 0 "

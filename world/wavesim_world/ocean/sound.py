@@ -212,7 +212,7 @@ def read_profile(path: Path) -> tuple[Floats, Floats]:
             raise ConfigError(f"sound speed {c:g} m/s at {z:g} m is out of range (100 to 3000 m/s)", str(path), number)
         if depths and z <= depths[-1]:
             raise ConfigError(
-                f"depth {z:g} m is not greater than the depth before it; list the depths in ascending order",
+                f"depth {z:g} m is not greater than the previous depth; list the depths in ascending order",
                 str(path),
                 number,
             )
