@@ -137,12 +137,16 @@ class SessionSeal:
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Return the payload; raise Dropped if the datagram is forged, changed or repeated."""
-        ahead = sequence - self._highest
-        if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
-            raise Dropped("replay")
+        self.check_new(sequence)
         plain = self.authenticate(header, sealed, sequence)
         self.record(sequence)
         return plain
+
+    def check_new(self, sequence: int) -> None:
+        """Raise Dropped if a datagram with this sequence number has already been received, or is too old to know."""
+        ahead = sequence - self._highest
+        if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
+            raise Dropped("replay")
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Return the payload; raise Dropped if the datagram is forged or changed. The replay window stays unchanged."""

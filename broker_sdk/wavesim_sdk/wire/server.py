@@ -189,7 +189,8 @@ class ServerSessions:
                 header.sequence < session.newest_sequence
             ):  # the proof is older than a datagram from the session's present address
                 raise Dropped("old")
-            if session.seal is not None:
+            if session.seal is not None:  # a proof that was already received moves nothing
+                session.seal.check_new(header.sequence)
                 session.seal.record(header.sequence)
             before, session.address, session.last_heard = session.address, address, now
             session.newest_sequence = header.sequence
