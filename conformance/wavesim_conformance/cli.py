@@ -56,9 +56,9 @@ def conformance(
     remote: bool,
     as_json: bool,
 ) -> None:
-    """Check a broker, emulator, server or device for conformance.
+    """Check a broker, emulator, server or device.
 
-    The program may be written in any language.
+    The check shows whether the program, in any language, conforms to the documents.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that

@@ -337,8 +337,7 @@ class Model:
     coriolis_added: str = choice(
         "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged bodies. plane: surge, sway and "
         "yaw, for hulls on the surface. With `plane`, the heave components of inertia, drag and memory act along the "
-        "vertical, as in seakeeping theory; if they acted along body z, they and C_A together would capsize "
-        "the hull.",
+        "vertical, as in seakeeping theory; along body z, they would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )
