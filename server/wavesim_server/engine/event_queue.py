@@ -82,6 +82,7 @@ class EventQueue:
             self._wake_due = True
         elif self._pacer.speed > 0.0 and isinstance(event, LogRecordsEvent):
             self._ring.count_dropped()
+            self._wake_due = True  # the pieces that did fit occupy the ring until the reader skips them
         else:
             self._backlog.append(record)
 
