@@ -189,13 +189,13 @@ PLANTED: dict[str, Planted] = {
     "replay in the window": _bug(
         "A sealed datagram is accepted again while its number is in the replay window.",
         SessionSeal,
-        "open",
+        "check_new",
         ("self._seen >> -ahead & 1", "False"),
     ),
     "replay behind the window": _bug(
         "A sealed datagram is accepted again when its number is too old for the replay window.",
         SessionSeal,
-        "open",
+        "check_new",
         ("ahead <= -WINDOW or ", ""),
     ),
     "receptions of a former body": _bug(
@@ -337,7 +337,7 @@ FOUND_AT: dict[str, int] = {
     "resumed by another key": 2,
     "epoch ignored": 0,
     "right to others ignored": 0,
-    "STEP repeated once": 4,
+    "STEP repeated once": 6,
     "late DONE acts": 12,
     "lockstep sounds dropped": 0,
     "BYE said once": 0,

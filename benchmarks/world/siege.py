@@ -144,7 +144,8 @@ class Citizen(Program):
             return
         if len(data) > HEADER_BYTES and data[5] == Type.EVENTS and self._loss is not None and not self.world.calm:
             self._lost = self._lost + 1 if self._lost < 2 and self._loss.random() < 0.3 else 0
-            if self._lost:
+            if self._lost:  # a STEP waits for the events before it, and each repetition may be lost, too
+                self._harmed = max(self._harmed, now)
                 return
         super()._receive(data, source, now)
 
