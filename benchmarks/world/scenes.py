@@ -86,10 +86,12 @@ _TEXTS = {
     "narrow": _text("100 ms", vehicles=6, grants=_GRANTS),
 }
 NAMES = tuple(_TEXTS)
+#: values of the siege become stale after a second, so that even a short siege with stopped emulators has stale values
+_FREQUENT = '<sensors><ctd rate="5 Hz"/><gps rate="5 Hz"/></sensors>'
 #: scenes of the siege: long steps, so that little is computed; half of them have keys
 _TEXTS |= {
-    "besieged": _text("100 ms", network=_PATIENT, grants=_GRANTS),
-    "besieged with keys": _text("100 ms", network=f"{_SEALED} {_PATIENT}", grants=_GRANTS),
+    "besieged": _text("100 ms", network=_PATIENT, grants=_GRANTS, sensors=_FREQUENT),
+    "besieged with keys": _text("100 ms", network=f"{_SEALED} {_PATIENT}", grants=_GRANTS, sensors=_FREQUENT),
 }
 BESIEGED = tuple(n for n in _TEXTS if n not in NAMES)
 KEYS = {name: random.Random(f"key of {name}").randbytes(32) for name in ("*", "auv", "usv")}
