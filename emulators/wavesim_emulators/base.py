@@ -92,7 +92,7 @@ class Emulator:
         """Write the values into the columns of ``out``. ``out["valid"]`` is 1 before the call; set it to 0 for a
         missing value.
 
-        ``out`` contains the last value and, in its hidden columns, the state that belongs to it. Both are zero where
-        ``now.fresh`` is set.
+        Before the call, ``out`` contains the last values and, in its hidden columns, the state that belongs to them.
+        Both are zero where ``now.fresh`` is set.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement measure()")

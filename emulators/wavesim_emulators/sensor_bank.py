@@ -66,7 +66,7 @@ class SensorBank:
         self._words = as_words(table)
         self._count = value_count(sensor_table_of(emulator.sensor))
         self._generation = HEAD_COLUMNS + self._count  # column
-        #: columns of a row without the state: published values and generation
+        #: number of columns of a row without the state: published values and generation
         self._visible_width = self._generation + 1
         self._last = table.copy()  # newest value of each, as of the last change of the instruments
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
@@ -74,8 +74,8 @@ class SensorBank:
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
-        """Update the table to a tick: compute the values from all instruments that are due at or before ``due`` and not
-        yet computed. Return True if the table changed.
+        """Update the table to a tick: compute the values from all instruments that are due at or before ``due`` and
+        have not been computed yet. Return True if the table changed.
         """
         changed = False
         if view.version is None or view.version != self._version:

@@ -139,7 +139,7 @@ class Sonar3D15:
     # -- hosts -----------------------------------------------------------------------------------
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection to a host at the `http` or `udp` port."""
+        """Create the connection to a host on the `http` or `udp` port."""
         if port == "udp":
             self._send_datagram = send
             return _UdpConnection()

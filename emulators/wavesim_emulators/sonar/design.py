@@ -155,7 +155,7 @@ def cells(half: float, count: int) -> tuple[Floats, float]:
 
 def mean_pattern(centres: Floats, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Floats:
     """Return the beam pattern averaged over angular cells. With ``power`` 1, this is the pattern for transmission only.
-    With ``power`` 2, it also includes reception, by a pattern that is offset by ``shift`` in u, the sine of the angle.
+    With ``power`` 2, it also includes reception, whose pattern is offset by ``shift`` in u, the sine of the angle.
     """
     fine = (np.arange(41) + 0.5) / 41.0 - 0.5
     u = np.sin(centres[:, None] + fine * width)
