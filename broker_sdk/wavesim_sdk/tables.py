@@ -132,8 +132,7 @@ class Table:
 
     @property
     def first_columns(self) -> dict[str, int]:
-        """Index of the first number of each column when a table of 8-byte values is viewed as a matrix (rows, numbers).
-        """
+        """Index of the first number of each column when a table of 8-byte values is viewed as a matrix (rows, numbers)."""
         return {name: offset // 8 for name, (_, offset, *_) in (self.dtype.fields or {}).items()}
 
 

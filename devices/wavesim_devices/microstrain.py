@@ -1,4 +1,5 @@
-"""Virtual MicroStrain 3DM-GX3-25 (single-byte protocol), from the ``ahrs`` and ``imu`` sensors of a body and its ``magnetometer``.
+"""Virtual MicroStrain 3DM-GX3-25 (single-byte protocol). It reports the values of a body's ``ahrs``, ``imu`` and
+``magnetometer`` sensors.
 
 A command is one byte; in some commands, arguments follow. A reply begins with the byte of the command and ends with a
 checksum: the sum of all bytes before it, as a u16. Numbers are big-endian. The frame of the instrument is x forward, y

@@ -419,8 +419,7 @@ class UbloxReceiver:
         return True
 
     def _configure(self, identifier: int, content: bytes) -> None:
-        """Execute a CFG message, and answer it with ACK-ACK or ACK-NAK. The answer to a poll also contains the setting.
-        """
+        """Execute a CFG message, and answer it with ACK-ACK or ACK-NAK. The answer to a poll also contains the setting."""
         call = {
             0x00: self._port,
             0x01: self._message,

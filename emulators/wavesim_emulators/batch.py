@@ -74,8 +74,7 @@ class Noise:
         return self.uniforms(1, index)[:, 0]
 
     def uniforms(self, count: int, index: int = 0) -> Floats:
-        """Return ``count`` uniform random numbers in (0, 1) per instrument (n, count), starting with number ``index``.
-        """
+        """Return ``count`` uniform random numbers in (0, 1) per instrument (n, count), starting with number ``index``."""
         found = np.empty((len(self.scale), count))
         bank_kernels.fill_uniforms(self.streams(f"{self.purpose} chance"), self.tick, index, found)
         return found

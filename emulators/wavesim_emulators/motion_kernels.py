@@ -1,4 +1,6 @@
-"""Kernels of motion sensors: AHRS, speed log and Doppler log. The tests contain a readable twin of each kernel."""
+"""Kernels of motion sensors: AHRS, speed log and Doppler log. The tests contain a readable second implementation of
+each kernel.
+"""
 
 from __future__ import annotations
 

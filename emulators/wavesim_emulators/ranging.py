@@ -21,9 +21,7 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = (
-    100  #: up to this number of bodies, a search for nearby bodies compares all instruments with all bodies
-)
+FEW_BODIES = 100  #: up to this number of bodies, a search for nearby bodies compares all instruments with all bodies
 
 
 def cone(width: float) -> Floats:

@@ -1,4 +1,6 @@
-"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` is their readable twin."""
+"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` contains a readable second
+implementation of them.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ PIER_CENTRE, PIER_RADIUS, PIER_HALF, PIER_SQUARE, PIER_COLUMNS = 0, 3, 4, 5, 6
 _ECHO_RANGE = SENSORS["echosounder"].first_columns["range"]
 
 FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
-MARGIN = 0.01  #: margin in m of a search for bodies, which is larger than any rounding error
+MARGIN = 0.01  #: margin in m that a search for bodies adds to distances; it is larger than any rounding error
 
 
 @kernel

@@ -38,7 +38,9 @@ class InstrumentGroup:
         self.pending: deque[tuple[int, Ints, Record]] = deque()
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
+        """Set the instruments of the group. ``newest`` contains the last value in each instrument's row, which may be
+        that of an earlier instrument.
+        """
         self.entries = entries  # rows of the `instruments` table
         self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
         #: newest value of each instrument, published or not
