@@ -32,7 +32,7 @@ assert HEAD_COLUMNS == SEQUENCE + 1
 PLACE, DEPTH, SPEED, THROUGH, R_WB, R_WS, POSE_COLUMNS = 0, 3, 4, 7, 10, 19, 28
 
 
-#: example arguments of the types that kernels receive: numbers, numbers of rays, vectors, and rows of tables
+#: example arguments of the types that kernels receive: matrices of numbers, arrays of rays, vectors, and rows of tables
 NUMBERS, RAYS, VECTOR, ROWS = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros(1), np.zeros(1, np.int64)
 WORDS, FLAGS, KEYS = np.zeros((1, 1), np.int64), np.zeros((1, 1), bool), np.zeros(1, np.uint64)
 

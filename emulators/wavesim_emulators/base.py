@@ -1,5 +1,5 @@
 """Base class of all emulators: an emulator computes the values for a sensor type from the motion of the bodies that
-carry it.
+carry such sensors.
 
 A new emulator names its sensor type and computes the values from poses::
 

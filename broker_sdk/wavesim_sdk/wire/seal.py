@@ -31,7 +31,7 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, Type
 
 NONCE_BYTES = 12
 PUBLIC_BYTES = 32
-WINDOW = 64  #: maximum number of sequence numbers by which a datagram may arrive out of order
+WINDOW = 64  #: size of the replay window in sequence numbers; older datagrams are dropped
 LABEL = b"wavesim/2 "  #: prefix of all labels; the digit is the version of the sealing
 JOIN, REFUSE = LABEL + b"join", LABEL + b"refuse"
 _TYPE = slice(5, 6)  # the message type in a header

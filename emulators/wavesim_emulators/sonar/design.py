@@ -13,7 +13,7 @@ from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
 RAYS = 64  #: number of rays per column of an image
-#: numbers of rays of a side-scan sonar: down in equal steps of range, and up to the surface
+#: numbers of rays on one side of a side-scan sonar: rays down in equal steps of range, and rays up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
