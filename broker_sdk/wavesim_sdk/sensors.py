@@ -1,4 +1,4 @@
-"""Declarations of the tables of all sensors, both those of WaVeSim and those of other packages.
+"""Table declarations for all sensors, both those of WaVeSim and those of other packages.
 
 A package provides a sensor through two entry points of the same name: in the group ``wavesim.sensors``, its
 :class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and in the group ``wavesim.emulators``, the class
@@ -32,9 +32,9 @@ AIS_STATIONS = 16  #: maximum number of stations listed by an AIS receiver, with
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
     """Make the table of a sensor. Each row contains the tick, time, validity, sequence number and values.
 
-    ``state`` contains the columns that an emulator needs from the past, such as a bias that follows a random walk, or
-    the energy used. They are hidden columns. With them, a process that takes over can continue where the previous one
-    stopped.
+    ``state`` lists hidden columns. They store what an emulator must keep from one value to the next, such as a bias
+    that follows a random walk, or the energy used. A process that takes over can therefore continue where the previous
+    one stopped.
     """
     head = (
         TICK,
@@ -292,7 +292,9 @@ def all_sensor_tables() -> dict[str, Table]:
 
 
 def sensor_table_of(name: str) -> Table:
-    """Return the table of a sensor of WaVeSim or of an installed package. Raises ConfigError with the known names."""
+    """Return the table of a sensor that WaVeSim or an installed package provides. Raises a ConfigError that lists the
+    known names.
+    """
     tables = all_sensor_tables()
     if name not in tables:
         raise ConfigError(f"unknown sensor type '{name}'; use one of {', '.join(sorted(tables))}")
@@ -300,12 +302,12 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return the number of elements in the value from a sensor, without the head and the hidden columns."""
+    """Return the number of elements in a value from a sensor, excluding the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 
 def value_fields(table: Table) -> tuple[Field, ...]:
-    """Return the fields of a sensor value, without the head and the hidden columns."""
+    """Return the fields of a sensor value, excluding the head and the hidden columns."""
     return table.visible.fields[HEAD_COLUMNS:]
 
 
@@ -313,7 +315,7 @@ def find_columns(table: Table, name: str) -> tuple[int, int, str]:
     """Return (first number, count, unit) of a field such as `heading`, or of one of the numbers in a field, such as
     `rates.2`.
 
-    Raises ValueError with the available names if the sensor does not have this field.
+    Raises a ValueError that lists the available names if the sensor does not have this field.
     """
     field_name, dot, element = name.partition(".")
     at = 0

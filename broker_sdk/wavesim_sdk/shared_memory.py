@@ -77,7 +77,9 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def no_such_server(server: str) -> NotRunning:
-    """Return the error for a name that no running server has. It suggests another server, or how to start one."""
+    """Return the error for a name that no running server has. The error suggests another server, or states how to start
+    one.
+    """
     found = [name for name, _ in running_servers() if name != server]
     if not found:
         hint = "start one with: wavesim serve CONFIG"

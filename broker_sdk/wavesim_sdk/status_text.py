@@ -45,7 +45,7 @@ def summary(status: dict[str, Any]) -> list[str]:
 
 
 def all_values(status: dict[str, Any]) -> list[str]:
-    """Return one line for each value of a server's status, without the clients."""
+    """Return one line for each value of a server's status, excluding the list of clients."""
     shown = {k: v for k, v in status.items() if k != "clients"}
     return [f"{key:18} {value if value != {} and value != [] else '-'}" for key, value in shown.items()]
 

@@ -54,7 +54,7 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node could not receive while it was recharging
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    #: another reception overlapped this one in time and band, and this one did not exceed it by the capture ratio
+    #: another reception overlapped this one in time and band, and this one was not stronger by the capture ratio
     COLLISION = 8
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
     SHADOW = 10  #: no ray reaches the node through the sound-speed profile
@@ -132,9 +132,7 @@ class Table:
 
     @property
     def first_columns(self) -> dict[str, int]:
-        """Index of the first number of each column in the view (rows, numbers) of a table whose columns consist of
-        8-byte values.
-        """
+        """Index of the first number of each column when a table of 8-byte values is viewed as a matrix (rows, numbers)."""
         return {name: offset // 8 for name, (_, offset, *_) in (self.dtype.fields or {}).items()}
 
 
@@ -567,7 +565,7 @@ NOTICE = Table(
     ),
 )
 
-FENCE_CORNERS = 1024  #: maximum number of corners of all fences together
+FENCE_CORNERS = 1024  #: maximum total number of corners of all fences
 FENCES = Table(
     "fences",
     "Corners of the current fences: all corners of the first fence, in order around its area, then those of the next "

@@ -4,7 +4,8 @@
 
     wavesim conformance -- ./my-broker 127.0.0.1 {port} {name}
 
-The checker fills in ``{port}`` and ``{name}``; the broker must join under that name with a lockstep period of 100 ms.
+The checker replaces ``{port}`` and ``{name}`` in the command. The broker must join under that name with a lockstep
+period of 100 ms.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _place(where: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes of a text with escapes, as in Python."""
+    """Return the bytes of a text, in which escapes are written as in Python."""
     try:
         data = text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1")
     except (UnicodeDecodeError, UnicodeEncodeError):

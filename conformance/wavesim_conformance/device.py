@@ -2,8 +2,8 @@
 
     wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
 
-The checker plays a scripted server with a sensor of each type, and connects to the ports that the device prints. It
-sends incomplete and malformed commands and 1 MB of noise, acts as a host that never reads, and acts as two hosts at the
+The checker acts as a scripted server with a sensor of each type, and connects to the ports that the device prints. It
+sends incomplete and malformed commands and 1 MB of noise, plays a host that never reads, and connects two hosts at the
 same time. After each test, the device must answer the next step and serve a new host. At the end, it must have counted
 all bytes and reported no failure.
 """
@@ -77,7 +77,7 @@ class HostLink(Protocol):
 
 
 class TcpHost:
-    """Host at a TCP port. A thread reads and drops what the device sends, unless ``reads`` is false."""
+    """Host on a TCP port. A thread reads and drops what the device sends, unless ``reads`` is false."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket()
@@ -132,7 +132,7 @@ class TcpHost:
 
 
 class PtyHost:
-    """Host at a pseudo-terminal. For the device, all hosts at a pseudo-terminal are the same host."""
+    """Host on a pseudo-terminal. To the device, all hosts on a pseudo-terminal are the same host."""
 
     def __init__(self, path: str, *, reads: bool = True) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
@@ -168,7 +168,7 @@ class PtyHost:
 
 
 class UdpHost:
-    """Host at a UDP port: it answers a device that sends to the port, or sends to a device that listens on the port."""
+    """Host on a UDP port: it answers a device that sends to the port, or sends to a device that listens on the port."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

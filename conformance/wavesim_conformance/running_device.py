@@ -49,7 +49,7 @@ class RunningDeviceChecker(ConformanceChecker):
         return all(map(self.answers, self.places))
 
     def answers(self, place: str) -> bool:
-        """Return whether the device sends something to a new host at one of its ports."""
+        """Return whether the device sends something to a new host on one of its ports."""
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             try:

@@ -72,7 +72,7 @@ class AisSentences:
 
 
 def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[bytes]:
-    """Yield the sentences of a message: ``!AIVDM`` for other stations, ``!AIVDO`` for the own station.
+    """Yield the sentences of a message: ``!AIVDM`` for other stations, ``!AIVDO`` for the receiver's own station.
 
     ``number`` distinguishes the parts of different multi-sentence messages.
     """
@@ -130,7 +130,7 @@ def static_reports(r: ais.AisReport) -> Iterator[Payload]:
 
 
 def _in_steps(value: float | None, step: float, unknown: int = 0) -> int:
-    """Round to the resolution of a report. Halves are rounded up."""
+    """Return a value as a multiple of ``step``, the resolution of a report. Halves are rounded up."""
     return unknown if value is None else math.floor(value / step + 0.5)
 
 

@@ -16,7 +16,7 @@ _CRC16_TABLE = _crc16_table()  # noise on a line costs a CRC per byte
 
 
 def crc16(data: bytes, initial: int = 0) -> int:
-    """Return the CRC-16 with the reflected polynomial A001. With the initial value FFFF, it is that of Modbus."""
+    """Return the CRC-16 with the reflected polynomial A001. With the initial value FFFF, this is the CRC of Modbus."""
     crc = initial
     for byte in data:
         crc = crc >> 8 ^ _CRC16_TABLE[(crc ^ byte) & 0xFF]

@@ -60,8 +60,8 @@ def unet(address: int, payload: int, source_level: float, node: dict[str, int]) 
 
 
 def modem_options(payload: int) -> tuple[Any, ...]:
-    """Add the options of a modem that must agree with the configuration; ``payload`` is the default maximum payload in
-    bytes.
+    """Return the options that describe a modem and must agree with the configuration. ``payload`` is the default
+    maximum payload in bytes.
     """
     return (
         click.option(

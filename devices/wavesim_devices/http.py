@@ -84,4 +84,4 @@ class HttpConnection:
             self._http.start_next_cycle()
 
     def close(self) -> None:
-        """Handle the closing of the connection by the client."""
+        """Do nothing when the client closes the connection."""

@@ -23,7 +23,7 @@ START, STOP, END = b"\xfe\x44", 0xFD, 0xFC  #: first bytes and last byte of a co
 COMMAND_BYTES = 27
 ACCEPTED, OVERRUN = 0x40, 0x80  #: bits of the status: settings accepted, command lost
 SLAVE, TRANSMIT, SEND = 0x40, 0x01, 0x02  #: bits of the master and slave byte of an 881A
-#: bits of the control byte: hold the head, and reverse it when the bit is newly set (assumed)
+#: bits of the control byte: hold the head; reverse its direction when this bit changes to 1 (assumed)
 HOLD, REVERSE = 0x04, 0x40
 #: header of the return data and number of points, by the value of the data points byte
 POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}
@@ -224,7 +224,9 @@ class ImagenexDevice:
 
     @property
     def angle(self) -> int:
-        """Angle of the head from ahead, in position units from half a turn to port to half a turn to starboard."""
+        """Angle of the head relative to ahead, in position units. It ranges from half a turn to port to half a turn to
+        starboard.
+        """
         turn = self.model.turn
         return (self.motor.position - self.model.centre + turn // 2) % turn - turn // 2
 

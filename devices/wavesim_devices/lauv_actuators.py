@@ -46,7 +46,7 @@ AREAS: Mapping[int, bytes] = {
 #: commands of the servo controller
 SERVO_STATE, CONSTANTS, EFFECTIVE, SET_SERVO, SELF_TEST, FUSES = 1, 2, 4, 9, 11, 12
 RATES = (0, 1, 2, 5, 10)  #: rates in Hz at which a host can request the state
-EXCURSION_DEG = 45  #: angle from the centre to each end of a servo in degrees
+EXCURSION_DEG = 45  #: angle in degrees from the centre of a servo's range to each end
 RESOLUTION = 255  #: number of steps between the ends
 SELF_TEST_PASSED = 0xF0
 IDLE_MA = 20  #: nominal current of a servo in mA
@@ -149,7 +149,7 @@ class ServoController(LuclBoard):
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:
         super().__init__(b"SCRT", (4, 0, 0))
         self.actuators = actuators
-        self.wanted: list[float | None] = [None] * len(SERVOS)  #: angles in rad; None before the first command
+        self.wanted: list[float | None] = [None] * len(SERVOS)  #: commanded angles in rad; None = no command yet
         self.positions = [0.0] * len(SERVOS)  #: actual angles of the servos in rad
         self.rates: dict[BoardConnection, int] = {}  #: rate in Hz at which each host receives the state
         self._periods: dict[BoardConnection, int] = {}
@@ -207,7 +207,7 @@ class ServoController(LuclBoard):
 
 
 class LauvActuators:
-    """The motor controller and the servo controller, each at its own port."""
+    """The motor controller and the servo controller, each on its own port."""
 
     def __init__(self, broker: AsyncBroker, full_rpm: float, *, inverted: bool) -> None:
         if broker.join.role != Role.PILOT:
@@ -227,7 +227,7 @@ class LauvActuators:
         return self.motor.refused + self.servos.refused
 
     def connect(self, port: str, send: Bytes) -> BoardConnection:
-        """Connect a host to the board of a port."""
+        """Connect a host to the board that a port belongs to."""
         return BoardConnection(self.motor if port == "motor" else self.servos, send, self.hosts)
 
     def step(self, step: Step) -> None:

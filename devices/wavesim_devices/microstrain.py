@@ -1,8 +1,9 @@
-"""Virtual MicroStrain 3DM-GX3-25 (single-byte protocol), from the ``ahrs`` and ``imu`` sensors of a body and its ``magnetometer``.
+"""Virtual MicroStrain 3DM-GX3-25 (single-byte protocol). It reports the values of a body's ``ahrs``, ``imu`` and
+``magnetometer`` sensors.
 
-A command is one byte, some with arguments. A reply begins with this byte and ends with a checksum: the sum of all bytes
-before it, as a u16. Numbers are big-endian. The frame of the instrument is x forward, y to starboard, z down. A data
-reply contains three-axis quantities in a fixed order and the time in ticks of 16 us.
+A command is one byte; in some commands, arguments follow. A reply begins with the byte of the command and ends with a
+checksum: the sum of all bytes before it, as a u16. Numbers are big-endian. The frame of the instrument is x forward, y
+to starboard, z down. A data reply contains three-axis quantities in a fixed order and the time in ticks of 16 us.
 
 Like the real instrument, the device reports the heading from magnetic north: the heading of the ``ahrs`` minus the
 declination.

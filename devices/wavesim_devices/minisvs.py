@@ -1,6 +1,7 @@
-"""Virtual Valeport miniSVS sound velocity sensor, from the ``sound_velocity`` sensor of a body.
+"""Virtual Valeport miniSVS, which reports the values of a body's ``sound_velocity`` sensor.
 
-A measurement is a line with a space and seven digits, the sound velocity in mm/s, such as `` 1500123``. In air, it is 0.
+A measurement is a line with a space and seven digits, the sound velocity in mm/s, such as `` 1500123``. In air, the
+sensor reports 0.
 
 Commands: ``#`` interrupts the measurements, and the sensor replies with the prompt ``>``. ``M1`` to ``M60`` start them
 at the rate in Hz that the number states, and ``S`` requests one measurement. These commands end with CR or LF. The

@@ -2,7 +2,7 @@
 
 Each sensor type has its sentences: GGA, RMC, VTG, GSA and GSV for gps; HDT, ROT and XDR for ahrs; MTW for ctd and
 temperature; TTM and TLL for radar; DPT and DBT for echosounder; VHW for speedlog; MWV for anemometer; and !AIVDM (other
-stations) and !AIVDO (the own station) for ais.
+stations) and !AIVDO (the receiver's own station) for ais.
 
 The talker of the gps sentences is GP, because readers derive the satellite system from it. The talker of the other
 sentences is II (integrated instrumentation) by default, because gpsd ignores a heading from the talker HE.

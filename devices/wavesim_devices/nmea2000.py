@@ -26,7 +26,7 @@ from wavesim_sdk.wire.state import Value
 
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "battery", "rpm")
 FAST = (129029,)  #: PGNs whose messages do not fit into one CAN frame
-#: priority of the messages with a PGN; all other PGNs have priority 2
+#: priority of messages, by PGN; all other PGNs have priority 2
 PRIORITY = {126992: 3, 127257: 3, 127508: 6, 128267: 3, 129029: 3, 130312: 5}
 SEQUENCES = 253  #: number of sequence ids (SID); the messages of one measurement share an id
 KELVIN = 273.15

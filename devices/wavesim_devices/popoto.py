@@ -1,4 +1,4 @@
-"""Virtual Popoto modem: JSON commands and replies at its command port.
+"""Virtual Popoto modem: JSON commands and replies on its command port.
 
 A host sends ``{"Command": "SetValue", "Arguments": "TxPowerWatts 1.0 0"}``; the modem's messages are JSON objects that
 end with CR. Every message goes to all hosts. A packet with n bytes has a header of ``HEADER_S`` seconds and data of 8 n

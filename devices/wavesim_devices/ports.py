@@ -162,7 +162,7 @@ class TcpPort:
 @dataclass
 class UdpTarget:
     """Destination of datagrams: an address on loopback, or a multicast group, whose datagrams go to loopback. A device
-    can change it.
+    can change the address.
     """
 
     address: tuple[str, int] | None = None  #: address and port; None if no datagrams are sent

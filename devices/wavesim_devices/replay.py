@@ -20,12 +20,12 @@ from wavesim_devices.ports import Bytes, OpenPort, PtyPort, TcpPort
 from wavesim_devices.traffic import CLOSED, OPENED, RECEIVED, SENT, Recording, TrafficEvent, shown
 
 CONTEXT_BYTES = 24  #: number of bytes to show around the first difference
-Key = tuple[str, int]  #: name of the port, and number of the host at this port
+Key = tuple[str, int]  #: name of the port, and number of the host on this port
 
 
 @dataclass
 class ReplayHost:
-    """Driver at a port, with the bytes that it has sent and the bytes that the recording contains for it."""
+    """Driver on a port, with the bytes that it has sent and the bytes that the recording contains for it."""
 
     send: Bytes | None = None  #: function that sends bytes to the driver; None until the driver connects
     received: bytearray = field(default_factory=bytearray)

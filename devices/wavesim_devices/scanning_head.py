@@ -58,7 +58,8 @@ class Receiver:
 
     def levels(self, frame: ImagingFrame | None, each: float, count: int) -> list[float]:
         """Return the maximum level in each of ``count`` range intervals of ``each`` m, in dB above the sonar's
-        ``floor``. Samples at the floor contain no level, so they remain 0, as do ranges beyond the frame.
+        ``floor``. Samples at the floor carry no level, so they remain 0. Intervals beyond the range of the frame are
+        also 0.
         """
         if frame is None:
             return [0.0] * count

@@ -50,7 +50,7 @@ class NewValueFilter:
         self._last_time_ns: dict[str, int] = {}
 
     def new_values(self, sensors: Sensors) -> Iterator[tuple[str, Value]]:
-        """Yield the type and the value of each new sensor value."""
+        """Yield (sensor type, value) for each new sensor value."""
         for type_, name in self._picked.items():
             value = sensors.get(name)
             if value is not None and self._last_time_ns.get(name) != value.time_ns:

@@ -45,7 +45,7 @@ class ConnectingDevice(Device, Protocol):
     """Device with several ports, or with answers that go only to the host that sent the command."""
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection to a host at a port. ``send`` sends bytes to this host alone."""
+        """Create the connection to a host on a port. ``send`` sends bytes to this host alone."""
 
 
 #: function that creates a device; its arguments are the broker, a function that sends bytes to all hosts, and the
@@ -93,7 +93,7 @@ class DeviceOptions:
 
 
 class Host:
-    """Host program at a port of a device. Its bytes are dropped until the device has joined the body."""
+    """Host program on a port of a device. Its bytes are dropped until the device has joined the body."""
 
     def __init__(self, served: ServedDevice, port: str, number: int, send: Bytes) -> None:
         self.served, self.port, self.number, self._send = served, port, number, send
@@ -257,7 +257,7 @@ class ServedDevice:
 
     @property
     def summary(self) -> str:
-        """Text for the user at the end of the run: the numbers of bytes, and any failures."""
+        """Text for the user at the end of the run: the numbers of bytes received and sent, and any failures."""
         unread = sum(port.dropped for port in self.ports.values())
         parts = [f"{self.counts['received']} B received", f"{self.counts['sent']} B sent"]
         parts += [f"{self.errors} invalid commands"] if self.errors else []

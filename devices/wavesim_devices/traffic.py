@@ -2,7 +2,7 @@
 
 The file consists of JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a
 mapping from the name of each port to its location. Each further line is an event with the simulation ``time`` in s, the
-``port``, the ``host`` (its number at the port, from 1) and ``what`` has happened, as the device sees it: ``opened``,
+``port``, the ``host`` (its number on the port, from 1) and ``what`` happened, as the device sees it: ``opened``,
 ``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable
 ASCII, otherwise as ``hex``.
 """
@@ -25,11 +25,11 @@ _TEXT = frozenset(b"\r\n\t") | frozenset(range(0x20, 0x7F))
 
 @dataclass(frozen=True)
 class TrafficEvent:
-    """Event at a port of a device."""
+    """Event on a port of a device."""
 
     time: float  #: simulation time of the event in s
     port: str
-    host: int  #: number of the host at this port, from 1
+    host: int  #: number of the host on this port, from 1
     what: str  #: kind of the event: opened, received, sent or closed
     data: bytes = b""
 

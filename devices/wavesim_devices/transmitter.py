@@ -53,7 +53,7 @@ class Transmitter:
 
     @property
     def busy(self) -> bool:
-        """Whether the transducer is sending, or will send."""
+        """Whether the transducer is sending a signal, or the queue contains signals."""
         return bool(self._queue)
 
     @property

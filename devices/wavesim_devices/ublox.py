@@ -2,8 +2,8 @@
 
 A frame consists of B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are
 little-endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables messages
-with CFG-MSG, or NMEA sentences and PUBX,00 with the sentence PUBX,40. The checksum of a sentence from the host is
-optional, because DUNE sends none.
+with CFG-MSG. It can also enable NMEA sentences and PUBX,00 with the sentence PUBX,40. The checksum of a sentence from
+the host is optional, because DUNE sends none.
 
 Under water, the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
 of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
@@ -419,9 +419,7 @@ class UbloxReceiver:
         return True
 
     def _configure(self, identifier: int, content: bytes) -> None:
-        """Execute a CFG message. It is answered with ACK-ACK or ACK-NAK; the answer to a poll also contains the
-        setting.
-        """
+        """Execute a CFG message, and answer it with ACK-ACK or ACK-NAK. The answer to a poll also contains the setting."""
         call = {
             0x00: self._port,
             0x01: self._message,

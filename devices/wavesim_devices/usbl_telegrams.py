@@ -37,7 +37,7 @@ class BeaconFix:
 
 @dataclass(frozen=True)
 class ShipState:
-    """State of the ship at one time. Angles are in rad; the speed is over ground, in m/s."""
+    """State of the ship at a given time. Angles are in rad; the speed is over ground, in m/s."""
 
     time: datetime
     latitude: float

@@ -33,7 +33,7 @@ _BINARY = b"wcq,"
 
 @dataclass(frozen=True)
 class SerialCommand:
-    """A line from the host: its letter and fields, or the code for the reason why the line is not a command (``?`` or
+    """A line from the host: its letter and fields or, if the line is not a valid command, an error code (``?`` or
     ``!``).
     """
 

@@ -1,4 +1,5 @@
-"""Virtual Xsens MTi with MTData2 or legacy MTData messages, from the ``ahrs`` and ``imu`` sensors of a body and its other sensors.
+"""Virtual Xsens MTi with MTData2 or legacy MTData messages. It reports the values of a body's ``ahrs``, ``imu`` and
+other sensors.
 
 A message consists of FA FF, identifier, length (FF and a u16 if it exceeds 254), content, and a check byte that makes
 the sum of all bytes after FA equal to 0. Numbers are big-endian. The identifier of an answer is that of the command

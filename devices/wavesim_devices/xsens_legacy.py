@@ -58,7 +58,7 @@ class LegacyOutput:
         return b""
 
     def set_skip(self, content: bytes) -> bytes | None:
-        """Set the number of periods without a message after each message. Return the answer, or None if it is invalid."""
+        """Set the number of periods to skip after each message. Return the answer, or None if the number is invalid."""
         if not content:
             return struct.pack(">H", self.skipped)
         if len(content) != 2:

@@ -1,4 +1,6 @@
-"""Measurement of an Xsens MTi: the numbers of each data identifier, from the newest values of the body's sensors."""
+"""Measurement of an Xsens MTi: the numbers for each data identifier, computed from the newest values of the body's
+sensors.
+"""
 
 from __future__ import annotations
 

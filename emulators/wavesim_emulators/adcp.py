@@ -41,9 +41,9 @@ class AdcpEmulator(RaycastEmulator):
     beam angle. The combined velocity is exact only if the flow is equal at both positions; the error velocity shows any
     difference.
 
-    A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. The cell
-    must also end before the side lobes interfere: at the minimum range of all beams times the cosine of the beam angle.
-    At least three beams are needed.
+    A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. The side
+    lobes interfere from the minimum range of all beams times the cosine of the beam angle; the cell must also end
+    before this distance. At least three beams are needed.
     """
 
     sensor = "adcp"

@@ -110,7 +110,7 @@ class AisEmulator(Emulator):
         return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
 
     def _report(self, s: AisStation) -> tuple[Floats, ais.AisReport]:
-        """Return (antenna position in W, current data from the station) without errors."""
+        """Return (antenna position in W, current data from the station), both without errors."""
         who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
         R_WB = rotation(state["q_WB"])
         velocity = matvec(R_WB, state["v_WB_B"])

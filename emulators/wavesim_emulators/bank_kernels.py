@@ -32,7 +32,7 @@ assert HEAD_COLUMNS == SEQUENCE + 1
 PLACE, DEPTH, SPEED, THROUGH, R_WB, R_WS, POSE_COLUMNS = 0, 3, 4, 7, 10, 19, 28
 
 
-#: example arguments of the types that kernels receive: numbers, numbers of rays, vectors, and rows of tables
+#: example arguments of the types that kernels receive: matrices of numbers, arrays of rays, vectors, and rows of tables
 NUMBERS, RAYS, VECTOR, ROWS = np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros(1), np.zeros(1, np.int64)
 WORDS, FLAGS, KEYS = np.zeros((1, 1), np.int64), np.zeros((1, 1), bool), np.zeros(1, np.uint64)
 
@@ -51,7 +51,8 @@ def maximum(a: float, b: float) -> float:
 
 @kernel
 def fill_normals(keys: Keys, scale: Floats, tick: int, first: int, out: Floats) -> None:
-    """Fill ``out`` (n, count) with standard normal numbers times ``scale`` (n,). The first one has the index ``first``.
+    """Fill ``out`` (n, count) with standard normal random numbers, multiplied by ``scale`` (n,). The index of the first
+    number is ``first``.
 
     If all scales are zero, all numbers are positive zeros.
     """
@@ -65,7 +66,7 @@ def fill_normals(keys: Keys, scale: Floats, tick: int, first: int, out: Floats) 
 
 @kernel
 def fill_uniforms(keys: Keys, tick: int, first: int, out: Floats) -> None:
-    """Fill ``out`` (n, count) with uniform numbers in (0, 1). The first one has the index ``first``."""
+    """Fill ``out`` (n, count) with uniform random numbers in (0, 1). The index of the first number is ``first``."""
     for i in range(out.shape[0]):
         for k in range(out.shape[1]):
             out[i, k] = compiled_elementary.uniform(keys[i], tick, first + k)
@@ -73,7 +74,7 @@ def fill_uniforms(keys: Keys, tick: int, first: int, out: Floats) -> None:
 
 @device_function
 def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return R v for a rotation (9,), row by row. R_WB converts a vector from B to W."""
+    """Return R v. The matrix R (9,) is given row by row. With R_WB, this function converts a vector from B to W."""
     return (
         R[0] * x + R[1] * y + R[2] * z,
         R[3] * x + R[4] * y + R[5] * z,
@@ -83,7 +84,7 @@ def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 
 @device_function
 def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return the transposed rotation times v. R_WB then converts a vector from W to B."""
+    """Return the transpose of R times v. With R_WB, this function converts a vector from W to B."""
     return (
         x * R[0] + y * R[3] + z * R[6],
         x * R[1] + y * R[4] + z * R[7],
@@ -93,7 +94,7 @@ def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 
 @device_function
 def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, float, float]:
-    """Return the velocity in B of a sensor, from a velocity of the body's origin and the angular velocity.
+    """Return the velocity of a sensor in B, computed from the velocity of the body's origin and the angular velocity.
 
     The products with zero are kept, so that every zero keeps the sign that it has in a matrix product.
     """

@@ -1,5 +1,5 @@
 """Base class of all emulators: an emulator computes the values for a sensor type from the motion of the bodies that
-carry it.
+carry such sensors.
 
 A new emulator names its sensor type and computes the values from poses::
 
@@ -92,7 +92,7 @@ class Emulator:
         """Write the values into the columns of ``out``. ``out["valid"]`` is 1 before the call; set it to 0 for a
         missing value.
 
-        ``out`` contains the last value and, in its hidden columns, the state that belongs to it. Both are zero where
-        ``now.fresh`` is set.
+        Before the call, ``out`` contains the last values and, in its hidden columns, the state that belongs to them.
+        Both are zero where ``now.fresh`` is set.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement measure()")

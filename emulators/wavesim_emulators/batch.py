@@ -56,31 +56,31 @@ class Noise:
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:
-        """Return one standard normal number per instrument, times the sensor's noise factor. ``index`` distinguishes
-        the quantities of a sensor.
+        """Return one standard normal random number per instrument, multiplied by the sensor's noise factor. ``index``
+        distinguishes the quantities of a sensor.
         """
         return self.normals(1, index)[:, 0]
 
     def normals(self, count: int, index: int = 0) -> Floats:
-        """Return ``count`` normal numbers per instrument (n, count), starting with number ``index``, times the noise
-        factor.
+        """Return ``count`` standard normal random numbers per instrument (n, count), multiplied by the noise factor.
+        The first one has the number ``index``.
         """
         found = np.empty((len(self.scale), count))
         bank_kernels.fill_normals(self.streams(self.purpose), self.scale, self.tick, index, found)
         return found
 
     def uniform(self, index: int = 0) -> Floats:
-        """Return one uniform number in (0, 1) per instrument. It does not depend on the noise factor."""
+        """Return one uniform random number in (0, 1) per instrument. It does not depend on the noise factor."""
         return self.uniforms(1, index)[:, 0]
 
     def uniforms(self, count: int, index: int = 0) -> Floats:
-        """Return ``count`` uniform numbers in (0, 1) per instrument (n, count), starting with number ``index``."""
+        """Return ``count`` uniform random numbers in (0, 1) per instrument (n, count), starting with number ``index``."""
         found = np.empty((len(self.scale), count))
         bank_kernels.fill_uniforms(self.streams(f"{self.purpose} chance"), self.tick, index, found)
         return found
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return random numbers for another purpose; they are independent of these."""
+        """Return the random numbers for another purpose, which are independent of those for this purpose."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
@@ -111,7 +111,7 @@ class Mounting:
         self.levers, self.rotations = self.lever.reshape(-1, 3), np.ascontiguousarray(self.R_BS).reshape(-1, 9)
 
     def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:
-        """Return the velocities in B of the sensors, from the velocities (n, 3) of the body origins."""
+        """Return the velocities of the sensors in B, computed from the velocities (n, 3) of the body origins."""
         turning = vecmat(w_B, self._cross)
         return np.asarray(v_B + turning)
 
@@ -123,7 +123,7 @@ class Mounting:
 
 
 class Batch:
-    """Instruments with equal parameters, at one tick after another. Arrays have one row per instrument.
+    """Instruments with equal parameters, processed tick by tick. Arrays have one row per instrument.
 
     The names, mounts and noise of the instruments may differ, so ``parameters`` contains none of these. ``prepared`` is
     the result of the emulator's ``prepare``. ``rows`` are the rows of the bodies, and ``state`` their motion. ``fresh``
@@ -154,7 +154,7 @@ class Batch:
         self.period = period  #: number of ticks from one value to the next
         #: rows of the bodies, and of the instruments in the table of the sensor type
         self.rows, self.table_rows = entries["body"].copy(), entries["place"].copy()
-        #: faults of the instruments, values of :class:`~wavesim_sdk.tables.SensorFault`, and their amounts
+        #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their amounts
         self.fault, self.fault_amount = entries["fault"], entries["fault_amount"]
         self.has_faults = bool(self.fault.any())
         self.mounting = Mounting([i.parameters for i, _ in fitted])

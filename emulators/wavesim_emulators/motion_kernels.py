@@ -1,4 +1,6 @@
-"""Kernels of motion sensors: AHRS, speed log and Doppler log. The tests contain a readable twin of each kernel."""
+"""Kernels of motion sensors: AHRS, speed log and Doppler log. The tests contain a readable second implementation of
+each kernel.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def atan2(y: float, x: float) -> float:
 
 @kernel
 def fill_ahrs(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> None:
-    """Fill the values of AHRS from the `state` table and normal numbers (n, 6)."""
+    """Compute the values of AHRS instruments from the `state` table and standard normal random numbers (n, 6)."""
     for i in range(len(bodies)):
         b = state[bodies[i]]
         w, x, y, z = b[ATTITUDE], b[ATTITUDE + 1], b[ATTITUDE + 2], b[ATTITUDE + 3]
@@ -64,7 +66,7 @@ def fill_ahrs(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> None:
 
 @kernel
 def fill_speed_log(state: Floats, bodies: Ints, noise: Floats, out: Floats) -> None:
-    """Fill the values of speed logs from the `state` table and normal numbers (n, 3)."""
+    """Compute the values of speed logs from the `state` table and standard normal random numbers (n, 3)."""
     for i in range(len(bodies)):
         for k in range(3):
             out[i, _LOG_SPEED + k] = state[bodies[i], VELOCITY_THROUGH_WATER + k] + SPEED_SIGMA * noise[i, k]
@@ -91,12 +93,12 @@ def fill_dvl(
     noise: Floats,
     out: Floats,
 ) -> None:
-    """Fill the values of Doppler logs from their rays (n, beams, RAY_COLUMNS).
+    """Compute the values of Doppler logs from their rays (n, beams, RAY_COLUMNS).
 
-    ``beams`` (beams, 3) are directions in S. ``is_lost`` (n, beams) marks beams without an echo. ``solutions`` contains,
-    for each bit mask of beams with bottom lock, the matrix that converts beam velocities to a velocity; NaN = none.
-    ``limits`` are minimum range and standard deviations of the velocities over the bottom and through the water.
-    ``noise`` (n, 2 beams) are normal numbers.
+    ``beams`` (beams, 3) are directions in S. ``is_lost`` (n, beams) marks beams without an echo. ``solutions``
+    contains, for each bit mask of beams with bottom lock, the matrix that converts beam velocities to a velocity; NaN =
+    none. ``limits`` contains the minimum range and the standard deviations of the velocities over the bottom and
+    through the water. ``noise`` (n, 2 beams) contains standard normal random numbers.
     """
     count = len(beams)
     over, water = np.empty(count), np.empty(count)

@@ -45,7 +45,9 @@ class GpsEmulator(Emulator):
 
 
 class UwbEmulator(Emulator):
-    """Emulator of an ultra-wideband receiver: position in W with white noise, above the water only."""
+    """Emulator of an ultra-wideband receiver: position in W with white noise, valid only while the receiver is above
+    the water.
+    """
 
     sensor = "uwb"
     needs_all_bodies = False

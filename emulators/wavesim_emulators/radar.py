@@ -20,7 +20,7 @@ from wavesim_sdk.sensors import RADAR_TARGETS
 
 #: distance to the radio horizon in m per square root of an antenna height in m (earth radius times 4/3)
 HORIZON = 4110.0
-#: half width of the gate that associates an echo with a track, in standard deviations; the allowance for a turn is added
+#: half width of the gate that associates an echo with a track, in standard deviations; an allowance for a turn is added
 GATE_SIGMAS = 6.0
 TARGET_ACCELERATION = 1.0  #: maximum change of a target's velocity, m/s2
 MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans detected it

@@ -21,9 +21,7 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = (
-    100  #: maximum number of bodies for which a search for nearby bodies compares all instruments with all bodies
-)
+FEW_BODIES = 100  #: up to this number of bodies, a search for nearby bodies compares all instruments with all bodies
 
 
 def cone(width: float) -> Floats:
@@ -103,8 +101,8 @@ class RaycastEmulator(Emulator):
         return found
 
     def cast(self, now: Batch, rays: Floats, maximum: float, surface: bool = True) -> Ints | None:
-        """Set the ranges of rays; inf = no hit within the maximum range. Return the numbers (n, beams) of the bodies hit
-        or -1; None if no body is near.
+        """Set the ranges of rays; inf = no hit within the maximum range. Return the index of the body that each ray
+        hit, or -1 if it hit no body (n, beams); return None if no body is near.
         """
         if (w := self._world).is_complete:
             ray_kernels.cast_rays(rays, w.bed, w.bumps, w.boxes, w.piers, maximum, now.level, surface)

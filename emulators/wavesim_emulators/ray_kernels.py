@@ -1,4 +1,6 @@
-"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` is their readable twin."""
+"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` contains a readable second
+implementation of them.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,14 @@ PIER_CENTRE, PIER_RADIUS, PIER_HALF, PIER_SQUARE, PIER_COLUMNS = 0, 3, 4, 5, 6
 _ECHO_RANGE = SENSORS["echosounder"].first_columns["range"]
 
 FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
-MARGIN = 0.01  #: margin in m of a search for bodies, which is larger than any rounding error
+MARGIN = 0.01  #: margin in m that a search for bodies adds to distances; it is larger than any rounding error
 
 
 @kernel
 def fill_rays(
     poses: Floats, directions: Floats, positions: Floats, is_apart: bool, is_level: bool, out: Floats
 ) -> None:
-    """Fill origins and directions in W of the rays of instruments (n, beams, RAY_COLUMNS).
+    """Set the origins and directions, in W, of the rays of instruments (n, beams, RAY_COLUMNS).
 
     ``directions`` and ``positions`` (beams, 3) are in S. If ``is_apart`` is False, all positions are zero. If
     ``is_level`` is set, the directions are in W.
@@ -112,7 +114,9 @@ def is_towards(x: float, y: float, z: float, ray: Floats, square: float) -> bool
 
 @device_function
 def distance_to_box(x: float, y: float, z: float, ray: Floats, box: Floats) -> float:
-    """Return the distance to an upright box from a position relative to its centre: 0 from inside, inf = no hit."""
+    """Return the distance to an upright box from a position relative to its centre; 0 = the position is inside, inf =
+    no hit.
+    """
     u, v, w = ray[DIRECTION], ray[DIRECTION + 1], ray[DIRECTION + 2]
     low, high = -math.inf, math.inf
     for k in range(3):
@@ -124,7 +128,9 @@ def distance_to_box(x: float, y: float, z: float, ray: Floats, box: Floats) -> f
 
 @device_function
 def distance_to_pier(x: float, y: float, z: float, ray: Floats, pier: Floats) -> float:
-    """Return the distance to an upright cylinder from a position relative to its centre: 0 from inside, inf = no hit."""
+    """Return the distance to an upright cylinder from a position relative to its centre; 0 = the position is inside,
+    inf = no hit.
+    """
     u, v = ray[DIRECTION], ray[DIRECTION + 1]
     a, b = u * u + v * v, x * u + y * v
     c = x * x + y * y - pier[PIER_RADIUS] * pier[PIER_RADIUS]
@@ -143,9 +149,9 @@ def distance_to_pier(x: float, y: float, z: float, ray: Floats, pier: Floats) ->
 def cast_rays(
     rays: Floats, bed: Floats, bumps: Floats, boxes: Floats, piers: Floats, limit: float, level: float, surface: bool
 ) -> None:
-    """Set the ranges of rays to the nearest part of the bed, the boxes and the piers within ``limit``, m.
+    """Set the ranges of rays to the nearest part of the bed, the boxes and the piers within ``limit`` (m).
 
-    With ``surface``, rays from below the water surface hit it, at the height ``level`` in m above the mean.
+    With ``surface``, rays from below the water also hit its surface, which is ``level`` m above the mean.
     """
     for i in range(rays.shape[0]):
         for k in range(rays.shape[1]):
@@ -192,7 +198,8 @@ def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: 
 
 @kernel
 def fill_echosounder(poses: Floats, rays: Floats, noise: Floats, blanking: float, out: Floats) -> None:
-    """Fill the values of echosounders from their rays (n, beams, RAY_COLUMNS) and normal numbers (n, 1).
+    """Compute the values of echosounders from their rays (n, beams, RAY_COLUMNS) and standard normal random numbers (n,
+    1).
 
     Ranges up to ``blanking`` (m) are not valid.
     """

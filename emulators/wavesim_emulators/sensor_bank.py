@@ -38,7 +38,9 @@ class InstrumentGroup:
         self.pending: deque[tuple[int, Ints, Record]] = deque()
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains their last values, or those of earlier instruments."""
+        """Set the instruments of the group. ``newest`` contains the last value in each instrument's row, which may be
+        that of an earlier instrument.
+        """
         self.entries = entries  # rows of the `instruments` table
         self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
         #: newest value of each instrument, published or not
@@ -66,7 +68,7 @@ class SensorBank:
         self._words = as_words(table)
         self._count = value_count(sensor_table_of(emulator.sensor))
         self._generation = HEAD_COLUMNS + self._count  # column
-        #: columns of a row without the state: published values and generation
+        #: number of columns of a row without the state: published values and generation
         self._visible_width = self._generation + 1
         self._last = table.copy()  # newest value of each, as of the last change of the instruments
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
@@ -74,8 +76,8 @@ class SensorBank:
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
-        """Update the table to a tick: compute the values from all instruments that are due at or before ``due`` and not
-        yet computed. Return True if the table changed.
+        """Update the table to a tick: compute the values from all instruments that are due at or before ``due`` and
+        have not been computed yet. Return True if the table changed.
         """
         changed = False
         if view.version is None or view.version != self._version:

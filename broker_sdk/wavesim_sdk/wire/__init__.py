@@ -1,1 +1,1 @@
-"""The wire protocol, with a codec of pure functions, and sessions without sockets or clocks."""
+"""The wire protocol: a codec that consists of pure functions, and sessions that use no sockets or clocks."""

@@ -37,7 +37,7 @@ class TokenBucket:
         self.received = 0  #: number of bytes received from an unproven host, minus the number sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Count another event with this cost if the rate permits it; return whether it does."""
+        """Count another event with this cost if the rate permits the event; return whether it does."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.burst)
@@ -48,7 +48,7 @@ class TokenBucket:
         return True
 
     def is_full(self, now: float) -> bool:
-        """Return whether the whole burst is permitted, as for a new limit."""
+        """Return whether the limit currently permits a whole burst, as a new limit does."""
         return self.tokens + self.rate * (now - self.updated_at) >= self.burst
 
 
@@ -127,11 +127,13 @@ class AddressValidator:
         return int.from_bytes(self._mac(f"prove {token}", address, period)[:8], "big")
 
     def mark_join_used(self, address: Address, nonce: int, now: float) -> None:
-        """Record that the session of this join has ended, so that a copy of the JOIN cannot start the session again."""
+        """Record that the session opened by this JOIN has ended, so that a copy of the JOIN cannot start the session
+        again.
+        """
         while self._used_joins and now - next(iter(self._used_joins.values())) > USED_JOIN_LIFETIME_S:
             del self._used_joins[next(iter(self._used_joins))]
         self._used_joins[address, nonce] = now
 
     def is_replayed_join(self, address: Address, nonce: int) -> bool:
-        """Return whether the session of this join has already ended."""
+        """Return whether the session opened by this JOIN has already ended."""
         return (address, nonce) in self._used_joins

@@ -104,7 +104,7 @@ class ClientSession:
         self.key = key  #: pre-shared key, if the server requires keys; the public key of the server may follow it
         self.phase = Phase.HELLO
         self.token = 0
-        self.end_reason = ""  #: reason why the server ended the session; empty if it did not end it
+        self.end_reason = ""  #: reason why the server ended the session; empty if the server has not ended it
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
         self.body = Body()  #: actuators and sensors as the server described them
@@ -138,7 +138,7 @@ class ClientSession:
 
     @property
     def ticket(self) -> int:
-        """Number with which a later join resumes this session: the token, or with keys a secret number that
+        """Number with which a later join resumes this session: the token or, if keys are used, a secret number that
         only this client and the server know.
         """
         return self.token if self._seal is None else self._seal.ticket
@@ -356,7 +356,7 @@ class ClientSession:
         return self._release_step()
 
     def _release_step(self) -> list[SessionEvent]:
-        """Return a step once, as soon as all its parts and every event before it have arrived."""
+        """Return each step exactly once, as soon as all its parts and every event before it have arrived."""
         step = self._step
         if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.is_complete(step):
             return []

@@ -39,8 +39,8 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: check of a payload that the front end has forwarded to the engine; the fault search in benchmarks/world disables only
-#: the check in the front end
+#: functions that check payloads that the front end has forwarded to the engine; the fault search in benchmarks/world
+#: disables only the check in the front end
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
@@ -107,7 +107,7 @@ def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: 
 
 
 def protocol_version(data: bytes) -> int | None:
-    """Return the version of a datagram that begins like a datagram in this protocol, or None otherwise."""
+    """Return the version of a datagram that begins like a datagram of this protocol, or None otherwise."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 
@@ -163,7 +163,7 @@ def unpack_payload(plain: bytes, kind: Type) -> tuple[Any, ...]:
 
 
 def decode_payload(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
-    """Decrypt and check the message in a datagram, and return it."""
+    """Decrypt a datagram, check the message in it, and return the message."""
     return decode_plain(open_payload(data, header, seal), header.type)
 
 

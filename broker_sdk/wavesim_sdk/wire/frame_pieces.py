@@ -10,8 +10,8 @@ from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 
 @dataclass(frozen=True)
 class WholeFrame:
-    """Complete frame from an imaging sonar. ``sensor`` is the number of the SENSOR event; docs/sonars.md defines
-    ``data``.
+    """Complete frame from an imaging sonar. ``sensor`` is the number of the sonar, as in its SENSOR event;
+    docs/sonars.md defines ``data``.
     """
 
     sensor: int

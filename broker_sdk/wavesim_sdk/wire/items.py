@@ -175,7 +175,7 @@ class BodyChanged:
 
 @dataclass(frozen=True, slots=True)
 class SignalSeen:
-    """A node sent a signal. The event has the true time and position and is sent to observers."""
+    """A node sent a signal. The event contains the true time and position, and is sent to observers."""
 
     id: int = record_field(SIGNAL, "number of the signal")
     source: int = record_field(ROW, "row of the sender")

@@ -48,7 +48,7 @@ def resolve_join(
     """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
     Raises NotAdmitted if the join is invalid or refused; ``check_key`` raises it if the key is not valid for the name.
-    ``find_previous`` returns the live session that the field `previous` names in a join.
+    ``find_previous`` returns the live session that the field `previous` of a join refers to.
     """
     try:
         join = _WHOLE.decode(payload)

@@ -124,7 +124,8 @@ def _number(word: str) -> bytes:
 def add_keys(path: Path, names: Sequence[str], public_key: Callable[[bytes], bytes], replace: bool = False) -> None:
     """Add a new key for each name to a key file, and create the file if it is missing.
 
-    ``public_key`` returns the public key of a private one. With ``replace``, the earlier keys of the names are retired.
+    ``public_key`` is the function that returns the public key for a private key. With ``replace``, the earlier keys of
+    the names are retired.
     """
     for name in names:
         if _words(name) != [name] or name.startswith("@"):

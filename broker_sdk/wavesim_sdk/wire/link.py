@@ -176,7 +176,8 @@ class SessionLink:
         """Return the next datagram, or an empty one after about ``wait`` seconds.
 
         A single system call both waits and receives. This saves time in lockstep, where for example ten programs wait
-        for one another. The time limit of the socket takes only the values in WAITS_S, so that it seldom changes.
+        for one another. The time limit of the socket is set only to values in WAITS_S, so that it seldom has to be
+        changed.
         """
         limit = next((limit for limit in WAITS_S if limit <= wait), 0.0)
         try:

@@ -363,7 +363,7 @@ class Fleet:
     )
 
 
-#: reason given in the BYE of a server that is being shut down, which ends the run
+#: reason given in a BYE when the server is being shut down; the shutdown ends the run
 SHUTDOWN = "the server shuts down"
 
 
@@ -429,7 +429,7 @@ FLEET_RECORD = (
 FLEET_DTYPE = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 FLEET_BODIES = 16  #: maximum number of bodies in one datagram
 
-#: the parts of `effort`; each part has six numbers in B
+#: parts of `effort`; each part consists of six numbers, in B
 EFFORT = (
     ("acceleration", "m/s2, rad/s2", "linear acceleration (three values) and angular acceleration (three values)"),
     ("total", "N, N m", "total force and moment"),

@@ -82,7 +82,7 @@ class Outbox:
         return self._next <= self.last
 
     def push(self, item: Any) -> int:
-        """Queue an item (number and values) and return its number.
+        """Queue an item, which consists of its type number and its values, and return its sequence number.
 
         Raises OverflowError if the peer does not acknowledge items, and ValueError if the item does not fit into a
         datagram.

@@ -271,7 +271,9 @@ def unpack(record: type[T], data: bytes) -> T:
 
 
 class TaggedUnion:
-    """Records that are transmitted with their number first, such as events. Unknown numbers belong to later versions."""
+    """Union of records, such as events. Each record is transmitted with the number of its type first. Unknown numbers
+    belong to later versions.
+    """
 
     def __init__(self, name: str, records: Mapping[int, type[Any]]) -> None:
         self.name, self.records = name, dict(records)
@@ -286,7 +288,9 @@ class TaggedUnion:
         return (self.numbers[kind], *self._encode[kind](record))
 
     def decode(self, values: Any) -> Any:
-        """Return the record, or None if its number is unknown. Raises Malformed if the values do not match the number."""
+        """Return the record, or None if its number is unknown. Raises Malformed if the values do not match the type
+        with this number.
+        """
         if type(values) not in LIST_TYPES or not values or type(values[0]) is not int:
             raise Malformed("expected a list whose first element is a number")
         decode = self._decode.get(values[0])

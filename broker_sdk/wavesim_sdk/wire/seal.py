@@ -1,5 +1,5 @@
-"""Sealed datagrams, which are authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) with keys derived by
-HKDF-SHA256 (RFC 5869) from a pre-shared key and an exchange of ephemeral keys (X25519, RFC 7748).
+"""Sealed datagrams, which are encrypted and authenticated by ChaCha20-Poly1305 (RFC 8439). HKDF-SHA256 (RFC 5869)
+derives the keys of a session from a pre-shared key and an exchange of ephemeral keys (X25519, RFC 7748).
 
 The ``cryptography`` package provides all three algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has
 32 bytes; the public key of the server may follow. JOIN carries the ephemeral public key of the client, and WELCOME
@@ -31,7 +31,7 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, Type
 
 NONCE_BYTES = 12
 PUBLIC_BYTES = 32
-WINDOW = 64  #: maximum number of sequence numbers by which a datagram may arrive out of order
+WINDOW = 64  #: size of the replay window in sequence numbers; older datagrams are dropped
 LABEL = b"wavesim/2 "  #: prefix of all labels; the digit is the version of the sealing
 JOIN, REFUSE = LABEL + b"join", LABEL + b"refuse"
 _TYPE = slice(5, 6)  # the message type in a header
@@ -74,7 +74,7 @@ class EphemeralKey:
 
 class HandshakeSeal:
     """Seal of JOIN and REFUSE messages. A random nonce precedes the sealed payload, so that one key can be used for
-    many joins. In a JOIN, the public key of the client's exchange follows the nonce; it is authenticated too.
+    many joins. In a JOIN, the client's ephemeral public key follows the nonce; it is authenticated too.
     """
 
     def __init__(self, key: bytes, info: bytes, nonce: bytes = b"", public: bytes = b"") -> None:
@@ -104,8 +104,8 @@ def public_of_join(data: bytes) -> bytes:
 
 
 def previous_proof(ticket: int, public: bytes) -> int:
-    """Return the value of `previous` in a sealed JOIN: it shows that the client has the ticket of a session, and is
-    useless in a JOIN with another public key.
+    """Return the value of `previous` in a sealed JOIN. This value proves that the client has the ticket of a session,
+    and it is useless in a JOIN with another public key.
     """
     derived = derive_key(ticket.to_bytes(8, "little"), public, LABEL + b"previous")
     return int.from_bytes(derived[:8], "little")
@@ -114,9 +114,8 @@ def previous_proof(ticket: int, public: bytes) -> int:
 class SessionSeal:
     """Seal of one side of a session: it seals the datagrams that this side sends, and opens those that it receives.
 
-    ``secret`` consists of the key and the results of the exchange, and ``salt`` of everything public that belongs to
-    the session. ``public`` is the server's public key in its exchange; WELCOME carries it in front of its sealed
-    payload.
+    ``secret`` consists of the key and the results of the exchange; ``salt`` consists of all the public data of the
+    session. ``public`` is the server's ephemeral public key, which WELCOME carries in front of its sealed payload.
     """
 
     def __init__(self, secret: bytes, salt: bytes, token: int, is_client: bool, public: bytes = b"") -> None:
@@ -143,7 +142,9 @@ class SessionSeal:
         return plain
 
     def check_new(self, sequence: int) -> None:
-        """Raise Dropped if a datagram with this sequence number has already been received, or is too old to know."""
+        """Raise Dropped if a datagram with this sequence number has already been received, or is older than the replay
+        window.
+        """
         ahead = sequence - self._highest
         if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
             raise Dropped("replay")
@@ -205,7 +206,9 @@ class WelcomeSeal:
         raise NotImplementedError
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the payload; raise Dropped if the sender does not have the key, or is not the server of the key."""
+        """Return the payload; raise Dropped if the sender does not have the key, or is not the server for which the key
+        is valid.
+        """
         made = self._exchange.session_seal(*self._of, sealed[:PUBLIC_BYTES])
         plain = made.open(header, sealed, sequence)
         self.session = made
@@ -228,8 +231,8 @@ class ServerExchange:
 
 
 class Keyring:
-    """The keys of a server: the pre-shared keys of its clients and, for those that are valid for this server only, its
-    own private key.
+    """The keys of a server: the pre-shared keys of its clients, and the private key of the server, which it needs for
+    pre-shared keys that are valid for this server only.
     """
 
     def __init__(self, holders: Sequence[KeyHolder], server_private: bytes = b"") -> None:

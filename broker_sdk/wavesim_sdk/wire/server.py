@@ -175,10 +175,10 @@ class ServerSessions:
     ) -> list[Happening]:
         """Process a session's datagram from a new address, which must be validated first (RFC 9000, section 9).
 
-        Until the address is validated, no datagram from it changes anything, because the datagram may be a copy that
-        overtook the original. Therefore, it does not move the replay window and does not count as activity. It is not
-        checked against the window either, so that the original datagram can move the session back after a copy has
-        moved it.
+        A datagram from an address that has not been validated may be a copy that overtook the original. It therefore
+        changes nothing: it does not move the replay window and does not count as activity. Nor is it checked against
+        the window. If a copy has moved the session to another address, the original datagram can therefore move the
+        session back.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_payload(data, header, session.seal, record=False), header.type)
@@ -347,8 +347,9 @@ class ServerSessions:
             joining.check_key(owner, name, self.keys.has_own_key)
 
     def _find_previous(self, join: Join, owner: KeyHolder | None, public: bytes) -> Session | None:
-        """Return the session that a join resumes. Only its own client can resume a session with a key. The ticket
-        proves that the client is the same; the token does not, because it is visible to everybody in the headers.
+        """Return the session that a join resumes. If keys are used, only the client that opened a session can resume
+        it. The ticket proves that the client is the same. The token does not prove this, because it is visible to
+        everybody in the headers.
         """
         if owner is None:
             found = self.by_token.get(join.previous)

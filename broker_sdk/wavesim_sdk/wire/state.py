@@ -17,8 +17,8 @@ _NAN = math.nan
 
 
 def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
-    """Return the message for a missing name. It states that ``what`` is missing, the nearest name, and the available
-    names.
+    """Return the message for a missing name. The message states that ``what`` is missing, and gives the nearest name
+    and the available names.
     """
     names = list(there)
     near = difflib.get_close_matches(name, names, 1)
@@ -131,7 +131,7 @@ class Actuation(tuple[float, ...]):
 
     @classmethod
     def from_values(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
-        """Make an actuation from values and the index for each name."""
+        """Make an actuation from the values and the index of each name."""
         made = cls(values)
         made.names = names
         return made

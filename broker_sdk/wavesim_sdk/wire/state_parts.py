@@ -1,4 +1,4 @@
-"""Division of a state into datagrams by size, including the seal, so that no value is lost."""
+"""Division of a state into datagrams that do not exceed the maximum size even when sealed, so that no value is lost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ READING_BYTES = 24  #: maximum size in bytes of a reading without its values
 AROUND_BYTES = 34  #: maximum size in bytes of STATE or STEP without its lists; SENSORS needs less
 LIST_BYTES = 3
 ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a payload in bytes
-FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum total size of the readings in a SENSORS datagram in bytes
+FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum total size in bytes of the readings in a SENSORS datagram
 
 
 def reading_bytes_available(message: Snapshot) -> int:
-    """Return the number of bytes that a STATE or STEP has left for readings."""
+    """Return the number of bytes that are left for readings in a STATE or STEP."""
     lists = (message.motion, message.actuation, message.effort, ())
     return ROOM - AROUND_BYTES - sum(LIST_BYTES + FLOAT_BYTES * len(some or ()) for some in lists)
 

@@ -1,8 +1,8 @@
 """Wrapper around asyncio-dgram that is safe to use on a socket that anyone can reach.
 
-asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
-transport on a malformed address. This wrapper has a bounded queue, and drops and counts datagrams that do not fit. It
-also counts errors. It sends datagrams only to addresses from which it has received one.
+asyncio-dgram 3.0 has an unbounded queue, and closes its transport on a malformed address. If a send fails, it raises
+the error later, in the ``recv`` of another task. This wrapper has a bounded queue, and drops and counts datagrams that
+do not fit. It also counts errors. It sends datagrams only to addresses from which it has received one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
 QUEUE_LENGTH = 4096
-FEW = 4  #: minimum number of datagrams for which one system call sends all of them
+FEW = 4  #: minimum number of datagrams that are sent together in one system call
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
@@ -99,8 +99,8 @@ class UdpSocket:
                 self.errors += 1
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
-        """Return at most ``most`` more datagrams that are waiting in the socket, because asyncio reads only one per
-        iteration of its loop.
+        """Return up to ``most`` further datagrams that are waiting in the socket. This is needed because asyncio reads
+        only one per iteration of its loop.
         """
         for _ in range(QUEUE_LENGTH if most is None else most):
             try:

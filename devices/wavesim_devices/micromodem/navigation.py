@@ -34,8 +34,9 @@ class NavigationQuery:
     times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
 
     def add(self, r: Reception, turn_around: float) -> None:
-        """Accept a pulse as the reply from a transponder if it is the first one that matches. ``turn_around`` is in
-        s."""
+        """Accept a pulse as the reply from a transponder if it is the first pulse that matches this transponder.
+        ``turn_around`` is in s.
+        """
         if self.sent_ns is None:
             return
         travel = 0.5 * ((r.reception_ns - self.sent_ns) * 1e-9 - turn_around)

@@ -53,7 +53,7 @@ class Nucleus:
         self._position = np.zeros(3)
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection to a host at the `command`, `stream` or `serial` port."""
+        """Create the connection to a host on the `command`, `stream` or `serial` port."""
         host = StreamConnection(self, send) if port == "stream" else CommandConnection(self, send, port == "command")
         self.hosts.append(host)
         return host
@@ -61,12 +61,12 @@ class Nucleus:
     # -------------------------------------------------------------- clock and measurements
 
     def unix_us(self, time_ns: int) -> int:
-        """Return the clock of the instrument at a simulation time: Unix time in us."""
+        """Return the time of the instrument's clock at a simulation time, as Unix time in us."""
         return round(EPOCH.timestamp()) * 1_000_000 + time_ns // 1000 + self._clock_offset_us
 
     @property
     def clock(self) -> datetime:
-        """Return the clock of the instrument."""
+        """Current time of the instrument's clock."""
         return _EPOCH + timedelta(microseconds=self.unix_us(self._now_ns))
 
     def set_clock(self, time: datetime) -> None:
@@ -177,7 +177,7 @@ class Nucleus:
 
 
 class StreamConnection:
-    """Connection to a host at the packet port. It ignores bytes from the host."""
+    """Connection to a host on the packet port. It ignores bytes from the host."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes) -> None:
         self.nucleus, self.send = nucleus, send
@@ -195,7 +195,7 @@ class StreamConnection:
 
 
 class CommandConnection(StreamConnection):
-    """Connection to a host at the command port, which requires a password over TCP, or at the serial port."""
+    """Connection to a host on the command port, which requires a password over TCP, or on the serial port."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes, asks_password: bool) -> None:
         super().__init__(nucleus, send)

@@ -1,4 +1,4 @@
-"""Messages at the SeaTrac's serial port: hexadecimal digits after # (command) or $ (answer), with a CRC-16."""
+"""Messages on the SeaTrac's serial port: hexadecimal digits after # (command) or $ (answer), with a CRC-16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents with parameters, and the two agents that use no sound: node and address resolution."""
+"""Agents with parameters, and the two agents that use no sound: the node agent and the agent for address resolution."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class NodeAgent(ParameterAgent):
 
 
 class AddressAgent(ParameterAgent):
-    """Agent that resolves the names of nodes into addresses."""
+    """Agent that resolves node names to addresses."""
 
     services = (SERVICES + "ADDRESS_RESOLUTION",)
 

@@ -1,4 +1,4 @@
-"""Container of fjåge agents, as a gateway sees it: a TCP port at which each line is one JSON object.
+"""Container of fjåge agents, as a gateway sees it: a TCP port on which each line is one JSON object.
 
 A request ``{"id": ..., "action": "agents"}`` gets an answer with the same ``id``. A message
 ``{"action": "send", "message": {"clazz": ..., "data": {...}}}`` goes to the agent, gateway or topic ``recipient``. The

@@ -1,4 +1,4 @@
-"""Agents that send sound: physical layer, link and ranging.
+"""Agents that use sound: physical layer, link and ranging.
 
 A frame is the payload of a packet of the simulated modem. Its first byte holds the kind of the frame in the upper two
 bits (0 datagram, 1 datagram with acknowledgement, 2 acknowledgement) and the protocol in the lower six bits. The second
@@ -278,7 +278,7 @@ class ForwardingAgent(ParameterAgent):
 
 
 class RangingAgent(ParameterAgent):
-    """Agent that measures the range to a node with a query, to which the node's modem replies."""
+    """Agent that measures the range to a node: it sends a query, to which the node's modem replies."""
 
     services = (SERVICES + "RANGING",)
 

@@ -14,7 +14,7 @@ class WaterLinkedDvl(DvlInstrument):
     """Virtual Water Linked DVL. Measurements go to all hosts; replies go only to the host that sent the command."""
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection to a host at the `json`, `serial`, `pd4`, `pd6` or `http` port."""
+        """Create the connection to a host on the `json`, `serial`, `pd4`, `pd6` or `http` port."""
         if port == "http":
             return HttpConnection(self._handle_http, send)
         host: HostConnection

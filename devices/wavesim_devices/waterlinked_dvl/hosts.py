@@ -53,7 +53,7 @@ def _send_pd(send: Bytes, form: str, ensemble: Ensemble) -> None:
 
 
 class PdConnection(HostConnection):
-    """Connection at the PD4 or PD6 port, which accepts no commands."""
+    """Connection on the PD4 or PD6 port, which accepts no commands."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes, form: str) -> None:
         super().__init__(dvl, send)
@@ -67,7 +67,7 @@ class PdConnection(HostConnection):
 
 
 class JsonConnection(HostConnection):
-    """Connection at the JSON port."""
+    """Connection on the JSON port."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         super().__init__(dvl, send)
@@ -155,8 +155,8 @@ def _rfc3339(unix_us: int) -> str:
     return datetime.fromtimestamp(unix_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-#: outputs of the serial port by the number in the wcp command: whether the output is a PD format or contains the old
-#: sentences
+#: output of the serial port by the number in the wcp command: none, a PD format, or sentences with or without the old
+#: ones
 OUTPUTS: Mapping[str, str] = MappingProxyType({"0": "", "1": "old", "2": "pd6", "3": "new", "6": "pd4"})
 LATER = "later"  #: placeholder for a reply that follows later
 #: order of the settings in the wcs command
@@ -171,7 +171,7 @@ SERIAL_ORDER = (
 
 
 class SerialConnection(HostConnection):
-    """Connection at the serial port, where all hosts count as one."""
+    """Connection on the serial port, where all hosts count as one."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         super().__init__(dvl, send)

@@ -42,7 +42,7 @@ CHIP = "0x57615665"
 
 @dataclass
 class Calibration:
-    """Calibration of the gyro that is in progress."""
+    """Gyro calibration that is in progress."""
 
     end_ns: int
     answer: Callable[[str], None]  #: function that receives the error, or an empty text
@@ -119,7 +119,9 @@ class DvlInstrument:
         self._queue += 1
 
     def calibrate_gyro(self, answer: Callable[[str], None]) -> None:
-        """Calibrate the gyro, which takes 10 s at rest. ``answer`` receives the error, or an empty text."""
+        """Calibrate the gyro. This takes 10 s, during which the vehicle must be at rest. ``answer`` receives the error,
+        or an empty text.
+        """
         self._calibrations.append(Calibration(self._now_ns + CALIBRATION_NS, answer))
 
     def set_clock(self, unix_us: int) -> None:
@@ -127,12 +129,12 @@ class DvlInstrument:
         self._clock_offset_us += unix_us - self.unix_us(self._now_ns)
 
     def unix_us(self, time_ns: int) -> int:
-        """Return the clock of the DVL at a simulation time: Unix time in us."""
+        """Return the time of the DVL's clock at a simulation time, as Unix time in us."""
         return round(EPOCH.timestamp()) * 1_000_000 + time_ns // 1000 + self._clock_offset_us
 
     @property
     def now_us(self) -> int:
-        """The clock of the DVL: Unix time in us."""
+        """Current time of the DVL's clock, as Unix time in us."""
         return self.unix_us(self._now_ns)
 
     # -------------------------------------------------------------- measurements
@@ -207,7 +209,9 @@ class DvlInstrument:
             host.report_position(position, unix_s)
 
     def _calibrate(self, ahrs: Value | None) -> None:
-        """End calibrations: with an error if the vehicle is moving, and otherwise when their time has passed."""
+        """End each calibration: with an error if the vehicle is moving, otherwise successfully when its time has
+        passed.
+        """
         moves = math.hypot(*self._velocity) > REST_SPEED or (ahrs is not None and math.hypot(*ahrs.rates) > REST_RATE)
         for c in list(self._calibrations):
             if moves or self._now_ns >= c.end_ns:

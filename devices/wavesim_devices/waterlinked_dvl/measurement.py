@@ -49,7 +49,9 @@ class Beam:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measurement. The velocity is the vehicle's (x forward, y starboard, z down), after the mounting rotation."""
+    """One measurement. The velocity is given in the frame of the vehicle (x forward, y starboard, z down), that is,
+    after the mounting rotation.
+    """
 
     time_ns: int
     interval_ms: float  #: time in ms since the previous measurement

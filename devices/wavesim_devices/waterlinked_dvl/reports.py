@@ -10,7 +10,7 @@ from wavesim_devices.waterlinked_dvl.dead_reckoning import LocalPosition
 from wavesim_devices.waterlinked_dvl.measurement import NOISE_DBM, Measurement
 
 FORMAT = "json_v3.3"
-_DIGITS = 9  #: number of decimals, which keeps each message below 2000 bytes
+_DIGITS = 9  #: number of decimal places; with this number, each message stays below 2000 bytes
 
 
 def json_line(message: dict[str, Any], kind: str) -> bytes:

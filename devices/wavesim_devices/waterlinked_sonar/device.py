@@ -29,7 +29,7 @@ GROUP, PORT = "224.0.0.96", 4747
 LOW, HIGH = "low-frequency", "high-frequency"  #: modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
-STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude corresponds to 100
+STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude spans 100 values
 IMU_BATCH_NS = 80_000_000  #: duration of a batch in ns, which keeps its latency below 100 ms
 TEMPERATURE_C = 30.0
 ABOUT = {
@@ -139,7 +139,7 @@ class Sonar3D15:
     # -- hosts -----------------------------------------------------------------------------------
 
     def connect(self, port: str, send: Bytes) -> Connection:
-        """Create the connection to a host at the `http` or `udp` port."""
+        """Create the connection to a host on the `http` or `udp` port."""
         if port == "udp":
             self._send_datagram = send
             return _UdpConnection()

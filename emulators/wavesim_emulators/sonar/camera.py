@@ -4,10 +4,10 @@ water, and a pixel array.
 The model treats red, green and blue separately (Akkaynak & Treibitz 2018). From a surface with light J at distance z,
 the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))``. J is the surface colour times the light on it. Horizontal
 surfaces receive the full daylight at that depth, and upright walls half of it. The light of a lamp decreases as 1/r^2
-and is absorbed along its path. It also lights the water in its beam, in steps along the ray (single scatter, isotropic
-in the half space behind; Jaffe-McGlamery). The model neglects shadows, specular reflections, blur by forward
-scattering, and refraction at the housing and at the surface. The model is not validated against real images. Rays are
-cast on a grid of angles, and their light is interpolated to the pixels.
+and is absorbed along its path. The lamp also lights the water in its beam; this light is summed in steps along the ray
+(single scatter, isotropic in the half space behind; Jaffe-McGlamery). The model neglects shadows, specular reflections,
+blur by forward scattering, and refraction at the housing and at the surface. The model is not validated against real
+images. Rays are cast on a grid of angles, and their light is interpolated to the pixels.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class CameraView:
         return colour * lit * np.exp(-w.direct * z) + veil * far_veil + glow, r, label
 
     def _lamp(self, away: Array, normal: Array) -> Array:
-        """Return the light of the lamp on surfaces at vectors ``away`` from it."""
+        """Return the light of the lamp on surfaces. ``away`` contains the vectors from the lamp to the surfaces."""
         d = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), NEAR)
         falls = np.maximum(-(normal * away).sum(axis=-1, keepdims=True) / d, 0.0)
         return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))

@@ -13,7 +13,7 @@ from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
 RAYS = 64  #: number of rays per column of an image
-#: numbers of rays of a side-scan sonar: down in equal steps of range, and up to the surface
+#: numbers of rays on one side of a side-scan sonar: rays down in equal steps of range, and rays up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
@@ -155,7 +155,7 @@ def cells(half: float, count: int) -> tuple[Floats, float]:
 
 def mean_pattern(centres: Floats, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Floats:
     """Return the beam pattern averaged over angular cells. With ``power`` 1, this is the pattern for transmission only.
-    With ``power`` 2, it also includes reception, by a pattern that is offset by ``shift`` in u, the sine of the angle.
+    With ``power`` 2, it also includes reception, whose pattern is offset by ``shift`` in u, the sine of the angle.
     """
     fine = (np.arange(41) + 0.5) / 41.0 - 0.5
     u = np.sin(centres[:, None] + fine * width)

@@ -30,7 +30,7 @@ from scipy.special import ndtri
 
 _q = (np.arange(65536) + 0.5) / 65536
 _NORMAL = ndtri(_q)
-#: quantiles of a normal distribution of variance 1/2, the distribution of each part of a complex number
+#: quantiles of a normal distribution of variance 1/2: that of the real and imaginary parts of a complex amplitude
 # EXPONENTIAL_QUANTILES are those of an exponential distribution of mean 1.
 NORMAL_QUANTILES = (_NORMAL / math.sqrt(2.0 * float(np.mean(_NORMAL**2)))).astype(np.float32)
 _EXPONENTIAL = -np.log1p(-_q)
@@ -49,7 +49,7 @@ class SonarPose:
     w: Floats
 
     def before(self, seconds: float) -> SonarPose:
-        """Return the pose ``seconds`` earlier, for constant velocities."""
+        """Return the pose ``seconds`` earlier, assuming constant velocities."""
         angle = float(np.linalg.norm(self.w)) * seconds
         R = self.R if angle < 1e-12 else rotation_matrix(-self.w * seconds) @ self.R
         return SonarPose(self.p - seconds * self.v, R, self.v, self.w)
@@ -81,9 +81,9 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Floats:
 
 @dataclass
 class PingResult:
-    """Result of a ping. ``levels`` (beams, bins) are integers; soundings are in ``soundings`` (beams, columns of
-    SOUNDING) instead. ``power`` contains the levels before gain. ``labels`` (beams, bins, 2) are material and object of
-    the strongest ray, -1 = none.
+    """Result of a ping. ``levels`` (beams, bins) are integers; for soundings, ``soundings`` (beams, columns of
+    SOUNDING) is set instead. ``power`` contains the levels before gain. ``labels`` (beams, bins, 2) are material and
+    object of the strongest ray, -1 = none.
     """
 
     pose: SonarPose
