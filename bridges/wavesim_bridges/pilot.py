@@ -1,4 +1,4 @@
-"""Simple pilot for vehicles without an autopilot. It moves to a position or at a velocity, and keeps the vehicle
+"""Simple pilot for vehicles without an autopilot. It moves the vehicle to a position or at a velocity, and keeps it
 upright.
 """
 
@@ -66,8 +66,8 @@ def _unset() -> Floats:
 @dataclass(frozen=True)
 class Setpoint:
     """Setpoint of the pilot. The pilot does not control quantities that are NaN. ``position`` (m) and ``velocity``
-    (m/s) are in NED. With ``body_velocity``, the velocity is ahead, to starboard and down; it is relative to the
-    heading and independent of roll and pitch.
+    (m/s) are in NED. With ``body_velocity``, the components of ``velocity`` are ahead, to starboard and down, relative
+    to the heading and independent of roll and pitch.
     """
 
     position: Floats = field(default_factory=_unset)

@@ -393,7 +393,7 @@ def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
 
 class ClaimLock:
     """Context manager for the semaphore that guards claims. If the semaphore is not released within ``timeout``
-    seconds, its holder was killed, and the lock is taken over.
+    seconds, its holder is assumed to have been killed, and the lock is taken over.
     """
 
     def __init__(self, server: str, timeout: float = 2.0) -> None:

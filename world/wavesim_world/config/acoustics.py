@@ -276,7 +276,7 @@ class UsblHead:
 class TransducerConfig:
     """Acoustic transducer and its electronics, described in terms of the sonar equation.
 
-    `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the names, and the sources of their
+    `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the presets and the sources of their
     values. A key in the file overrides the value of the preset.
     """
 

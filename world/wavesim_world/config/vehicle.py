@@ -186,7 +186,7 @@ class BodyLift:
 
 @dataclass(frozen=True)
 class Derivative:
-    """Hydrodynamic derivative, named by its force and the factors that multiply it.
+    """Hydrodynamic derivative. Its name states the force, and the factors by which the derivative is multiplied.
 
     Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. The factors d1 to d8 are the angles of the
     fins; d and dr are other names for d1. A force is positive along its axis.
