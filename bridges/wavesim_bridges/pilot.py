@@ -150,8 +150,8 @@ class RovPilot:
 
 
 class BoatPilot:
-    """Pilot for a boat with two stern thrusters, which turns towards its target. The boat stops within the distance
-    ``NEAR`` of the target. It moves astern to a target that lies behind it at a distance of at most ``BACK``.
+    """Pilot for a boat with two stern thrusters. The boat turns towards its target and stops within the distance
+    ``NEAR`` of the target. If the target lies behind the boat at a distance of at most ``BACK``, the boat moves astern towards it.
     """
 
     #: maximum speed (m/s), ratio of speed to distance from the target (1/s), and distances for stopping and moving

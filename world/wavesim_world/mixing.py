@@ -133,7 +133,8 @@ def _columns(model: Model) -> Floats:
 
 
 def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, tuple[Floats, Floats]]:
-    """For each axis, return the thrusts for full demand in either direction. They act on no other controllable axis.
+    """For each axis, return the thrusts for full demand in either direction. These thrusts have no effect on any other
+    controllable axis.
 
     An axis is omitted if its maximum effect is below 2 % of the largest one. For this comparison, moments are divided
     by the length of the body.
@@ -200,8 +201,8 @@ def _command(t: Thruster, force: float) -> float:
 
 
 def _fin_signs(model: Model, number: int) -> tuple[float, float]:
-    """Return the sign of the fin angle that turns the bow to starboard, and the sign of the one that raises the bow. 0
-    means no such effect.
+    """Return the sign of the fin angle that turns the bow to starboard, and the sign of the fin angle that raises the
+    bow. 0 means no such effect.
     """
     fin = model.fin[number]
     moment = np.array(_fin_moment(model, fin, number))

@@ -148,7 +148,8 @@ class BeamPattern:
     """Directivity of a transducer, the same for sending and receiving.
 
     pattern=piston: a disc whose -3 dB beam has the full width `width` around `axis`. pattern=toroid: strongest in the
-    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. pattern=table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
+    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie at the angle `width`/2 from that
+    plane. pattern=table: rows `angle loss`, with the angle from the axis in degrees and the loss in dB.
     """
 
     axis: Vector = key(

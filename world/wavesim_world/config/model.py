@@ -305,8 +305,8 @@ class NetworkConfig:
     )
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per "
-        "simulated second are free. When the budget is used up, a client loses its session, or the simulation stops "
-        "waiting for the emulator. Increase it for programs with long computations.",
+        "simulated second do not count towards the budget. When the budget is used up, a client loses its session, or "
+        "the simulation stops waiting for the emulator. Increase it for programs with long computations.",
         "time",
         60.0,
         low=0.1,

@@ -224,8 +224,9 @@ class Derivatives:
 
 @dataclass(frozen=True)
 class OtherTerm:
-    """Force on the hull that another package provides through entry points in the wavesim.dynamics group
-    (docs/extending.md)."""
+    """Hull force of a type that another package provides through entry points in the wavesim.dynamics group
+    (docs/extending.md).
+    """
 
     name: str = text("Name under which the package registers the force term.")
     coefficient: tuple[Coefficient, ...] = children(Coefficient, "Coefficient of the force term.")
@@ -390,7 +391,7 @@ class Model:
         "freedom.",
     )
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, modelled by oscillators.")
-    term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")
+    term: tuple[OtherTerm, ...] = children(OtherTerm, "Hull force of a type that another package provides.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")

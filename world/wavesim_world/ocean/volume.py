@@ -199,8 +199,8 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
 
 
 def _fill(values: Floats, missing: Mask) -> None:
-    """Fill the gaps of one quantity (depth, lat, lon) from the level above, or from the nearest column if there is
-    none.
+    """Fill the gaps of one quantity (depth, lat, lon). The value comes from the level above or, if the level above has
+    a gap there too, from the nearest column with data.
     """
     for k in range(len(values)):
         level, gaps = values[k], missing[k]
