@@ -151,7 +151,8 @@ class RovPilot:
 
 class BoatPilot:
     """Pilot for a boat with two stern thrusters. The boat turns towards its target and stops within the distance
-    ``NEAR`` of the target. If the target lies behind the boat at a distance of at most ``BACK``, the boat moves astern towards it.
+    ``NEAR`` of the target. If the target lies behind the boat at a distance of at most ``BACK``, the boat moves astern
+    towards the target.
     """
 
     #: maximum speed (m/s), ratio of speed to distance from the target (1/s), and distances for stopping and moving

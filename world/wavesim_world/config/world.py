@@ -164,7 +164,7 @@ class Wind:
 
 @dataclass(frozen=True)
 class Waves:
-    """Waves as a sum of components with random phases, which follow the dispersion relation w^2 = g k tanh(k h). The
+    """Waves as a sum of components that have random phases and follow the dispersion relation w^2 = g k tanh(k h). The
     motion of the water below the waves follows Airy's theory.
 
     Spectrum ittc (Bretschneider, ISSC): S(w) = A w^-5 exp(-B w^-4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4.
