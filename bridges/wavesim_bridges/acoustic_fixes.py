@@ -31,8 +31,8 @@ METHODS = ("lbl", "usbl")
 RANGE_SIGMA = 0.15
 DEPTH_SIGMA = 0.1  #: standard deviation of the measured depth in m
 MIN_RANGES = 3  #: minimum number of ranges for a long-baseline fix, because two ranges leave two possible positions
-MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix contradict each other
-MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above which USBL positions contradict each other
+MAX_RESIDUAL = 1.0  #: rms residual in m above which the ranges of a fix count as contradictory
+MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above which USBL positions count as contradictory
 #: time in s during which the replies to a USBL query are combined into one fix. EKF3 ignores a position that follows
 #: another one within 20 ms, and uses no position older than about 0.2 s
 GATHER_S = 0.1

@@ -42,7 +42,7 @@ class BridgeOptions:
 
     vehicle: str
     server: tuple[str, int]
-    period: float  #: period of the lockstep in s of simulation time
+    period: float  #: lockstep period in s of simulation time
     model: str = ""  #: model to use if the server's configuration does not contain the vehicle
     report: Callable[[str], None] = print
     server_wait_s: float | None = (
@@ -100,10 +100,10 @@ class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     If the server stops responding, the bridge waits for it to be restarted. If the server ends the session, the bridge
-    tries to join again. A server that had only lost contact with the bridge accepts it immediately. A server that does
-    not answer has shut down, so the bridge exits too. While the bridge is disconnected, the server removes the vehicle,
-    as it does whenever it loses a pilot. ``joined`` is called as soon as the server has sent the vehicle's equipment,
-    before the first step.
+    tries to join again. A server that had only lost contact accepts the bridge immediately. If the server does not
+    answer, it has shut down, and the bridge exits too. While the bridge is disconnected, the server removes the
+    vehicle, as it does whenever it loses a pilot. ``joined`` is called as soon as the server has sent the vehicle's
+    equipment, before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
@@ -186,8 +186,8 @@ def last(first: int, apart: int, instance: int) -> None:
 
 
 def true_motion(step: Step, who: str) -> VehicleMotion:
-    """Return the vehicle's motion. Raise BrokerError if the server does not provide it; ``who`` names the part that
-    needs it.
+    """Return the vehicle's motion. Raise BrokerError if the server does not provide the motion; in the message, ``who``
+    names the part that needs it.
     """
     motion = motion_of(step.state)
     if motion is None:

@@ -1,4 +1,4 @@
-"""Bridge to DUNE (LAUV): Over IMC, WaVeSim's physics or instruments replace DUNE's simulator or drivers. See
+"""Bridge to DUNE (LAUV) over IMC. WaVeSim's physics or instruments replace DUNE's simulator or drivers. See
 docs/bridges/dune.md.
 """
 

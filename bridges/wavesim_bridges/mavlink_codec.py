@@ -32,8 +32,8 @@ def _mirrored(crc: int) -> int:
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """Return the CRC-16/MCRF4XX that MAVLink uses. It is computed with the library's CRC for the same polynomial, after
-    all bits have been reversed.
+    """Return the CRC-16/MCRF4XX that MAVLink uses. The function reverses the order of the bits and uses
+    :func:`binascii.crc_hqx`, which has the same polynomial.
     """
     return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
@@ -52,8 +52,8 @@ class _Field:
 
 
 class MessageLayout:
-    """Encoding of one message type. The fields are sorted by size, largest first. Fields that were added to the
-    standard later follow them.
+    """Encoding of one message type. The original fields are sorted by size, largest first. Fields that were added to
+    the standard later follow the original ones.
     """
 
     def __init__(self, number: int, name: str, fields: str) -> None:

@@ -126,7 +126,9 @@ def _command(variable: str, value: float, a: ActuatorDescription) -> float:
 
 
 class SensorVariables:
-    """Instrument values as MOOS variables. Each value is published once; several numbers form a string."""
+    """Instrument values as MOOS variables. Each value is published once. A value that consists of several numbers is
+    published as a string.
+    """
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         self._sensors = [(s.name, [(f.name, _variable(s.name, f.name)) for f in s.fields]) for s in sensors]
@@ -257,7 +259,7 @@ class MoosCommunity:
 
 class MoosBridge:
     """Vehicle driven by a MOOS community. MOOS runs on the wall clock, and the simulation does not wait for it, so the
-    server must keep pace.
+    server must keep pace with MOOS.
     """
 
     def __init__(

@@ -122,8 +122,8 @@ class MoosReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[MoosMessage]:
-        """Return the messages of the packets that are complete. Raise MalformedMessage if the rest of the connection
-        cannot be decoded.
+        """Return the messages of the packets that are complete. Raise MalformedMessage if the rest of the stream cannot
+        be decoded.
         """
         self._buffer += data
         while len(self._buffer) >= _COUNT.size:

@@ -1,4 +1,4 @@
-"""Simple pilot for vehicles without an autopilot. It moves to a position or at a velocity, and keeps the vehicle
+"""Simple pilot for vehicles without an autopilot. It moves the vehicle to a position or at a velocity, and keeps it
 upright.
 """
 
@@ -66,8 +66,8 @@ def _unset() -> Floats:
 @dataclass(frozen=True)
 class Setpoint:
     """Setpoint of the pilot. The pilot does not control quantities that are NaN. ``position`` (m) and ``velocity``
-    (m/s) are in NED. With ``body_velocity``, the velocity is ahead, to starboard and down; it is relative to the
-    heading and independent of roll and pitch.
+    (m/s) are in NED. With ``body_velocity``, the components of ``velocity`` are ahead, to starboard and down, relative
+    to the heading and independent of roll and pitch.
     """
 
     position: Floats = field(default_factory=_unset)
@@ -150,8 +150,9 @@ class RovPilot:
 
 
 class BoatPilot:
-    """Pilot for a boat with two stern thrusters, which turns towards its target. The boat stops within the distance
-    ``NEAR`` of the target. It moves astern to a target that lies behind it at a distance of at most ``BACK``.
+    """Pilot for a boat with two stern thrusters. The boat turns towards its target and stops within the distance
+    ``NEAR`` of the target. If the target lies behind the boat at a distance of at most ``BACK``, the boat moves astern
+    towards the target.
     """
 
     #: maximum speed (m/s), ratio of speed to distance from the target (1/s), and distances for stopping and moving

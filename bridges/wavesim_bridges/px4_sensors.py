@@ -16,7 +16,7 @@ from wavesim_bridges.vehicle_motion import GRAVITY, VehicleMotion
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import rotation
 
-FRAME_US = 4000  #: period of the frames by PX4's clock in us (250 Hz)
+FRAME_US = 4000  #: period of the frames in us on PX4's clock (250 Hz)
 #: every fifth frame carries compass, pressure and odometry data (50 Hz), and every ``GPS``-th frame carries GPS data
 #: (10 Hz)
 SLOW = 5

@@ -19,7 +19,7 @@ _HALF = sqrt(0.5)
 
 @dataclass
 class VehicleMotion:
-    """Motion at one time. ``position`` (m) and ``velocity`` (m/s, over ground) are in NED; ``attitude`` is the
+    """Motion at a given time. ``position`` (m) and ``velocity`` (m/s, over ground) are in NED; ``attitude`` is the
     quaternion from body to NED (w, x, y, z). ``rates`` (rad/s) and ``force`` are in FRD; ``force`` is the specific
     force at the origin as an accelerometer measures it in m/s2 (0, 0, -9.81 for a vehicle that is level and at rest).
     """

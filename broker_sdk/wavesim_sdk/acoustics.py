@@ -17,7 +17,8 @@ from wavesim_sdk.wire.items import Reception
 
 
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
-    """Return the range in m from the round-trip time of a query and its reply, minus the turn-around time in s.
+    """Return the range in m, computed from the round-trip time of a query and its reply after subtracting the
+    turn-around time (s).
 
     If the interrogator moves, the result is, to first order, the range at the middle of the exchange.
     """

@@ -21,7 +21,7 @@ from wavesim_sdk.names import shorten, suggest_name
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: only this many thrusters, the first ones of a model, may have a swivel or a deflector
+MAX_SWIVELS = 4  #: number of thrusters that may have a swivel or a deflector; these are the first thrusters of a model
 MAX_BALLASTS = 4  #: maximum total number of ballast tanks and actuators whose types other packages provide
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
@@ -83,8 +83,8 @@ def clipped_text(actuator: Actuator, value: float, count: int) -> str:
 
 _FLOATS = frozenset({float})
 #: faults of an actuator: stuck = it keeps its value forever; frozen = it keeps its value for a time; lost = it has no
-#: force; reduced = it has less force; reversed = it acts in the opposite direction; none = it works normally
-#: (in shared memory, a fault is its index plus 1, and none is 0)
+#: force; reduced = it has less force; reversed = it acts in the opposite direction; none = it works normally (shared
+#: memory contains the index of the fault plus 1, and 0 for none)
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 

@@ -154,7 +154,7 @@ class SharedState:
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """Return the sessions of all bodies, except those of pilots, in the order of the bodies."""
+        """Return all sessions except those of pilots, in the order of their bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
@@ -168,7 +168,8 @@ class SharedState:
         return list(fences_in_rows(self.simulation["fences"].snapshot()[1]))
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
-        """Return the total number of records ever written to a table, and those records that follow the first ``seen``.
+        """Return the total number of records ever written to a table, and the records that follow the first ``seen``
+        records.
 
         The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total grew by more than
         the number of records returned, the reader has missed the others.
@@ -393,7 +394,7 @@ def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
 
 class ClaimLock:
     """Context manager for the semaphore that guards claims. If the semaphore is not released within ``timeout``
-    seconds, its holder was killed, and the lock is taken over.
+    seconds, its holder is assumed to have been killed, and the lock is taken over.
     """
 
     def __init__(self, server: str, timeout: float = 2.0) -> None:

@@ -9,9 +9,9 @@ A broker joins a body by its name and then works step by step::
             print(step.sensors.ctd.temperature)
             broker.answer({"propeller": 8.0, "rudder-top": 0.1})
 
-The default server is the one named in WAVESIM_SERVER or, without this variable, port 9750 on this machine.
-``Broker("lauv", "demo")`` selects a server on this machine by name, and ``Broker("lauv", "10.0.0.5:9750")`` selects a
-server on another machine.
+The default server is the one that the environment variable WAVESIM_SERVER names. If this variable is not set, it is the
+server at port 9750 of this machine. ``Broker("lauv", "demo")`` selects a server on this machine by name, and
+``Broker("lauv", "10.0.0.5:9750")`` selects a server on another machine.
 
 In lockstep, the server waits for each answer; with ``lockstep=0``, each new state is a step. ``broker.actuators`` and
 ``broker.sensors`` describe the body. Additional programs for the body join with ``role="instrument"``, or with

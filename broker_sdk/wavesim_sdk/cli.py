@@ -208,7 +208,9 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """Raise a LogError if a log is incomplete. Call this last, after the output of its readable part."""
+    """Raise a LogError if a log is incomplete. Call this function last, after the readable part of the log has been
+    output.
+    """
     if log.damage_notice:
         raise LogError(log.damage_notice)
 

@@ -57,7 +57,7 @@ def send(server: str, verb: str, **arguments: Any) -> None:
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
-    """Make the command for one verb of the simulation clock."""
+    """Create the command for one verb that controls the simulation clock."""
     if not argument:
 
         def run(server: str) -> None:

@@ -1,5 +1,5 @@
-"""Commands for a running server. The commander queue, sessions with rights, and the engine all use the same
-commands.
+"""Commands for a running server. The commander queue, the sessions that have the right to send commands, and the engine
+all use the same commands.
 
 Each command is a request in the wire protocol (:mod:`wavesim_sdk.wire.items`), where its checks, units and bounds are
 declared. This module adds the verbs, their descriptions for the command line, and the conversion from the JSON in the

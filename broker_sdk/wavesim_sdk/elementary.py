@@ -267,7 +267,9 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 class _ForFloats(ast.NodeTransformer):
-    """Rewriter that replaces ``_where`` by conditional expressions and removes the decorators of the functions."""
+    """Rewriter that replaces calls of ``_where`` with conditional expressions and removes the decorators of the
+    functions.
+    """
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -283,7 +285,9 @@ class _ForFloats(ast.NodeTransformer):
 
 @functools.cache
 def _functions_of_floats() -> dict[str, Callable[..., Any]]:
-    """Return the functions of this module, rewritten from the same source for floats only. They take half the time."""
+    """Return the functions of this module, rewritten from the same source for floats only. The rewritten functions take
+    half as long as the original ones.
+    """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[__name__]))
     except OSError:  # without its source, for example in a frozen program
@@ -360,14 +364,14 @@ def exp(x: Any) -> Any:
 
 @_everywhere
 def expm1(x: Any) -> Any:
-    """Return e^x - 1."""
+    """Return e^x - 1, also accurate for small x."""
     e, n = _grown(x, 0.0 * x)
     return _where(abs(n) < 0.5, e, 2.0 * (_scaled(e, n - 1.0) + (_scaled(1.0 + 0.0 * e, n - 1.0) - 0.5)))
 
 
 @_everywhere
 def log(x: Any) -> Any:
-    """Return e^x - 1, also accurate for small x."""
+    """Return the natural logarithm of x; NaN unless x is positive."""
     y, shift = _normal(x)
     return _where(x > 0.0, _logarithm(y, shift), math.nan)
 
@@ -448,7 +452,7 @@ def flush(x: Any) -> Any:
     return _where(abs(x) < LEAST, 0.0, x)
 
 
-#: internal functions that the compiled version needs in addition to the primitives, which it replaces
+#: internal functions that the compiled version needs; it replaces the primitives with its own versions
 INTERNAL_FUNCTIONS = (
     _two_sum,
     _two_product,

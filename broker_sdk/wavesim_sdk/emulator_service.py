@@ -2,7 +2,7 @@
 behalf of the emulator.
 
 The emulator receives the tables that it needs: at first all rows that are not zero, and later the rows that have
-changed. To the engine, such an emulator looks the same as one on its own machine.
+changed. To the engine, such an emulator looks the same as an emulator on the server's machine.
 """
 
 from __future__ import annotations

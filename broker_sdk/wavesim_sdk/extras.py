@@ -9,7 +9,7 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
 
-#: commands from optional packages, and the command that installs each of these packages
+#: for each command from an optional package, the distribution (with its extra) whose installation provides the command
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(

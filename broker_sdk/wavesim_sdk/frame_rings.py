@@ -2,8 +2,8 @@
 
 A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table. One ring for each row of the
 ``camera`` table follows, in reverse order. The segment begins like the other segments: magic ``WAVESONR``, version, 16
-bytes of the record hash, and size, PID and start time of the server. The number of rings, slots per ring and bytes per
-slot follow (8 bytes each).
+bytes of the record hash, and size, PID and start time of the server. Then follow the number of rings, the number of
+slots per ring, and the number of bytes per slot (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
 is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame

@@ -254,7 +254,9 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the frames from imaging sonars in a log. Select all bodies, one body, or one sonar on a body."""
+    """Yield the frames in a log from the imaging sonars of all bodies, from those of one body, or from one sonar on a
+    body.
+    """
     wanted: set[int] = set()
     for r in records(Path(path)):
         kind = type(r).__name__

@@ -20,7 +20,7 @@ from wavesim_sdk.errors import LogError
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 METADATA = "wavesim"
-RUN, PART = "run", "part"  #: metadata keys for the run and for the number of the part, which counts from 1
+RUN, PART = "run", "part"  #: metadata keys for the run and for the number of the part, counted from 1
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a record in the file
 CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of an unpacked chunk
 _RECORD, _MESSAGE = (
@@ -47,7 +47,7 @@ def decode_cdr_text(message: bytes) -> str:
 
 
 def part_path(first: Path, number: int) -> Path:
-    """Return the file that contains part ``number`` of a log; parts count from 1."""
+    """Return the file that contains part ``number`` of a log; parts are counted from 1."""
     return first if number == 1 else first.with_name(f"{first.stem}.{number}{first.suffix}")
 
 
@@ -139,8 +139,8 @@ def _records_of(path: Path) -> Iterator[Any]:
 
 
 def _skip_indices(reader: Any) -> None:
-    """Make the mcap reader skip the indices, on which it spends a fifth of its time. Their bytes still count in the
-    checksum of the file.
+    """Make the mcap reader skip the indices, on which it would spend a fifth of its time. The checksum of the file
+    still covers their bytes.
     """
     from mcap.opcode import Opcode
 
@@ -158,8 +158,8 @@ def _skip_indices(reader: Any) -> None:
 def _broken_up(chunk: Any) -> list[Any]:
     """Return the records in an unpacked chunk. Raises ValueError or EOFError if the chunk is damaged.
 
-    This function replaces ``breakup_chunk`` of mcap, which took half of the time needed to read a log because it reads
-    each number separately.
+    This function replaces ``breakup_chunk`` of mcap, which would take half of the time needed to read a log, because it
+    reads each number separately.
     """
     from mcap.data_stream import ReadDataStream
     from mcap.opcode import Opcode

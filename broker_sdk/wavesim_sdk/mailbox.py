@@ -58,7 +58,7 @@ class Mailbox:
     """A message queue and the process that receives a signal for each message. Use it as a context manager.
 
     If the reader is slow, states are dropped, since only the latest matters; ``dropped`` counts the dropped states.
-    Receptions and run states wait here, in order, until the queue has room.
+    Receptions and run states are kept in order until the queue has room.
     """
 
     def __init__(self, queue: str, signal_name: str = "", pid: int = 0) -> None:

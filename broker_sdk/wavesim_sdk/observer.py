@@ -5,9 +5,9 @@
             for body in frame.bodies:
                 print(observer.names[int(body["id"])], body["p_WB_W"])
 
-A slow viewer loses frames but never events. The server ends the session of an observer that sends no acknowledgements.
-An observer with rights in the configuration can also send commands: ``observer.wait(observer.push((50.0, 0.0, 0.0),
-body="auv"))``.
+A slow observer loses frames but never events. The server ends the session of an observer that sends no
+acknowledgements. An observer with rights in the configuration can also send commands:
+``observer.wait(observer.push((50.0, 0.0, 0.0), body="auv"))``.
 """
 
 from __future__ import annotations

@@ -286,12 +286,14 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def token(self) -> int:
-        """Number of the session; pass it as ``previous`` to resume the session after a crash. With keys, keep it secret."""
+        """Number of the session; pass it as ``previous`` to resume the session after a crash. If keys are used, keep
+        this number secret.
+        """
         return self.session.ticket
 
     @property
     def ended(self) -> bool:
-        """True if the run has ended, also if it ended before this program joined."""
+        """True if the run has ended, even if it ended before this program joined."""
         at = self.session.welcome
         late = at is not None and not at.resumed and at.run_state == RunState.ENDED
         return late or self._steps.ended

@@ -2,7 +2,7 @@
 created.
 
 A piece is one message: ``NUMBER PART PARTS\n`` in ASCII, followed by its part of the text; NUMBER is the ``id`` of the
-command, and PART counts from 0. A queue remains when its process is killed, and a user can have only about fifty
+command, and PART is counted from 0. A queue remains when its process is killed, and a user can have only about fifty
 queues. Therefore, the name of a queue includes the PID of its process, and every process removes the queues of
 processes that have exited. Message queues can be listed only if /dev/mqueue is mounted. Therefore, an empty
 shared-memory object of the same name makes each queue discoverable.

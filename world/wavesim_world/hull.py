@@ -4,10 +4,10 @@
     found = hull.afloat(mass=2200.0, centre=(0.0, 0.0, 0.1))
     print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
 
-The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point in that plane, so that
-the cut itself contributes nothing (for closed surfaces, see Mirtich, Fast and accurate computation of polyhedral mass
-properties, 1996). The hull floats at a given attitude; the computation does not search for the trim at which the
-moments vanish.
+The wetted part of the mesh is computed exactly. Each face is cut at the water plane, and its part below the plane is
+joined to a point in that plane; the cut surface itself therefore contributes nothing (for closed surfaces, see Mirtich,
+Fast and accurate computation of polyhedral mass properties, 1996). The hull floats at a given attitude; the computation
+does not search for the trim at which the moments vanish.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Hull:
             raise ValueError("the surface is inside out: faces must be counter-clockwise when seen from outside")
 
     def wetted_part(self, down: Sequence[float], level: float) -> WettedVolume:
-        """Return the part of the hull with ``down . p > level``; ``down`` is the unit vector in body axes that points down in the world."""
+        """Return the part of the hull whose points p satisfy ``down . p > level``. ``down`` is a unit vector in body
+        axes that points down in the world.
+        """
         n = np.asarray(down, float)
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
 
@@ -113,7 +115,7 @@ class Hull:
         return float((b[1] - centre[1]) * c - (b[2] - centre[2]) * s)
 
     def _cut(self, n: Array, level: float) -> tuple[Array, Array]:
-        """Return (triangles of the wetted surface, edges (k, 2, 3) of the water plane in the order of their faces)."""
+        """Return the triangles of the wetted surface, and the lines (k, 2, 3) along which the water plane cuts faces."""
         t = self.triangles
         over = t @ n - level
         wet = over > 0.0

@@ -31,7 +31,7 @@ ECHO_SIGMA = 0.02  #: noise of an echosounder, m
 
 
 def beam_geometry(beams: tuple[RangeBeam, ...]) -> tuple[Floats, Floats]:
-    """Return directions and positions (n, 3) in S of beams declared one by one."""
+    """Return directions and positions (n, 3) in S of individually declared beams."""
     return np.array([b.direction for b in beams]), np.array([b.position for b in beams])
 
 
@@ -52,7 +52,9 @@ def adcp_beams(p: AdcpConfig) -> Floats:
 
 
 def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
-    """Return the magnetic heading (0..2 pi) of a field (..., 3) in B at a roll and pitch; add declination for true heading."""
+    """Return the magnetic heading (0..2 pi), computed from a magnetic field (..., 3) in B, a roll and a pitch. To
+    obtain the true heading, add the declination.
+    """
     x, y, z = (np.asarray(field)[..., k] for k in range(3))
     level = y * cos(roll) - z * sin(roll)
     ahead = x * cos(pitch) + (y * sin(roll) + z * cos(roll)) * sin(pitch)

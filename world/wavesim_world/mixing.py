@@ -33,17 +33,18 @@ AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 _PRIORITY = (0, 5, 2, 1, 3, 4)
 _LEAST = 0.1  #: relative effect below which an actuator counts as having no effect
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves
-_AZIMUTH = 0.5 * math.pi  #: minimum angle to either side of a swivel that steers by the direction of its thrust
+_AZIMUTH = 0.5 * math.pi  #: a swivel that turns at least this far to either side steers by the direction of its thrust
 _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
 
 
 class Mixer:
     """Mixer of one model, given as its name in the library or as the loaded model.
 
-    Call it with keywords: ``surge``, ``sway``, ``heave``, ``roll``, ``pitch`` and ``yaw`` are fractions from -1 to 1 of the
-    largest effect along or about the axes of B (forward, starboard, down); ``rudder`` and ``planes`` are fin angles in rad,
-    positive to turn the bow to starboard and to raise it. Larger values are limited. It returns commands by actuator for
-    ``broker.answer``. :attr:`keywords` lists the keywords that the model has.
+    Call it with keywords: ``surge``, ``sway``, ``heave``, ``roll``, ``pitch`` and ``yaw`` are fractions from -1 to 1 of
+    the largest effect along or about the axes of B (forward, starboard, down); ``rudder`` and ``planes`` are fin angles
+    in rad: a positive ``rudder`` turns the bow to starboard, and positive ``planes`` raise the bow. Larger values are
+    limited. The call returns commands by actuator for ``broker.answer``. :attr:`keywords` lists the keywords that the
+    model has.
     """
 
     def __init__(self, model: str | Model) -> None:
@@ -132,7 +133,8 @@ def _columns(model: Model) -> Floats:
 
 
 def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, tuple[Floats, Floats]]:
-    """For each axis, return the thrusts for full demand in either direction. They act on no other controllable axis.
+    """For each axis, return the thrusts for full demand in either direction. These thrusts have no effect on any other
+    controllable axis.
 
     An axis is omitted if its maximum effect is below 2 % of the largest one. For this comparison, moments are divided
     by the length of the body.
@@ -162,12 +164,12 @@ def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, t
 
 
 def _overload(thrusts: Floats, limits: Floats) -> float:
-    """Return the maximum, over the thrusters, of the thrust divided by its limit in that direction."""
+    """Return the maximum over all thrusters of the ratio of the thrust to the thrust limit in the same direction."""
     return float((np.abs(thrusts) / np.maximum(np.where(thrusts > 0.0, limits[:, 1], -limits[:, 0]), 1e-12)).max())
 
 
 def _law(t: Thruster, side: float) -> tuple[float, float]:
-    """Return c1 and c2 of the thrust at rest, c1 n + c2 n abs(n), for positive or negative n."""
+    """Return the coefficients c1 and c2 of the thrust at rest, c1 n + c2 n abs(n), for positive or negative n."""
     o = t.open_water
     if o is None:
         c1, c2, _ = t.reverse if side < 0.0 and t.reverse else t.coefficients
@@ -189,7 +191,7 @@ def _thrust_limits(t: Thruster) -> tuple[float, float]:
 
 
 def _command(t: Thruster, force: float) -> float:
-    """Return the command of a thruster for a thrust at rest in N, within its range."""
+    """Return the command, limited to its range, with which a thruster produces a thrust (N) at rest."""
     c1, c2 = _law(t, force)
     size = abs(force)
     n = size / c1 if not c2 else (math.sqrt(c1 * c1 + 4.0 * c2 * size) - c1) / (2.0 * c2)
@@ -199,8 +201,8 @@ def _command(t: Thruster, force: float) -> float:
 
 
 def _fin_signs(model: Model, number: int) -> tuple[float, float]:
-    """Return the sign of the fin angle that turns the bow to starboard, and the sign of the one that raises the bow. 0
-    means no such effect.
+    """Return the sign of the fin angle that turns the bow to starboard, and the sign of the fin angle that raises the
+    bow. 0 means no such effect.
     """
     fin = model.fin[number]
     moment = np.array(_fin_moment(model, fin, number))

@@ -1,7 +1,7 @@
 """Presets of acoustic modems, beacons and USBL heads, for ``<transducer preset="...">``.
 
 A preset lists values of the keys of ``<transducer>``, as in XML. The key ``modem.bit_rate`` is the ``bit_rate`` key of
-the ``<modem>`` element in ``<transducer>``. Each value has a source; values without one are marked as assumed.
+the ``<modem>`` element in ``<transducer>``. Each value states its source or is marked as assumed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ASSUMED = "assumed"
 
 @dataclass(frozen=True)
 class PresetValue:
-    """Value of a key in a preset, as text with its unit, and its source; ``ASSUMED`` if there is none."""
+    """Value of a key in a preset, as text with its unit. ``source`` is ``ASSUMED`` if the value has no source."""
 
     key: str
     text: str
@@ -48,12 +48,12 @@ class ModemPreset:
 
 
 def _values(source: str, **texts: str) -> tuple[PresetValue, ...]:
-    """Return values that share a source. Two underscores separate an element from its key."""
+    """Return values that share a source. In the name of a keyword, two underscores separate an element from its key."""
     return tuple(PresetValue(key.replace("__", "."), text, source) for key, text in texts.items())
 
 
 def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
-    """Return the receiving band, and a carrier in its middle that fills it. Frequencies are in kHz."""
+    """Return the values for a receiving band (kHz), and for a modem signal that occupies the whole band."""
     middle, width = f"{(low + high) / 2:g} kHz", f"{high - low:g} kHz"
     return _values(source, listen_low=f"{low:g} kHz", listen_high=f"{high:g} kHz", bandwidth=width) + _values(
         source, modem__frequency=middle, modem__bandwidth=width

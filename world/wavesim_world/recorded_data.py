@@ -36,8 +36,8 @@ def actuator_position(model: Model, name: str) -> int:
 def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Floats], Floats]:
     """Return columns (by name and by number) and times (s) of a CSV file with a header, or of plain columns of numbers.
 
-    The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a column
-    it is the line number divided by ``rate``.
+    The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a
+    column, the time is the line number divided by ``rate``.
     """
     try:
         lines = [line.strip().rstrip(",").strip() for line in path.read_text().splitlines()]

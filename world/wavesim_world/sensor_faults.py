@@ -1,4 +1,4 @@
-"""Parse faults of an instrument, which affect a whole value or one of its fields.
+"""Parse instrument faults. A fault affects a whole value of the instrument or one field of the value.
 
 The configuration uses this module to check its faults. The module therefore does not import the configuration.
 """
@@ -38,8 +38,8 @@ def fault_names_of(type_: str) -> list[str]:
 
 @dataclass(frozen=True)
 class InstrumentFault:
-    """Fault as stored in the `instruments` table: its kind, the numbers that it affects, and its amount in their
-    unit.
+    """Fault as stored in the `instruments` table: its kind, the numbers of the value that it affects, and its amount in
+    the unit of these numbers.
     """
 
     kind: SensorFault
@@ -52,8 +52,8 @@ def parse_fault(instrument: Instrument, kind: str, amount: float | str = 0.0, fi
     """Parse a fault of an instrument.
 
     ``amount`` is a number in the unit of the field, or a string with a unit (`5 deg`); for `wet` it is the compartment.
-    ``field`` is a field of the value, one number of it (`rates.2`), or empty for all. Raises ValueError with the
-    reason.
+    ``field`` is the name of a field of the value, the name of a single number in a field (`rates.2`), or empty for the
+    whole value. Raises ValueError with the reason.
     """
     if kind not in FAULT_NAMES:
         raise ValueError(f"unknown sensor fault '{kind}'{suggest_name(kind, FAULT_NAMES)}")
@@ -83,8 +83,8 @@ def parse_fault(instrument: Instrument, kind: str, amount: float | str = 0.0, fi
 
 
 def _one_unit(instrument: Instrument) -> str:
-    """Return the common unit of all fields of a value. Raises ValueError if they differ, because then a field must be
-    named.
+    """Return the common unit of all fields of a value. Raises ValueError if the fields have different units, because
+    the fault must then name a field.
     """
     fields = value_fields(instrument.table)
     if len({f.unit for f in fields}) > 1:
@@ -94,7 +94,7 @@ def _one_unit(instrument: Instrument) -> str:
 
 
 def _quantity(kind: str, amount: float | str, unit: str) -> float:
-    """Return a number, or convert a string with a unit to ``unit``."""
+    """Return a number unchanged, or convert a string that contains a unit to a number in ``unit``."""
     if isinstance(amount, str):
         quantity = next((q for q, known in units.QUANTITIES.items() if known.get(unit) == 1.0), "")
         try:

@@ -5,7 +5,7 @@
 
 The autopilot handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic. The gains
 follow from the model. The yaw moment reaches its maximum at a heading error of 0.25 rad. The damping is twice the
-critical damping for the yaw inertia. PI control of thrust is scaled with the mass.
+critical damping for the yaw inertia. The gains of the PI control of thrust are proportional to the mass.
 """
 
 from __future__ import annotations
@@ -188,9 +188,11 @@ class ShipAutopilot:
 
 
 class LeewayEstimator:
-    """Estimator of leeway: wind and current as a velocity in W, learned from the motion of the vessel.
+    """Estimator of leeway. It learns the drift due to wind and current, as a velocity in W, from the motion of the
+    vessel.
 
-    In a turn, the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead, which is learned too.
+    In a turn, the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead. The estimator learns
+    ``pivot`` too.
     """
 
     def __init__(self, pivot: float, tau: float = 3.0) -> None:

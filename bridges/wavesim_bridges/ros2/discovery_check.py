@@ -18,8 +18,8 @@ PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-    #: base port and port step: participants of a domain listen on ports 7400 + 250 domain + 10, 12, ...; multicast uses
-    #: 7400 + 250 domain
+    #: base port, offset of the first participant, and number of ports per domain: participants of a domain listen on
+    #: ports 7400 + 250 domain + 10, 12, ...; multicast uses 7400 + 250 domain
 )
 _SOCKETS = Path("/proc/net/udp")
 
@@ -35,7 +35,9 @@ def domains_of(ports: Iterable[int]) -> list[int]:
 
 
 def _ports() -> list[int]:
-    """List the UDP ports that are open on this machine. The list is empty if the system does not provide them."""
+    """List the UDP ports that are open on this machine. The list is empty if the system does not provide this
+    information.
+    """
     try:
         rows = _SOCKETS.read_text().splitlines()[1:]
         return [int(row.split()[1].rpartition(":")[2], 16) for row in rows]

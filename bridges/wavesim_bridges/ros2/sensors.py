@@ -44,8 +44,8 @@ DVL, SONAR, CLOUD = (
 
 @dataclass(frozen=True)
 class FrameNames:
-    """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` is ``link`` in the instrument's axes,
-    FRD; ``beam`` has its x axis along a single beam.
+    """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` has the same origin as ``link`` but
+    the instrument's own axes, FRD; ``beam`` has its x axis along a single beam.
     """
 
     world: str
@@ -121,8 +121,8 @@ class MountedInstrument:
         return quaternion(*self.declared.attitude)
 
     def variance(self, sigma: float) -> float:
-        """Return the variance of a value. ``sigma`` is the standard deviation of its noise with the configuration
-        ``noise="1"``.
+        """Return the variance of a value. ``sigma`` is the standard deviation that its noise has if the configuration
+        contains ``noise="1"``.
         """
         return (self.declared.noise * sigma) ** 2
 
@@ -525,8 +525,8 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
 
 
 def mounting(s: MountedInstrument) -> list[Message]:
-    """Return the static transforms of an instrument: those to its link on the body, to its own axes, and to its beam
-    direction.
+    """Return the static transforms of an instrument: from the body to its link and, for some types, from the link to
+    the instrument's own axes and to its beam direction.
     """
     p = s.declared
     w, x, y, z = s.q_BS

@@ -7,13 +7,13 @@ regulations (COLREG 8, 13 to 17).
 The avoider must be called once a second. It uses only a list of targets with their positions and velocities; it does
 not know their intentions.
 
-A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
-leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel
-is back on its leg. The vessel acts when the plan to continue is not free within ``horizon``. It selects the plan of
-minimum cost; only large changes are candidates, because other vessels do not notice small ones. It holds its course
-until it can sail parallel to the leg, and sails parallel until it can return. The start of either stage requires a
-margin, but its continuation does not. As the stand-on vessel, it holds course and speed until the other vessel has
-failed to act for too long.
+A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return
+to the leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one
+horizon after the vessel is back on its leg. The vessel acts when the plan to continue along the leg is not free within
+``horizon``. It selects the plan of minimum cost; only large changes are candidates, because other vessels do not notice
+small ones. It holds its course until it can sail parallel to the leg, and sails parallel until it can return. The start
+of either stage requires a margin, but its continuation does not. As the stand-on vessel, it holds course and speed
+until the other vessel has failed to act for too long.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ FORGET = 60.0  #: time in s after which the vessel drops its role towards a lost
 
 @dataclass
 class Avoider:
-    """Collision avoidance for one vessel. Lengths in m, speeds in m/s, times in s; a value of 0 is replaced by one
-    derived from length and speed.
+    """Collision avoidance for one vessel. Lengths in m, speeds in m/s, times in s; a field with the value 0 gets a
+    default that is derived from length and speed.
     """
 
     length: float

@@ -90,7 +90,7 @@ class Turn:
 class Plans:
     """Candidate manoeuvres that start at ``place``; they consist of straight segments and are evaluated together.
 
-    In each manoeuvre, the vessel turns off the leg and holds that course at a fraction of its speed. It then sails
+    In each manoeuvre, the vessel turns off the leg and holds the new course at a fraction of its speed. It then sails
     parallel to the leg, returns to it at the angle :data:`RETURN`, and continues along ``way``. ``way`` contains the
     start of the leg, its waypoint, and the next waypoint.
     """

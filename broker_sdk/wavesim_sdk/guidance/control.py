@@ -103,10 +103,10 @@ class LineOfSight:
     12.4).
 
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
-    ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next; it begins radius tan(turn/2)
-    before the waypoint, and the vessel follows it like a leg. A vessel that is more than ``acceptance`` off its leg
-    goes to the waypoint first. ``lead`` is the distance in m that a vessel needs before it turns; at both ends of an
-    arc, the ordered course and curvature change earlier by this distance.
+    ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next. The arc begins at the
+    distance radius tan(turn/2) before the waypoint, and the vessel follows the arc like a leg. A vessel that is more
+    than ``acceptance`` off its leg goes to the waypoint first. ``lead`` is the distance in m that a vessel travels
+    before it starts to turn; at both ends of an arc, the ordered course and curvature change earlier by this distance.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class _Arc:
 class CrabAngle:
     """Conversion of a desired course into a heading, using a measured and smoothed crab angle.
 
-    The time constant ``tau`` (s) of the smoothing keeps the sideslip during a turn out of the control loop.
+    The smoothing, with the time constant ``tau`` (s), keeps the sideslip during a turn out of the control loop.
     """
 
     def __init__(self, tau: float = 10.0) -> None:

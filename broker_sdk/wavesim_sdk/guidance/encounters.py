@@ -63,8 +63,8 @@ def role(
     rad and speeds in m/s.
 
     The result does not depend on the risk of collision and applies only at this instant, whereas a vessel keeps the
-    role with which an encounter began (rule 13d). ``head_on`` is the angle off the bow in rad within which each vessel
-    must see the other.
+    role with which an encounter began (rule 13d). ``head_on`` is the maximum angle off the bow, in rad, at which each
+    vessel sees the other in a head-on encounter.
     """
     bearing = math.atan2(p_AB_W[1], p_AB_W[0])
     seen = wrap(bearing - course_A)  # relative bearing of B from A

@@ -148,7 +148,8 @@ class BeamPattern:
     """Directivity of a transducer, the same for sending and receiving.
 
     pattern=piston: a disc whose -3 dB beam has the full width `width` around `axis`. pattern=toroid: strongest in the
-    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie `width`/2 from that plane. pattern=table: rows `angle loss`: the angle from the axis in degrees, and the loss in dB.
+    plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie at the angle `width`/2 from that
+    plane. pattern=table: rows `angle loss`, with the angle from the axis in degrees and the loss in dB.
     """
 
     axis: Vector = key(
@@ -276,7 +277,7 @@ class UsblHead:
 class TransducerConfig:
     """Acoustic transducer and its electronics, described in terms of the sonar equation.
 
-    `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the names, and the sources of their
+    `preset` selects a modem, beacon or USBL head by name; `wavesim modems` lists the presets and the sources of their
     values. A key in the file overrides the value of the preset.
     """
 

@@ -15,8 +15,8 @@ from wavesim_world.config.schema import Vector, child, children, choice, content
 class Swivel:
     """Drive that turns the thrust in the body's x-y plane: an azimuth drive or the nozzle of a jet.
 
-    It is commanded as the actuator NAME-angle (NAME is the thruster): the angle in rad, positive from x towards y.
-    Only the first four thrusters may have a swivel.
+    The drive is commanded as the actuator NAME-angle, where NAME is the thruster. The command is the angle in rad,
+    positive from x towards y. Only the first four thrusters may have a swivel.
     """
 
     minimum: float = key("Minimum angle of the swivel.", "angle", -3.141592653589793, low=-3.1415927, high=3.1415927)
@@ -29,8 +29,8 @@ class Swivel:
 class Deflector:
     """Astern deflector (bucket) of a water jet. It scales the thrust along the axis of the jet.
 
-    It is commanded as the actuator NAME-deflector (NAME is the thruster): from -1 (full astern) to 1 (deflector up).
-    Only the first four thrusters may have a deflector.
+    The deflector is commanded as the actuator NAME-deflector, where NAME is the thruster. The command ranges from -1
+    (full astern) to 1 (deflector up). Only the first four thrusters may have a deflector.
     """
 
     minimum: float = key("Minimum command of the deflector; -1 = full astern.", default=-1.0, low=-1.0, high=1.0)
@@ -42,9 +42,9 @@ class Deflector:
 class OpenWater:
     """Propeller with open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n).
 
-    J = u_a/(n D) is the advance ratio, with n in 1/s. KT and KQ are linear in J, or KT is interpolated in rows `J KT`
-    between the tags. When n is negative, the linear curves are constant: KT and KQ do not depend on J (Fossen 2021,
-    sec. 9.1).
+    J = u_a/(n D) is the advance ratio, with n in 1/s. KT and KQ are linear in J. Alternatively, KT is interpolated in
+    the rows `J KT` that the element contains. When n is negative, the linear curves are constant: KT and KQ do not
+    depend on J (Fossen 2021, sec. 9.1).
     """
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
@@ -147,8 +147,8 @@ class Thruster:
 class Aerofoil:
     """Table of lift and drag coefficients by angle of attack: rows `alpha CL CD`, with alpha in degrees.
 
-    If the table does not reach 180 deg on a side, the coefficients of a stalled flat plate extend it: CL = sin 2a, CD =
-    2 sin^2 a. The transition is blended over 10 deg.
+    Where the table ends before -180 deg or 180 deg, it is extended with the coefficients of a stalled flat plate at the
+    angle of attack a: CL = sin 2a, CD = 2 sin^2 a. The transition is blended over 10 deg.
     """
 
     rows: Vector = content("Table of the aerofoil as rows `alpha CL CD`, ascending in alpha (degrees).", 0)
@@ -252,7 +252,7 @@ class Ballast:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """Coefficient of a force term or an actuator that another package provides."""
+    """Coefficient of a force term or actuator from another package."""
 
     name: str = text("Name of the coefficient in the force term or actuator.")
     value: float = key("Value of the coefficient, in SI units.")

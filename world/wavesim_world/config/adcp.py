@@ -85,7 +85,8 @@ class AdcpConfig(SensorConfig):
         return replace(p, cells=min(p.cells or fit, ADCP_CELLS))
 
 
-#: Values of each current profiler preset: heights and ranges in m, beam angle in rad, noise per ping in m/s.
+#: Values of each current profiler preset: cell height, blanking distance and range in m, beam angle in rad, noise per
+#: ping in m/s.
 # Teledyne RDI Sentinel V, operation manual (2017), table 3: default cell, blank, range; 25 deg. The manual states no noise
 # per ping (its software predicts one); 3 cm/s at these cells is assumed.
 PRESETS: dict[str, dict[str, Any]] = {

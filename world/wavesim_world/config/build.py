@@ -181,8 +181,9 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
 
 
 def _may_be_none(of: type, field: str) -> bool:
-    """Return whether the annotation of a field allows None. If it does not, an absent XML element has the default value
-    of every key."""
+    """Return whether the annotation of a field allows None. If it does not, an absent XML element counts as present,
+    with the default value of every key.
+    """
     return "None" in str(of.__annotations__[field])
 
 

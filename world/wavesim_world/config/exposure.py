@@ -1,4 +1,4 @@
-"""Declare how a model responds to wind and waves: drag in the wind, force operators and radiated waves.
+"""Declare how a model responds to wind and waves: wind drag, force operators and radiated waves.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -46,7 +46,8 @@ class Oscillator:
 
 @dataclass(frozen=True)
 class Radiation:
-    """Radiated waves as up to 16 oscillators that the motion of the hull through the water drives.
+    """Radiated waves, modelled by up to 16 oscillators. The motion of the hull through the water drives the
+    oscillators.
 
     The equations are q'' + R q' + diag(w^2) q = B nu_r and tau = -B^T q'. The transfer function is therefore K(s) = s
     B^T (s^2 + R s + diag(w^2))^-1 B. If R is symmetric without negative eigenvalues, the oscillators cannot supply

@@ -1,5 +1,5 @@
-"""Check scheduled faults: the actuator, sensor or device exists, its name is unique on the body, and it supports this
-kind of fault.
+"""Check for each scheduled fault that its actuator, sensor or device exists, has a unique name on the body, and
+supports this kind of fault.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class GroundConfig:
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """Small target for imaging sonars. It is a point with the target strength of its shape, from the formula for a
-    rigid shape that is larger than a wavelength.
+    """Small target for imaging sonars. The target is a point. Its target strength is that of its shape, computed with
+    the formula for a rigid shape larger than a wavelength.
 
     A target casts no sonar shadow, and vehicles do not collide with it.
     """
@@ -128,11 +128,11 @@ class Board:
 
 @dataclass(frozen=True)
 class Optics:
-    """Light and water for cameras (Akkaynak & Treibitz 2018).
+    """Light, and optical properties of the water, for cameras (Akkaynak & Treibitz 2018).
 
-    From a surface with light J at a distance z, the camera receives J exp(-bD z) + V (1 - exp(-bB z)). Each quantity
-    has separate values for red, green and blue light. The defaults of bD and of the diffuse attenuation are the
-    absorption of clear water; the other defaults are assumptions.
+    If a surface at a distance z would appear with the light J in the absence of water, the camera receives J exp(-bD z)
+    + V (1 - exp(-bB z)). Each quantity has separate values for red, green and blue light. The defaults of bD and of the
+    diffuse attenuation are the absorption of clear water; the other defaults are assumptions.
     """
 
     attenuation: Vector = key(

@@ -23,8 +23,8 @@ from wavesim_world.file_access import allowed_folders
 class LoadedConfig:
     """Configuration that passed every check.
 
-    ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the file as read.
-    ``digest`` is the SHA-256 of that text and of the model files that it includes.
+    ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the text of the file as
+    read. ``digest`` is the SHA-256 of that text and of the model files that it includes.
     """
 
     config: Config
@@ -97,8 +97,8 @@ class LoadedConfig:
         return tuple(found.values())
 
     def data_file(self, name: str) -> Path:
-        """Return the path of a file that the configuration names. Raises ConfigError if it lies outside the folder of
-        the configuration and outside all folders that the user allows.
+        """Return the path of a file that the configuration names. Raises ConfigError if the file is neither in the
+        folder of the configuration nor in a folder that the user allows.
         """
         return self._usable(name, self.path.parent)
 
@@ -121,6 +121,8 @@ class LoadedConfig:
         return found
 
     def may_use(self, path: Path) -> bool:
-        """Return whether the configuration may use a file: in its own folder, or in one that the user allows."""
+        """Return whether the configuration may use a file. The file must be in the folder of the configuration or in a
+        folder that the user allows.
+        """
         allowed = (self.path.parent, *allowed_folders())
         return any(path.resolve().is_relative_to(folder.resolve()) for folder in allowed)

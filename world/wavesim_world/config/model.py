@@ -57,7 +57,9 @@ class WaypointConfig(Waypoint):
 
 @dataclass(frozen=True)
 class Program:
-    """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
+    """On-board program (a Python file, or a bridge to other software) that `wavesim trial` starts in a separate
+    process.
+    """
 
     run: str = text("Path of the on-board program's Python file, relative to the configuration file.", "")
     bridge: str = text("Name of the bridge to run instead of a Python file, as in `wavesim bridge NAME`.", "")
@@ -81,8 +83,8 @@ class Program:
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Virtual instrument that `wavesim trial` starts alongside the on-board program, in its own process: existing
-    drivers connect to its ports.
+    """Virtual instrument that `wavesim trial` starts alongside the on-board program, in a separate process. Existing
+    drivers connect to the ports of the instrument.
     """
 
     name: str = text("Name of the device, as in `wavesim device NAME`.", "")
@@ -121,8 +123,8 @@ def device_names(devices: Sequence[DeviceConfig]) -> list[str]:
 class FaultConfig:
     """Scheduled fault of an actuator, a sensor or a device, in simulation time.
 
-    `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the fault,
-    the part works normally again.
+    `at` specifies the start of the fault, `for` its duration, and `every` the interval at which it repeats. After the
+    fault, the actuator, sensor or device works normally again.
     """
 
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
@@ -255,8 +257,8 @@ class TimeConfig:
 
 @dataclass(frozen=True)
 class Grant:
-    """Rights of some sessions in addition to the rights of their roles. A session has only the additional rights that
-    are granted to it.
+    """Rights granted to certain sessions in addition to the rights of their roles. A session without a grant has no
+    additional rights.
     """
 
     to: str = text("Name under which the sessions with these rights join; * = any name.")
@@ -303,8 +305,8 @@ class NetworkConfig:
     )
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per "
-        "simulated second are free. When the budget is used up, a client loses its session, or the simulation stops "
-        "waiting for the emulator. Increase it for programs with long computations.",
+        "simulated second do not count towards the budget. When the budget is used up, a client loses its session, or "
+        "the simulation stops waiting for the emulator. Increase it for programs with long computations.",
         "time",
         60.0,
         low=0.1,
@@ -441,7 +443,7 @@ class Models:
 
 @dataclass(frozen=True)
 class Corner:
-    """Corner of the area of a fence."""
+    """Corner of a fence."""
 
     north: float = coordinate("North coordinate of the corner, relative to the origin of the world.")
     east: float = coordinate("East coordinate of the corner, relative to the origin of the world.")
@@ -449,8 +451,8 @@ class Corner:
 
 @dataclass(frozen=True)
 class Fence:
-    """Area defined by its corners. A fence does not stop a vehicle. If a vehicle crosses it, the vehicle, the log
-    and the viewers receive a notice.
+    """Area defined by its corners. A fence does not stop a vehicle. If a vehicle crosses the boundary of the area, the
+    vehicle, the log and the viewers receive a notice.
     """
 
     name: str = text("Name of the fence, as used in notices.")
@@ -463,7 +465,7 @@ class Fence:
     place: str = place()
 
     def request(self) -> FenceRequest:
-        """Return the fence as a record of the protocol, as the server and viewers use it."""
+        """Return the fence as a protocol record, which is the form that the server and viewers use."""
         return FenceRequest(self.name, self.keep, tuple(v for c in self.corner for v in (c.north, c.east)))
 
 

@@ -12,8 +12,8 @@ from wavesim_world.config.vehicle import Model
 
 @dataclass(frozen=True)
 class PrimitiveShape:
-    """Primitive shape of a body in numbers: code of the shape, half sizes (m), radius of its bounding sphere (m),
-    volume (m3), outer size (m).
+    """Primitive shape of a body as numbers: shape code, half sizes (m), radius of the bounding sphere (m), volume (m3),
+    full sizes (m).
     """
 
     code: int
@@ -46,7 +46,9 @@ def shape_of(model: Model) -> PrimitiveShape:
 
 
 def mounted(instrument: InstrumentConfig, model: Model) -> InstrumentConfig:
-    """Return an instrument as mounted on a body with this model. The position `mast` becomes three numbers."""
+    """Return an instrument as mounted on a body with this model. If its position is `mast`, the coordinates of the mast
+    top replace this word.
+    """
     place: object = instrument.parameters.position
     if place != MAST:
         return instrument

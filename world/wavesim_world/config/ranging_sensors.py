@@ -62,7 +62,7 @@ class RangerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class ScannerConfig(SensorConfig):
-    """Scanner: a pencil beam in the x-y plane of the sensor frame S. It turns by one step after each value."""
+    """Scanner: a pencil beam in the x-y plane of the sensor frame S. The beam turns by one step after each value."""
 
     maximum: float = key("Maximum range of the scanning beam.", "length", 50.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
@@ -93,8 +93,9 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping per period of `rate`. It
-    transmits each ping earlier by the two-way travel time, which is twice `range` divided by the speed of sound.
+    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. It
+    transmits the ping one two-way travel time before the ping is complete. This time is twice `range` divided by the
+    speed of sound.
     """
 
     rate: float = key(

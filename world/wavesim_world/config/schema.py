@@ -1,8 +1,8 @@
 """Declare the configuration: one frozen dataclass per XML element.
 
 Each attribute of an element is a field made by :func:`key`, and each child element a field made by :func:`child` or
-:func:`children`. The reader, the XSD and ``docs/CONFIG.md`` all derive from these fields, so unit, default and range
-of a key are written once.
+:func:`children`. The reader, the XSD and ``docs/CONFIG.md`` all derive from these fields, so the unit, default and
+range of each key are written only once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ def type_name(of: type) -> str:
 
 @dataclass(frozen=True)
 class Key:
-    """Declaration of an XML attribute: quantity (empty for a pure number), count and range of its numbers, and
-    meaning."""
+    """Declaration of an XML attribute: its quantity (empty for a pure number), the count and range of its numbers, and
+    its meaning.
+    """
 
     name: str
     kind: str  # "number", "integer", "text", "choice", "flag", "numbers" (element text)

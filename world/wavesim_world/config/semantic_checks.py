@@ -1,4 +1,4 @@
-"""Check the conditions that involve several keys, which the declaration of the keys cannot express."""
+"""Check conditions that involve several keys, because the declaration of a single key cannot express them."""
 
 from __future__ import annotations
 

@@ -455,7 +455,9 @@ class SensorsConfig:
         MagnetometerConfig, "Magnetometer: magnetic field of the earth and of the vehicle."
     )
     gps: tuple[GpsConfig, ...] = children(GpsConfig, "Satellite navigation receiver: position and velocity.")
-    uwb: tuple[UwbConfig, ...] = children(UwbConfig, "Ultra-wideband receiver: position above the water.")
+    uwb: tuple[UwbConfig, ...] = children(
+        UwbConfig, "Ultra-wideband receiver: position while the receiver is above the water."
+    )
     dvl: tuple[DvlConfig, ...] = children(
         DvlConfig, "Doppler velocity log: velocity over the bottom or through the water."
     )

@@ -186,7 +186,7 @@ class BodyLift:
 
 @dataclass(frozen=True)
 class Derivative:
-    """Hydrodynamic derivative, named by its force and the factors that multiply it.
+    """Hydrodynamic derivative. Its name states the force, and the factors by which the derivative is multiplied.
 
     Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. The factors d1 to d8 are the angles of the
     fins; d and dr are other names for d1. A force is positive along its axis.
@@ -224,8 +224,9 @@ class Derivatives:
 
 @dataclass(frozen=True)
 class OtherTerm:
-    """Force on the hull that another package provides through entry points in the wavesim.dynamics group
-    (docs/extending.md)."""
+    """Hull force of a type that another package provides through entry points in the wavesim.dynamics group
+    (docs/extending.md).
+    """
 
     name: str = text("Name under which the package registers the force term.")
     coefficient: tuple[Coefficient, ...] = children(Coefficient, "Coefficient of the force term.")
@@ -389,7 +390,7 @@ class Model:
         "freedom.",
     )
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, modelled by oscillators.")
-    term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")
+    term: tuple[OtherTerm, ...] = children(OtherTerm, "Hull force of a type that another package provides.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")

@@ -164,8 +164,8 @@ class Wind:
 
 @dataclass(frozen=True)
 class Waves:
-    """Waves as a sum of components with random phases and the dispersion relation w^2 = g k tanh(k h). The motion of
-    the water below them follows Airy's theory.
+    """Waves as a sum of components that have random phases and follow the dispersion relation w^2 = g k tanh(k h). The
+    motion of the water below the waves follows Airy's theory.
 
     Spectrum ittc (Bretschneider, ISSC): S(w) = A w^-5 exp(-B w^-4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4.
     Spectrum jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The component
@@ -417,8 +417,8 @@ class Volume:
     """Gridded water properties from a CSV file. They replace the temperature and conductivity profiles, and their flow
     is added to the current.
 
-    The columns are latitude, longitude, depth, temperature, salinity, eastward and northward velocity, and a time
-    column if the field varies.
+    The columns are latitude, longitude, depth, temperature, salinity, eastward and northward velocity, and, if the
+    field varies in time, a time column.
     """
 
     file: str = text("Path of the CSV file of gridded water, relative to the configuration file.")
@@ -432,9 +432,9 @@ class Samples:
     conductivity profiles.
 
     The file has the columns of a <volume> file without the flow, and its points may lie anywhere. The value at a
-    position is the mean of the points within a radius, weighted by inverse distance. If there are none, the nearest
-    point gives the value. Values are interpolated linearly in time, and are constant before the first and after the
-    last time.
+    position is the mean of the points within a radius, weighted by inverse distance. If no point lies within the
+    radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant before the
+    first and after the last time.
     """
 
     file: str = text("Path of the CSV file of water samples, relative to the configuration file.")

@@ -41,7 +41,8 @@ def analytic_depth(bed: BedConfig, north: Floats, east: Floats) -> Floats:
 def read_soundings(path: Path, heights: bool = False) -> Floats:
     """Read soundings (plain or in DUNE's format) or an ESRI ASCII grid as an array (n, 3) of north, east, depth in m.
 
-    ``heights`` is True if the file contains heights instead of depths. A ConfigError names the invalid line.
+    ``heights`` is True if the file contains heights instead of depths. Raises a ConfigError that names the invalid
+    line.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -194,7 +195,7 @@ def max_slope(loaded: LoadedConfig) -> float:
 
 
 def mean_depth(loaded: LoadedConfig) -> float:
-    """Return the water depth in m that waves use: the mean of the soundings, or the depth of an analytic bed at the
+    """Return the water depth in m for the wave model: the mean of the soundings, or the depth of an analytic bed at the
     origin.
     """
     t = triangulated_bed(loaded)
@@ -207,7 +208,7 @@ def sea_bed(loaded: LoadedConfig) -> Callable[[Floats, Floats], Floats]:
 
 
 def triangulated_bed(loaded: LoadedConfig) -> TriangulatedBed | None:
-    """Return the soundings bed of a configuration in its world frame, or None if the bed is analytic."""
+    """Return the bed that a configuration defines by soundings, in the world frame, or None if the bed is analytic."""
     soundings = loaded.config.world.soundings
     if soundings is None:
         return None

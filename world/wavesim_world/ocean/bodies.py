@@ -78,9 +78,9 @@ class BodyObstacles:
     def cast(self, starts: Floats, along: Floats, ranges: Floats, maximum: float, own: Ints) -> tuple[Floats, Ints]:
         """Return (ranges, index of the body hit or -1), both of shape (n, beams), for the beams of n instruments.
 
-        ``ranges`` are the ranges without bodies; ``own`` are the rows of the bodies that carry the instruments. Start
-        points (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in frame W. A beam that starts within another
-        body has range 0.
+        ``ranges`` contains the ranges that the beams would have without bodies; ``own`` contains the rows of the bodies
+        that carry the instruments. Start points (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in frame W.
+        A beam that starts within another body has range 0.
         """
         hit = np.full(ranges.shape, -1)
         if len(self.rows) < 2 or not ranges.size:
@@ -137,8 +137,8 @@ class BodyObstacles:
         return found
 
     def _near(self, starts: Floats, along: Floats, limit: Floats, own: Ints) -> tuple[Ints, Ints]:
-        """Return pairs (instrument, body) that may intersect. They follow from the bounding box of the beams and, for a
-        fan, from its plane.
+        """Return pairs (instrument, body) that may intersect. The selection uses the bounding box of the beams and, for
+        a fan, the plane of the fan.
         """
         ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:

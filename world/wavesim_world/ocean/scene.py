@@ -1,7 +1,7 @@
 """Ray casting against the fixed world: sea bed, walls, piers, tunnels, meshes and surface; thousands of rays at a time.
 
-A ray approaches the bed in steps bounded by the maximum slope, so it cannot pass through a hill. Intersections with the other
-shapes are computed in closed form.
+A ray approaches the bed in steps whose length is limited by means of the maximum slope, so it cannot pass through a
+hill. Intersections with the other shapes are computed in closed form.
 """
 
 from __future__ import annotations

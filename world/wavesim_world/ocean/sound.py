@@ -2,8 +2,8 @@
 configuration.
 
 Temperature is in C, depth in m, frequency in Hz, and levels are in dB re 1 uPa; salinity is practical salinity. Each
-function names its source. Their results differ (sound speeds by 0.5 to 0.8 m/s), so each run logs the formula that it
-used.
+function names its source. Formulas for the same quantity give different results (sound speeds differ by 0.5 to 0.8
+m/s), so each run logs the formula that it used.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def read_profile(path: Path) -> tuple[Floats, Floats]:
 
 def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, levels: int = 65) -> tuple[Floats, Floats]:
     """Return depths and sound speeds of the configured profile from the surface to ``bottom``. The profile is linear
-    between them.
+    between these depths.
     """
     a = loaded.config.acoustics
     if a.profile == "constant":

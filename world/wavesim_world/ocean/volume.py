@@ -48,7 +48,8 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class VolumeGrid:
-    """Water properties on a regular horizontal grid with any depth levels and times; linear between the grid points.
+    """Water properties on a regular horizontal grid with any depth levels and times, interpolated linearly between the
+    grid points.
 
     ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s. ``values``
     has the shape (times, quantities, depths, north, east) and no gaps. ``filled`` marks grid points (times, depths,
@@ -63,8 +64,8 @@ class VolumeGrid:
     filled: Mask
 
     def at(self, time_s: float) -> Floats:
-        """Return values (quantities, depths, north, east) at one time. The values are constant before the first and
-        after the last time.
+        """Return the values (quantities, depths, north, east) at a given time. The values are constant before the first
+        and after the last time.
         """
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
         if len(self.times) == 1:
@@ -198,8 +199,8 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
 
 
 def _fill(values: Floats, missing: Mask) -> None:
-    """Fill the gaps of one quantity (depth, lat, lon) from the level above, or from the nearest column if there is
-    none.
+    """Fill the gaps of one quantity (depth, lat, lon). The value comes from the level above or, if the level above has
+    a gap there too, from the nearest column with data.
     """
     for k in range(len(values)):
         level, gaps = values[k], missing[k]
@@ -243,7 +244,7 @@ class ScatteredSamples:
         return np.asarray(found.T.reshape(-1, *p.shape[:-1]))
 
     def _level(self, n: int, p: Floats) -> Floats:
-        """Return the values (points, quantities) of the samples at one time."""
+        """Return the values (points, quantities) of the samples at a given time."""
         tree, values = self.levels[n]
         nearest, which = tree.query(p)
         found = values[which].copy()  # the nearest value: at data points, and where no point is within the radius

@@ -1,9 +1,9 @@
 """Backscatter of surfaces: linear backscattering strength s_b (per m2 at 1 m) as a function of the angle of incidence.
 
-The strength is ``s_b = s_diffuse + s_facet``. Sediments follow APL-UW TR 9407 (1994), fitted from 10 to 100 kHz and
-extrapolated above. Other surfaces combine Lambert's law (diffuse) with facets of small slopes (smooth surfaces). The
-average over larger slopes and APL's separate law for rough rock are not modelled. The facet coefficients of concrete,
-wood and rubber are not validated.
+The strength is ``s_b = s_diffuse + s_facet``. Sediments follow the model of APL-UW TR 9407 (1994), which is fitted from
+10 to 100 kHz and extrapolated above. Other surfaces combine Lambert's law (diffuse) with facets of small slopes (smooth
+surfaces). The average over larger slopes and APL's separate law for rough rock are not modelled. The facet coefficients
+of concrete, wood and rubber are not validated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Presets of commercial imaging sonars with the sources of their values.
 
 ``confirmed=False`` marks presets with values that are assumed or for which no source is known; ``source`` states which
-values. Levels are in dB re 1 uPa at 1 m, other values in SI units and rad.
+values these are. Levels are in dB re 1 uPa at 1 m, other values in SI units and rad.
 """
 
 from __future__ import annotations
