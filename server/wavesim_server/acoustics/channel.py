@@ -81,7 +81,7 @@ class AcousticChannel:
         self._receptions: list[Record] = []
 
     def _set_medium(self, m: medium_arrays.Medium) -> None:
-        """Keep the arrays of the medium, and the table with their addresses for the kernels."""
+        """Store the arrays of the medium, and the table with their addresses for the kernels."""
         self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to access
         self._record_counts = counters["sent"], counters["receptions"]

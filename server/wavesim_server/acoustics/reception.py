@@ -144,8 +144,8 @@ def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval
 
 @device_function
 def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
-    """Return the noise in the band of a signal at a node that moves at a given speed, which is the ambient noise plus
-    the self-noise of the node's body.
+    """Return the noise in the band of a signal at a node that moves at a given speed. It is the sum of the ambient
+    noise and the self-noise of the node's body.
     """
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise

@@ -23,8 +23,8 @@ PRIVATE_LIBRARIES = ("random",)
 def _copy_of_library(name: str) -> ModuleType:
     """Load a library module a second time and return the new instance.
 
-    Such a module registers a function that Python calls in forked processes and that can never be unregistered.
-    Therefore, the generator of the copy is kept in a weak set instead.
+    When such a module is loaded, it registers a function that Python calls in forked processes. This function cannot be
+    unregistered. Therefore, the copy registers nothing; a weak set holds its generator instead.
     """
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None
