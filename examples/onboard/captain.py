@@ -65,7 +65,7 @@ class Captain:
         return self.pilot.commands(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
-        """Yield the targets of AIS and radar. If both detect a vessel, AIS takes precedence."""
+        """Yield the targets that AIS and radar report. If both detect a vessel, AIS takes precedence."""
         reported: list[Target] = []
         if "ais" in self.instruments and (value := step.sensors.get("ais")) is not None:
             reported = list(from_ais(value, self.origin))

@@ -344,7 +344,7 @@ class _Cache(FunctionCache):
         return (*own, kernel_sources.named_tuple_members(signature), str(self._options))
 
 
-#: all kernels of this process, and the kernels that other kernels call by address
+#: first list: all kernels of this process; second list: those that other kernels call by address
 kernels: list[Any] = []
 kernels_with_address: list[Any] = []
 

@@ -55,8 +55,7 @@ class Fences:
         return f"{'changed' if known else 'added'} the fence '{fence.name}' (keep {fence.keep})"
 
     def _watch(self, fence: Fence) -> None:
-        """Begin to check a fence. If it replaces another fence, each body keeps its recorded side until the next check.
-        """
+        """Begin to check a fence. If it replaces a fence, each body keeps its recorded side until the next check."""
         old = self._watched.get(fence.name)
         violating = old.violating if old is not None else np.zeros(self._capacity, bool)
         self._watched[fence.name] = _WatchedFence(fence, corner_points(fence), violating)

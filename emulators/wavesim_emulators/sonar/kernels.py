@@ -1,5 +1,5 @@
-"""Compiled kernels: rays in the world, their energy over range, speckle, gain. They are pure functions on arrays; the
-caller supplies the output arrays.
+"""Compiled kernels for rays in the world, their energy over range, speckle and gain. They are pure functions on arrays;
+the caller supplies the output arrays.
 
 Lengths are in m, angles in rad, levels linear unless a name says dB. W is north-east-down. A *fan* has y along the
 array, x broadside, and z across both. The direction of a ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``. Here u is

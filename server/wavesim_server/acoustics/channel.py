@@ -383,7 +383,7 @@ class AcousticChannel:
     def paths_dropped(self) -> int:
         """Number of propagation paths that have been omitted since the start.
 
-        A path is omitted if it is weaker than the paths that are computed, or if it has too many turning points.
+        A path is omitted if it is weaker than all computed paths, or if it has too many turning points.
         """
         return int(self._paths_dropped[0])
 

@@ -22,7 +22,7 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Record, SoundSpeedProfile
 from wavesim_server.elementary import asin, asinh, atan2, cos, sin
 
-#: reasons why tracing along a ray ends
+#: reasons for which the tracing of a ray ends
 REACHED, TURNED, BOUNDARY = range(3)
 RAY = Table(
     "ray",

@@ -280,7 +280,9 @@ def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase
 
 @device_function
 def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
-    """Mark receptions that overlap in time and band as lost, unless one of them is stronger by the capture ratio."""
+    """Mark a reception as lost if another overlaps it in time and band, unless it is stronger than the other by the
+    capture ratio.
+    """
     new, record, capture = m.hearings[slot], m.ongoing_receptions[slot], m.nodes[j].capture
     frequency, doppler = record.frequency, record.doppler
     k = m.nodes[j].first_hearing

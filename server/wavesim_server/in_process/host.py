@@ -116,7 +116,7 @@ class ProgramHost:
                     self._pause(self.server.pause())
 
     def _pause(self, seconds: float) -> None:
-        """Wait in the main thread until a program's thread acts, a datagram arrives, or the time limit expires."""
+        """Let the main thread wait until a program's thread acts, a datagram arrives, or the time limit expires."""
         before = time.monotonic()
         if self.server.network is None:
             self._main.wait(seconds)
