@@ -426,8 +426,8 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
 def _wave_filter_force(
     w: WeatherArrays, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float
 ) -> None:
-    """Advance the filter K s/(s^2 + 2 d w_e s + w_e^2), driven by white noise, exactly by one tick, and add its output
-    to the forces (Fossen 2021, sec. 10.2).
+    """Advance the filter K s/(s^2 + 2 d w_e s + w_e^2), which is driven by white noise, by one tick (exact solution).
+    Add its output to the forces (Fossen 2021, sec. 10.2).
     """
     u, v = b[B.NU * LANES + l], b[(B.NU + 1) * LANES + l]
     speed, beta = math.sqrt(u * u + v * v), w.wind[I_WAVES_TO] - heading - atan2(v, u)
