@@ -44,8 +44,8 @@ class AnemometerEmulator(Emulator):
 
 
 class ThrusterDrive(NamedTuple):
-    """Two masks of the thrusters of a model: those with a shaft, and those commanded in force. An element is 1 if the
-    thruster has the property, otherwise 0.
+    """Two masks of the thrusters of a model: those that have a shaft, and those that are commanded by force. An element
+    is 1 if the thruster has the property, otherwise 0.
     """
 
     shaft: Floats
@@ -73,7 +73,7 @@ class ActuatorEmulator(Emulator):
         return np.asarray(now.view.tables["actuation"]["actual"][now.rows])
 
     def drives(self, now: Batch) -> tuple[Floats, Floats]:
-        """Return (shaft, force) masks of the thrusters (n, thrusters) of the bodies' models."""
+        """Return the (shaft, force) masks (n, thrusters) for the thrusters of the bodies' models."""
         models = now.view.identity["model"][now.rows].tolist()
         kinds = list(dict.fromkeys(models))
         at = [kinds.index(m) for m in models] if len(kinds) > 1 else np.zeros(len(models), np.int64)
@@ -92,8 +92,8 @@ class EncoderEmulator(ActuatorEmulator):
 
 
 class RpmEmulator(ActuatorEmulator):
-    """Emulator of propeller speed sensors: speeds from the pulses counted since the last value, for thrusters with a
-    shaft model.
+    """Emulator of propeller speed sensors: speeds from the pulses counted since the previous value, for thrusters with
+    a shaft model.
     """
 
     sensor = "rpm"
@@ -122,8 +122,8 @@ class BatteryEmulator(ActuatorEmulator):
     resistance. The noise is 10 mV and 50 mA.
 
     Power is the hotel load plus the power of each thruster: c1 T^1.5 for a thrust T, or c2 n^3 for a shaft speed n,
-    depending on the model of the thruster. An ideal propeller at zero speed needs T^1.5 / sqrt(2 rho A), and a shaft 2
-    pi rho D^5 KQ n^3. Both neglect the inflow.
+    depending on the model of the thruster. An ideal propeller at zero speed needs T^1.5 / sqrt(2 rho A), and a shaft
+    needs 2 pi rho D^5 KQ n^3. Both formulas neglect the inflow.
     """
 
     sensor = "battery"

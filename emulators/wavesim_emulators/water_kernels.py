@@ -1,4 +1,4 @@
-"""Kernels of water sensors. :mod:`wavesim_world.ocean` contains a readable twin of each formula."""
+"""Kernels of water sensors. :mod:`wavesim_world.ocean` contains a more readable version of each formula."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wavesim_sdk.sensors import SENSORS
 from wavesim_world.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, TEMPERATURE_SIGMA
 from wavesim_world.ocean.seawater import C_35_15_0
 
-#: columns of the water around a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
+#: columns of the conditions around a sensor: absolute pressure in dbar, temperature in C, conductivity in S/m
 PRESSURE, TEMPERATURE, CONDUCTIVITY, CONDITIONS = 0, 1, 2, 3
 #: columns of a profile: value at the surface, first knee, distance between the knees, gradients, second knee
 SURFACE, KNEE_1, BETWEEN, GRADIENT_1, GRADIENT_2, KNEE_2 = range(6)
@@ -67,7 +67,9 @@ def field_at(pose: Floats, profile: Floats, spots: Floats) -> float:
 def fill_conditions(
     poses: Floats, law: Floats, profiles: Floats, warm_spots: Floats, salt_spots: Floats, out: Floats
 ) -> None:
-    """Fill the water around sensors (n, CONDITIONS). ``profiles`` are the profiles of temperature and conductivity."""
+    """Fill in the conditions of the water around sensors (n, CONDITIONS). ``profiles`` are the profiles of temperature
+    and conductivity.
+    """
     for i in range(len(poses)):
         out[i, PRESSURE] = pressure_at(poses[i, DEPTH], law)
         out[i, TEMPERATURE] = field_at(poses[i], profiles[0], warm_spots)
@@ -91,7 +93,7 @@ def salinity(conductivity: float, t: float, p: float) -> float:
 
 @kernel
 def fill_ctd(poses: Floats, conditions: Floats, noise: Floats, surface_pressure: float, out: Floats) -> None:
-    """Fill the values of CTDs from the water around them and normal numbers (n, 3)."""
+    """Fill in the values of CTDs from the surrounding water and standard normal random numbers (n, 3)."""
     for i in range(len(poses)):
         p = conditions[i, PRESSURE] + PRESSURE_SIGMA * noise[i, 0]
         t = conditions[i, TEMPERATURE] + TEMPERATURE_SIGMA * noise[i, 1]

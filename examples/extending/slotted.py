@@ -1,7 +1,8 @@
 """A custom modem type with a Hamming code and time slots.
 
-Each half byte is sent as 7 bits; one wrong bit among them is corrected (Hamming 1950). A packet is sent at the start of
-the modem's next free slot: slot ``address`` of eight, half a second each, by the modem's own clock.
+Each half byte is sent as 7 bits; one wrong bit among them is corrected (Hamming 1950). Time is divided into eight slots
+of half a second, by the modem's own clock. A packet is sent at the start of the modem's next free slot, which has the
+number ``address`` (modulo 8).
 """
 
 import math

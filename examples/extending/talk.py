@@ -16,7 +16,7 @@ type="{type}" bit_error="0.02"/></transducer></buoy>"""
 
 
 def simulation(kind: str) -> tuple[Simulation, int]:
-    """Create two buoys with modems of this type; return the simulation and the row of one buoy."""
+    """Create two buoys with modems of the given type; return the simulation and the row of one buoy."""
     bodies = [BUOY.format(name=n, x=x, address=a, type=kind) for n, x, a in (("a", 0, 3), ("b", 30, 5))]
     sim = Simulation(load_text(WORLD.format("".join(bodies))))
     sim.enter_residents()
@@ -26,7 +26,7 @@ def simulation(kind: str) -> tuple[Simulation, int]:
 
 
 def talked(kind: str, packets: int) -> dict[str, object]:
-    """Return duration, times of departure and decoded fraction of packets of four bytes, requested every 4.3 s."""
+    """Return duration, departure times and decoded fraction of four-byte packets that are requested every 4.3 s."""
     sim, row = simulation(kind)
     sent, heard = [], 0
     for _ in range(packets):

@@ -2,9 +2,9 @@
 
     python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
 
-The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course. With
---after, it begins to avoid other vessels only that many seconds after the start, like an inattentive crew. With
---charted it also avoids the piers of the chart.
+The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course.
+With --after, it begins to avoid other vessels only the given number of seconds after the start, like an inattentive
+crew. With --charted it also avoids the piers of the chart.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Captain:
         return self.pilot.commands(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
-        """Yield the targets of AIS and radar. If both detect a vessel, AIS takes precedence."""
+        """Yield the targets that AIS and radar report. If both detect a vessel, AIS takes precedence."""
         reported: list[Target] = []
         if "ais" in self.instruments and (value := step.sensors.get("ais")) is not None:
             reported = list(from_ais(value, self.origin))

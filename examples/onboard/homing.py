@@ -25,7 +25,7 @@ ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head,
 
 
 class Homer(Auv):
-    """AUV that knows the exact position of the dock and its own rough position, which each reply corrects."""
+    """AUV that knows the exact position of the dock, but its own only roughly. Each reply corrects its own position."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

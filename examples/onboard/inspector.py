@@ -34,7 +34,7 @@ PATIENCE_S = 5.0  #: time in s to wait for a frame that the sensor announced; af
 
 
 class Axis:
-    """Control of one axis. It demands a velocity towards the target, with an integral term that compensates the
+    """Controller of one axis. It demands a velocity towards the target, with an integral term that compensates the
     current, and computes the force (N).
     """
 
@@ -102,7 +102,9 @@ class Inspector:
         return dict(zip(self.names, forces.tolist(), strict=True)), None
 
     def _newest(self, number: int, broker: Broker) -> ImagingFrame | None:
-        """Return the frame with this number, once. Its pieces may arrive after the step that announces it, or never."""
+        """Return the frame with this number or a later one; None if it has already been returned or does not arrive in
+        time. The pieces of a frame may arrive after the step that announces it, or never.
+        """
         if number <= self.seen:
             return None
         limit = time.monotonic() + PATIENCE_S
@@ -132,8 +134,8 @@ class Inspector:
 
 
 def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return (range in m, bearing in rad) of the nearest face of the brightest object. If its last position is known,
-    only search near it.
+    """Return (range in m, bearing in rad) of the nearest face of the brightest object. If the last position of this
+    object is known, search only near that position.
     """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     r, b = frame.ranges, frame.angles

@@ -2,8 +2,8 @@
 
     python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
 
-The policy was trained in the environment wavesim/StationKeeping-v0: six million samples from copies of the vehicle that
-differ in current, thrust, weight and delay. `python -m benchmarks.learning train` trains another policy. Here the
+The policy was trained in the environment wavesim/StationKeeping-v0, with six million samples from copies of the vehicle
+that differ in current, thrust, weight and delay. `python -m benchmarks.learning train` trains another policy. Here the
 policy receives the same observations (docs/learning.md). It keeps the vehicle at the first waypoint, heading north.
 """
 

@@ -2,10 +2,10 @@
 
 :mod:`reference` navigates with the larger reference filter.
 
-State: north, east, drift of the water (north, east). Between measurements the position follows heading and speed
-through water plus the drift. A round trip measures two paths: out from the position at the query, and back to the
-position at the reception. Both positions are known relative to the current position, from the recent track, so the vehicle's motion does
-not blur the range.
+The state is the position (north, east) and the drift of the water (north, east). Between measurements, the position is
+advanced with the heading, the speed through water and the drift. A round trip measures two paths: out from the position
+at the query, and back to the position at the reception. Both positions are known relative to the current position, from
+the recent track, so the vehicle's motion does not blur the range.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class NmeaBoat(Boat):
 
 
 def _angle(text: str, side: str) -> float:
-    """Return the angle in rad of `dddmm.mmmm` and its hemisphere: N, S, E or W."""
+    """Convert an angle in the form `dddmm.mmmm` and its hemisphere (N, S, E or W) to rad."""
     degrees, minutes = divmod(float(text), 100.0)
     return math.radians((degrees + minutes / 60.0) * (-1.0 if side in "SW" else 1.0))
 

@@ -25,7 +25,7 @@ from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SOON = 1e-6  #: a line of commands counts as due this many seconds early
+SOON = 1e-6  #: a line of commands already counts as due this time in s before its own time
 
 
 class Recorded:

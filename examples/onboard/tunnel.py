@@ -3,8 +3,8 @@
     python tunnel.py --config ../trials/tunnel.xml --vehicle vita [--amplitude 1]
 
 The structure follows the published controllers (Simu2VITA, Sensors 2022): guidance that smooths its references, PID
-centring from differences of ranges, PI surge, and a stabiliser that compensates drag, Coriolis and restoring forces.
-The paper does not publish its gains; the gains here are our own.
+centring from range differences, PI surge, and a stabiliser that compensates drag, Coriolis and restoring forces. The
+paper does not publish its gains; the gains here are our own.
 """
 
 from __future__ import annotations

@@ -1,1 +1,3 @@
-"""Compiled elementary functions, the kernel compiler and keyed random numbers, with the same bits on every machine."""
+"""Compiled elementary functions, the kernel compiler and keyed random numbers, with bit-identical results on every
+machine.
+"""

@@ -59,7 +59,7 @@ def power_code(builder: Any, n: Any) -> Any:
 
 
 def define_intrinsic(function: Any, code: Any) -> None:
-    """Define a primitive of the elementary functions, here for scalars."""
+    """Define a primitive of the elementary functions for scalars."""
 
     @intrinsic
     def made(typing: Any, x: Any) -> Any:

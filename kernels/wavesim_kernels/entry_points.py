@@ -36,7 +36,7 @@ def _number_kind(kind: Any) -> str:
 
 
 def describe(kind: Any) -> Any:
-    """Return the description of an argument type, as the table in a wheel contains it."""
+    """Return the description of an argument type, in the form in which the table of a wheel stores it."""
     if isinstance(kind, types.BaseTuple):
         return [describe(member) for member in kind.types]
     if isinstance(kind, types.Array):

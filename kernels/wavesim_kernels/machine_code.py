@@ -157,7 +157,7 @@ def _dtype(text: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    """Restore the tuples in the description of a dtype, which JSON stores as lists."""
+    """Restore the tuples in the description of a dtype, because JSON stores tuples as lists."""
     if not isinstance(value, list):
         return value
     if value and isinstance(value[0], list):
@@ -187,7 +187,7 @@ def _name(function: Any) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-#: address and result type of the kernels that other kernels call by address, by kernel name
+#: by kernel name, the address and the result type of each kernel that other kernels call by address
 _addresses: dict[Any, int] = {}
 
 
@@ -210,7 +210,7 @@ def _bind(function: Any) -> Callable[..., Any] | None:
 def kernel(function: Any) -> Callable[..., Any]:
     """Return a function that calls the machine code of a kernel.
 
-    Raises WaveSimError if there is no machine code, because the kernel belongs to another package.
+    Raises WaveSimError if there is no machine code for the kernel because it belongs to another package.
     """
     function = getattr(function, "py_func", function)
     try:

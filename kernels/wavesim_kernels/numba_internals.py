@@ -278,7 +278,8 @@ _ALWAYS = [
     str(Path(__file__).with_name(f"{name}.py"))
     for name in ("compiled_elementary", "elementary_intrinsics", "compiler", "sources", "numba_internals")
 ]
-#: files of earlier sources that were used within this time are kept, because another process may be using them
+#: time in s for which files compiled from earlier sources are kept after their last use, because another process may be
+#: using them
 _KEPT_S = 86_400.0
 
 
@@ -331,7 +332,7 @@ class _Cache(FunctionCache):
             self._remove_earlier()
 
     def _remove_earlier(self) -> None:
-        """Remove the cached files of this function for sources that no process has used lately."""
+        """Remove those cached files of this function that were compiled from earlier sources and not used lately."""
         folder, kept = Path(self._cache_path), Path(self._cache_file._index_path)
         for index in folder.glob(f"{self._family}-????????????????.{sys.implementation.cache_tag}.nbi"):
             if index != kept and index.stat().st_mtime < time.time() - _KEPT_S:
@@ -343,7 +344,7 @@ class _Cache(FunctionCache):
         return (*own, kernel_sources.named_tuple_members(signature), str(self._options))
 
 
-#: all kernels of this process, and the kernels that other kernels call by address
+#: first list: all kernels of this process; second list: those that other kernels call by address
 kernels: list[Any] = []
 kernels_with_address: list[Any] = []
 
@@ -434,7 +435,7 @@ def machine_code_address(kernel: Any, kinds: tuple[Any, ...]) -> tuple[Any, int]
 
 
 def call_address(context: Any, builder: Any, result: Any, address: Any, kinds: Any, arguments: Any) -> Any:
-    """Return the result of a kernel that is called by its address; an exception in the kernel ends the caller."""
+    """Return the result of a kernel called by its address; an exception in the kernel propagates to the caller."""
     convention = context.call_conv
     function = builder.inttoptr(address, convention.get_function_type(result, kinds).as_pointer())
     status, value = convention.call_function(builder, function, result, kinds, arguments)
@@ -453,7 +454,7 @@ def call_kernel(context: Any, builder: Any, made: Any, arguments: list[Any]) -> 
 
 
 def keep_portable_modules() -> None:
-    """Let libraries keep their modules as they are after optimisation. Code generation would change the modules for the
+    """Make libraries keep their optimised modules unchanged, because code generation would adapt the modules to the
     processor of this machine.
 
     Call this function before any function is compiled.

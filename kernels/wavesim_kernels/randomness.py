@@ -34,7 +34,9 @@ def splitmix64(x: Any) -> Any:
 
 
 def random_bits(key: Any, counter: Any, index: Any) -> Any:
-    """Return 64 random bits from a key; ``index`` separates several draws at one counter. All numbers are uint64."""
+    """Return 64 random bits from a key; ``index`` distinguishes several draws with the same counter. All numbers are
+    uint64.
+    """
     tick = (np.uint64(2) * counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     n = tick + index * np.uint64(0xD1342543DE82EF95)
     return splitmix64(splitmix64(key + n) + np.uint64(0x9E3779B97F4A7C15))
@@ -51,7 +53,8 @@ def stream(keys: Keys, purpose: str) -> Keys:
 
 
 def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
-    """Return one uniform random number in (0, 1) for each key; ``index`` separates several draws at one counter.
+    """Return one uniform random number in (0, 1) for each key; ``index`` distinguishes several draws with the same
+    counter.
 
     ``counter`` and ``index`` may be arrays, which are broadcast against the keys.
     """

@@ -1,4 +1,4 @@
-"""Check numbers from callers of the simulation: their count, finiteness and bounds. Invalid numbers raise an
+"""Check the count, finiteness and bounds of numbers that callers pass to the simulation. Invalid numbers raise an
 InvalidArgument with the reason.
 """
 

@@ -60,7 +60,7 @@ def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str
 
 
 def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
-    """Return a view of an array that does not count references. ``word(0)`` is the address of the array, and
+    """Return a view of an array; the view does not count references. ``word(0)`` is the address of the array, and
     ``word(1)`` is its first length.
     """
     shape = [word(1 + k) for k in range(of.ndim)]

@@ -8,7 +8,7 @@ another function therefore costs nothing. The owner of the arrays must keep them
 one of them is replaced; kernels never change the table.
 
 For functions that work on nested tuples, :func:`pack` and :func:`make_unpacker` do the same: the kernel that is called
-from Python rebuilds the tuples from uncounted views.
+from Python rebuilds the tuples from views that do not count references.
 
 If compilation is disabled, the tuple itself takes the place of the table.
 """

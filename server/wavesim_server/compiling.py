@@ -1,9 +1,9 @@
 """Compile all kernels of a server before they are needed (:func:`ensure_compiled`).
 
 The compiler is a program, ``python -m wavesim_server.compiling THREADS``, which compiles in parallel. One process
-compiles the sound kernels while this one is compiling the motion kernels. This process then forks a copy, which already
-has the motion kernels. The copy compiles the kernels of single bodies while this process compiles the tick. A final
-pass compiles each kernel that one of the processes failed to compile, or reports the error.
+compiles the sound kernels while the main process compiles the motion kernels. The main process then forks a copy, which
+already has the motion kernels. The copy compiles the kernels of single bodies while the main process compiles the tick.
+A final pass compiles each kernel that one of the processes failed to compile, or reports the error.
 """
 
 from __future__ import annotations

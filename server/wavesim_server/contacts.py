@@ -1,4 +1,4 @@
-"""Contacts of a simulation, with their memory for the kernels, the order of the rows, and the contacts that have begun."""
+"""Contacts in a simulation: their memory for the kernels, the order of the rows, and the contacts that have begun."""
 
 from __future__ import annotations
 
@@ -77,11 +77,13 @@ class Contacts:
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """Have the list of pairs of bodies that can meet rebuilt in the next tick, because a body was moved."""
+        """Request that the list of pairs that can meet is rebuilt in the next tick, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:
-        """Sort the occupied rows by their southern edge, as the search requires, if bodies were added or removed."""
+        """If bodies were added or removed, sort the occupied rows by the southern edge of their bodies, as the search
+        requires.
+        """
         if self._order_stale:
             self._order_stale = False
             rows = np.array(sorted(self._occupants), np.int64)

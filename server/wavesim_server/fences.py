@@ -38,8 +38,8 @@ class Fences:
         return [w.fence for w in self._watched.values()]
 
     def change(self, fence: Fence) -> str:
-        """Add or replace a fence, or remove it if it has no corners; return a text that states the change. The next
-        check of the fences applies the change. Raises ValueError with the reason if the fence is invalid or unknown.
+        """Add or replace a fence, or remove it if it has no corners; return a description of the change. The next check
+        of the fences applies the change. Raises ValueError with the reason if the fence is invalid or unknown.
         """
         known = fence.name in self._watched
         if not fence.corners:
@@ -55,7 +55,7 @@ class Fences:
         return f"{'changed' if known else 'added'} the fence '{fence.name}' (keep {fence.keep})"
 
     def _watch(self, fence: Fence) -> None:
-        """Begin to check a fence. If it replaces a fence, bodies keep their side until the next check."""
+        """Begin to check a fence. If it replaces a fence, each body keeps its recorded side until the next check."""
         old = self._watched.get(fence.name)
         violating = old.violating if old is not None else np.zeros(self._capacity, bool)
         self._watched[fence.name] = _WatchedFence(fence, corner_points(fence), violating)

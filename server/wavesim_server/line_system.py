@@ -261,7 +261,7 @@ def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
 def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
     """Return the number of substeps per tick for which the stretching of a line is stable.
 
-    Raises ConfigError if a line needs too many substeps, or more than are configured.
+    Raises ConfigError if a line needs more substeps than are allowed or configured.
 
     No motion is faster than the oscillation of a single segment with its share of the mass at its two end nodes.
     """

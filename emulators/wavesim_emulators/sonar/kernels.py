@@ -1,10 +1,10 @@
-"""Compiled kernels: rays in the world, their energy over range, speckle, gain. They are pure functions on arrays; the
-caller supplies the output arrays.
+"""Compiled kernels for rays in the world, their energy over range, speckle and gain. They are pure functions on arrays;
+the caller supplies the output arrays.
 
 Lengths are in m, angles in rad, levels linear unless a name says dB. W is north-east-down. A *fan* has y along the
 array, x broadside, and z across both. The direction of a ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``. Here u is
 the sine of the angle off broadside, and e is the elevation around the array. Functions that are called for each ray
-take single arrays instead of records, because a call counts a reference to every array of a record.
+take separate arrays instead of records, because a call with a record counts a reference to every array in it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Fan(NamedTuple):
 
 
 class FanWeights(NamedTuple):
-    """Widths of the rays of a fan, in angle off broadside and in elevation (rad), and their beam patterns (linear)."""
+    """Angular widths of the rays of a fan, off broadside and in elevation (rad), and their beam patterns (linear)."""
 
     du: Floats
     de: Floats
@@ -62,9 +62,10 @@ class FanWeights(NamedTuple):
 class Bed(NamedTuple):
     """The bed D0 + D1 x + D2 y + bumps, and its materials.
 
-    ``plane`` holds D0, D1, D2, the steepest slope, and whether triangles replace this bed. The material of a point
-    comes from the last region that contains it, otherwise from the raster (``grid``: north and east of its origin,
-    cell), otherwise it is ``material``.
+    ``plane`` contains D0, D1, D2, the steepest slope, and a flag that is set if triangles replace this bed. The
+    material at a point is that of the last region that contains the point. Outside all regions, the raster gives the
+    material; ``grid`` contains the north and east coordinates of its origin and the size of its cells. Outside the
+    raster, the material is ``material``.
     """
 
     plane: Floats
@@ -76,7 +77,8 @@ class Bed(NamedTuple):
 
 
 class TriangleHits(NamedTuple):
-    """Range and number of the triangle that each ray hits (columns, rays), as computed by another library; -1 = none.
+    """For each ray (columns, rays), the range and the number of the triangle that it hits (-1 = none), as computed by
+    another library.
 
     Both arrays may have length 0. ``triangles`` (n, 5) contains the normal in W, the material and the label of each
     triangle.
@@ -88,7 +90,7 @@ class TriangleHits(NamedTuple):
 
 
 class SurfaceLevel(NamedTuple):
-    """Level of the sea surface above 0 (m), and its material; -1 = surface ignored."""
+    """Level of the sea surface above 0 (m), and the material of the surface (-1 = the surface is ignored)."""
 
     level: float
     material: int
@@ -97,9 +99,9 @@ class SurfaceLevel(NamedTuple):
 class FanHits(NamedTuple):
     """Hits of the rays of a fan.
 
-    ``geometry`` (columns, rays, 4) contains the range (FAR = no hit), the cosine of the angle of incidence, and two
-    components of the surface normal. These point in the directions in which u and e increase. ``labels`` (columns,
-    rays, 2) are material and object (NO_HIT = none).
+    ``geometry`` (columns, rays, 4) contains the range (FAR = no hit), the cosine of the angle of incidence, and the two
+    components of the surface normal in the directions in which u and e increase. ``labels`` (columns, rays, 2) contains
+    the material and the object (NO_HIT = none).
     """
 
     geometry: Floats
@@ -107,8 +109,9 @@ class FanHits(NamedTuple):
 
 
 class Backscatter(NamedTuple):
-    """Backscattering strengths s_b by degree of incidence (materials, 91); quantiles of the patches of each material,
-    the size of their cells (m, 0 = none), and the key of their random numbers.
+    """Backscattering strengths s_b of each material for each degree of incidence (materials, 91), and random patches
+    that vary this strength: the quantiles of their factor, the size of their cells (m, 0 = no patches), and the key of
+    their random numbers.
     """
 
     tables: Floats
@@ -121,8 +124,8 @@ class EchoPath(NamedTuple):
     """The water and the receiver of an echo.
 
     ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: a moving
-    receiver receives the echo at another position. ``aperture`` contains the length of the array, which is the minimum
-    width of its footprint, and its energy width in rad (0 = not used).
+    receiver receives the echo at another position. ``aperture`` contains the length of the array, which is also the
+    minimum width of its footprint, and the energy width of its beam in rad (0 = not used).
     """
 
     decay: float
@@ -134,8 +137,8 @@ class EchoPath(NamedTuple):
 class EchoBins(NamedTuple):
     """Range bins of each column: the start of the first bin, the bin size (m), and the energy (columns, bins).
 
-    ``strongest`` and ``labels`` (columns, bins and 2) record the strongest ray of a bin; arrays of length 0 are not
-    filled.
+    ``strongest`` (columns, bins) and ``labels`` (columns, bins, 2) record the strongest ray in each bin; arrays of
+    length 0 are not filled.
     """
 
     first: float
@@ -150,8 +153,8 @@ class EchoBins(NamedTuple):
 
 @device_function
 def bed_analytic(o: Floats, dx: float, dy: float, dz: float, reach: float, bed: Floats, bumps: Floats) -> float:
-    """Return the range at which a ray hits the plane and the bumps of the bed. The search advances in steps limited by
-    the steepest slope; the result is exact for a plane.
+    """Return the range at which a ray hits the bed, which consists of a plane and bumps. The search advances in steps
+    limited by the steepest slope; the result is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
@@ -179,8 +182,8 @@ def bed_analytic(o: Floats, dx: float, dy: float, dz: float, reach: float, bed: 
 
 @device_function
 def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
-    """Return the range at which a ray hits an object: FAR = no hit, 0 from inside. Ray and object are in the object's
-    axes. ``n`` is set to the normal at the hit.
+    """Return the range at which a ray hits an object (FAR = no hit, 0 = the ray starts inside). The ray and the object
+    are given in the object's axes. ``n`` is set to the normal at the hit.
     """
     kind, a, b, c = (
         shape[OBJECT_KIND],
@@ -243,8 +246,8 @@ def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
 
 @device_function
 def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, raster: Ints) -> int:
-    """Return the material number of the bed at a point. It comes from the last region that contains the point,
-    otherwise from the grid, otherwise it is ``base``.
+    """Return the material number of the bed at a point. It is that of the last region that contains the point. Outside
+    all regions, it comes from the grid; outside the grid, it is ``base``.
     """
     for k in range(len(regions) - 1, -1, -1):
         g = regions[k]
@@ -261,7 +264,7 @@ def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, ra
 
 @kernel
 def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
-    """Return unit vectors (columns, rays, 3) in W of the rays of a fan."""
+    """Return the directions of the rays of a fan in W, as unit vectors (columns, rays, 3)."""
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
         side = u[j]
@@ -275,9 +278,9 @@ def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
 @device_function
 def angular_extent(p: Floats, shape: Floats, R: Floats, around: Floats) -> None:
     """Compute the bounds of u (``around[0]``, ``around[1]``) within which a sonar at ``p`` in the object's axes sees an
-    object. ``R`` rotates the axes of the fan into W. The bounds follow from the box of the object. Its corners limit y;
-    its nearest point and its farthest corner limit the range. The bounds may be wider than the object, but never
-    narrower.
+    object. ``R`` rotates the axes of the fan into W. The bounds follow from the bounding box of the object. The corners
+    of the box limit y; its nearest point and its farthest corner limit the range. The bounds may be wider than the
+    object, but never narrower.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes
@@ -537,9 +540,9 @@ def apply_speckle(
 ) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
-    ``old`` (beams, bins, 2) is z of the previous ping. The function replaces it by z of this ping, ``z = m old + sqrt(1
-    - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to their
-    distributions by quantile tables.
+    ``old`` (beams, bins, 2) is z of the previous ping. The function replaces it with z of this ping, ``z = m old +
+    sqrt(1 - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to
+    their distributions by quantile tables.
     """
     bins = power.shape[1]
     top = np.uint64(65535)

@@ -17,7 +17,7 @@ from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which the sounding of a beam is lost
 MIN_PHASE_CELLS = 2.0  #: minimum number of range cells in a footprint for phase detection
-STABILISED = math.radians(10.0)  #: maximum roll in rad against which beams are stabilised
+STABILISED = math.radians(10.0)  #: maximum roll in rad that the stabilisation of the beams compensates
 AMPLITUDE, PHASE, NONE = 1, 2, 0
 
 
@@ -108,7 +108,7 @@ class MultibeamSonar:
 
 
 def level_axes_of(R: Floats) -> Floats:
-    """Return level axes (3, 3, columns in W) whose x axis has the direction of R's x axis."""
+    """Return level axes (3, 3, columns in W) whose x axis has the heading of R's x axis."""
     heading = math.atan2(float(R[1, 0]), float(R[0, 0]))
     c, s = math.cos(heading), math.sin(heading)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -49,14 +49,14 @@ class MaterialPalette:
         return self.names.index(name)
 
     def colours(self) -> Floats:
-        """Reflected fraction of red, green and blue light (materials, 3); the last row is the sea surface, which emits
-        light.
+        """Return the reflected fractions of red, green and blue light (materials, 3); the last row is the sea surface,
+        which emits light.
         """
         return np.array([*(m.colour for m in self.materials), (1.0, 1.0, 1.0)])
 
     def tables(self, frequency: float, sound_speed: float, wind: float) -> Floats:
-        """Backscattering strengths s_b (materials, 91) of all materials; the last row is the sea surface at this wind
-        speed.
+        """Return the backscattering strengths s_b (materials, 91) of all materials; the last row is the sea surface at
+        this wind speed.
         """
         all_ = [*self.materials, materials.sea_surface(wind)]
         return np.array([m.backscatter_table(frequency, sound_speed) for m in all_])
@@ -189,7 +189,7 @@ class SonarScene:
         self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
     def set_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
-        """Set the bodies of this tick, without the body in row ``own``."""
+        """Set the bodies of this tick, except the body in row ``own``."""
         if bodies is None or not len(bodies.rows):
             self.objects = self.fixed
             return

@@ -35,7 +35,7 @@ from wavesim_sdk.arrays import Array, Floats
 from wavesim_sdk.imaging_frames import PIXEL_3D
 from wavesim_world.sonars import patterns
 
-TOP = 65535  #: maximum of the integers in a pixel
+TOP = 65535  #: maximum integer value of a pixel
 STEEP = 1.55  #: maximum angle of a ray from the axis of the sonar, rad
 #: axes of the fan of rays in the axes of the sonar, as columns. The array of the fan is upright: u is the sine of the
 #: angle down, and e is the angle to port
@@ -57,7 +57,7 @@ class BeamAxis:
         steps = np.arange(-self.margin, count + self.margin) * self.step - 0.5 * field
         self.angles: Floats = np.clip(steps, -STEEP, STEEP)
         self.scale, self.shading = scale, shading
-        self.reach = (self.margin + 0.5) * self.step  #: angle off the axis of a beam up to which it receives
+        self.reach = (self.margin + 0.5) * self.step  #: maximum angle off the axis of a beam at which the beam receives
         gains = self.gain(np.arange(-self.margin, self.margin + 1) * self.step)
         self.weights = normalised_weights(gains, self.step, patterns.energy_width(shading) / scale)
 
@@ -84,7 +84,8 @@ class Sonar3D(ImagingSonar):
         self.z = np.zeros((len(self.u), len(self.e), 2), np.float32)
         own = np.array([key], np.uint64)
         self.range_key, self.noise_key = (randomness.stream(own, what) for what in ("range", "noise"))
-        #: noise power in a range cell; volume reverberation in a range cell at 1 m, without absorption
+        #: power in a range cell: ``noise`` is the noise, and ``scattered`` the volume reverberation at 1 m, without
+        #: absorption
         self.noise = design.noise_power / max(1.0, design.bin / design.pulse) if design.noise else 0.0
         scattered = 10.0 ** (design.volume / 10.0) * design.energy_per_ray * design.pulse
         self.scattered = scattered * cell * float(self.weights.sum())

@@ -99,7 +99,7 @@ class PointTargets:
 
 
 def add_to_bins(power: Floats, at: float, echo: Floats) -> None:
-    """Add echoes (beams) at a position between the centres of two bins."""
+    """Add the echoes of all beams at one range, dividing each echo between the two bins whose centres are nearest."""
     i = math.floor(at - 0.5)
     part = at - 0.5 - i
     for j, share in ((i, 1.0 - part), (i + 1, part)):

@@ -81,7 +81,7 @@ class AcousticChannel:
         self._receptions: list[Record] = []
 
     def _set_medium(self, m: medium_arrays.Medium) -> None:
-        """Keep the arrays of the medium, and the table with their addresses for the kernels."""
+        """Store the arrays of the medium, and the table with their addresses for the kernels."""
         self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to access
         self._record_counts = counters["sent"], counters["receptions"]
@@ -383,7 +383,7 @@ class AcousticChannel:
     def paths_dropped(self) -> int:
         """Number of propagation paths that have been omitted since the start.
 
-        A path is omitted if it is weaker than the paths that are computed, or if it has too many turning points.
+        A path is omitted if it is weaker than all computed paths, or if it has too many turning points.
         """
         return int(self._paths_dropped[0])
 

@@ -77,7 +77,7 @@ MAX_MISS = 0.1
 
 
 class EigenraySearch(NamedTuple):
-    """A search for the eigenrays of a link. They have at most ``max_bounces`` bounces. Bounces off the bottom are
+    """A search for those eigenrays of a link that have at most ``max_bounces`` bounces. Bounces off the bottom are
     allowed only if ``bed`` is true.
 
     :func:`launch_fan` fills the array ``fan``, whose last ``SPARE`` records are scratch space. ``found`` has EIGENRAY
@@ -249,7 +249,7 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the kind of those paths that leave downwards or upwards and have the given number of reversals."""
+    """Return the kind of the paths that leave downwards (or upwards) and have the given number of reversals."""
     if reversals == 0:
         return _Course(0, 0, 1.0 if down else -1.0)
     turns, last_down = reversals - 1, down == (reversals % 2 == 1)
@@ -314,9 +314,9 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     reversals, or if ``search.found`` is full.
 
     Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between the
-    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths, provided
-    that the range has an extremum between the rays. In that case, the derivative of the range has opposite signs at the
-    two rays.
+    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths if the
+    range of the rays between them has an extremum that lies on the other side of the receiver. The derivative of the
+    range then has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0
@@ -344,8 +344,8 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
 def _search_side(
     search: EigenraySearch, one: Record, other: Record, down: bool, count: int, dropped: int
 ) -> tuple[int, int]:
-    """Add the paths between two neighbouring rays of the fan that leave downwards or upwards, as :func:`find_eigenrays`
-    does.
+    """Add the paths between two neighbouring rays of the fan, either those that leave downwards or those that leave
+    upwards; see :func:`find_eigenrays`.
     """
     link, kind = search.link, one.bounces
     r1, r2 = (one.reversals_down, other.reversals_down) if down else (one.reversals_up, other.reversals_up)
@@ -392,7 +392,8 @@ def _add_eigenray(
 
 @device_function
 def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, course: _Course) -> float:
-    """Find an angle between two neighbouring rays of the fan whose ray reaches the other side of the receiver.
+    """Find a launch angle between two neighbouring rays of the fan at which a ray reaches the other side of the
+    receiver.
 
     The search bisects for the extremum of the range. Returns NaN if there is no such angle, for example if the tangents
     at both ends do not meet beyond the receiver.
@@ -426,8 +427,8 @@ def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, c
 
 @device_function
 def match_by_travel_time(search: EigenraySearch, travel: float) -> int:
-    """Return the index of the eigenray whose travel time is nearest to a known one, within 1 ms; -1 means none.
-    ``search.ray[0]`` receives that eigenray. This function launches the fan.
+    """Return the index of the eigenray whose travel time is nearest to a known travel time and within 1 ms of it; -1
+    means none. ``search.ray[0]`` receives that eigenray. This function launches the fan.
     """
     link, found, ray = search.link, search.found, search.ray[0]
     n = launch_fan(link.profile, link.source, search.fan)

@@ -191,7 +191,7 @@ def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> Non
 
 @device_function
 def take_candidate(m: Medium, tick: int) -> int:
-    """Take the candidate that was scheduled last from the wheel slot of a tick, which must not be empty. Returns the
+    """Take the candidate that was scheduled last from the wheel slot of a tick. The slot must not be empty. Returns the
     record that holds the candidate while it is being processed.
     """
     slot = tick & (WHEEL_TICKS - 1)

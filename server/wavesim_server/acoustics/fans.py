@@ -38,7 +38,7 @@ from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow
 from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: number of rays in the fan to each side, and number of rays beyond the vertical
+ANGLES, BACK = 332, 12  #: number of rays in the fan to each side, and the number of these that are beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps between the rays of the fan grow
 REACH = 0.06  #: distance from the receiver within which the fan is refined, as a fraction of a ray's maximum range
 CLOSE = 0.01  #: maximum distance in m by which a ray of the fan may miss the receiver before it is aimed
@@ -47,8 +47,8 @@ DIVISIONS = 64  #: maximum number of history changes that are located between tw
 
 
 class Course(NamedTuple):
-    """Data of a scan: water and bed, source and receiver, the horizontal direction from one to the other, and the
-    arrays of the scan.
+    """Data of a scan: water and bed, source and receiver, the horizontal direction from the source to the receiver, and
+    the arrays of the scan.
     """
 
     guide: Waveguide
@@ -205,7 +205,9 @@ def _refined(
 
 @device_function
 def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
-    """Return whether a leg of two rays of the fan passes so close to the receiver that a ray between them may reach it."""
+    """Return whether two rays of the fan pass so close to the receiver, in the same leg, that a ray between them may
+    reach it.
+    """
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
@@ -216,7 +218,7 @@ def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
 
 @device_function
 def _bends(w: Course, low: Floats, middle: Floats, high: Floats) -> bool:
-    """Return whether the range of a leg may have an extremum between two rays, near the receiver.
+    """Return whether the range of a leg may have an extremum near the receiver, between two rays of the fan.
 
     The test uses the ray midway between the two rays.
     """

@@ -232,7 +232,9 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """Remove the node in a row and its planned emissions. Between two ticks, all events are in the wheel."""
+    """Remove the node in a row and its planned emissions. Call this only between two ticks, when all events are in the
+    wheel.
+    """
     c = m.counters[0]
     c.nodes -= 1
     m.nodes[row].active = 0

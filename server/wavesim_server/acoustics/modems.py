@@ -38,13 +38,13 @@ class ModemType:
     #: probability that a packet is decoded if each transmitted bit is wrong with the probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
     #: departure time of a packet, as a function of (modem, ``requested``, ``busy``, ``draw``)
-    # requested: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it
-    # knows at the request; draw: a random number of this packet, 0..1
+    # requested: time of the request; busy: time until which the modem receives, sends, or has packets to send, as far
+    # as it knows at the request; draw: a random number of this packet, 0..1
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
-        """Return the number of uncoded bits that would have the same probability of loss; the medium uses it to decide
-        at random whether the packet is lost.
+        """Return the number of uncoded bits whose probability of loss equals that of a packet. The medium uses this
+        number when it draws at random whether the packet is lost.
         """
         if not 0.0 < modem.bit_error < 1.0:
             return self.bits(modem, count)

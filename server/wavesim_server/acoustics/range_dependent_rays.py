@@ -51,7 +51,7 @@ SHOT = Table(
         integer("caustics", "", "Number of caustics passed."),
     ),
 )
-MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs between reversals
+MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs of a ray; a leg is the part between two reversals
 DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
@@ -117,7 +117,7 @@ class LayerArc(NamedTuple):
 
 @device_function
 def legs_view(legs: Floats) -> Floats:
-    """View the two-dimensional arrays of legs as (LEG_ARRAYS, MAX_LEGS, COLUMNS)."""
+    """Return a three-dimensional view (LEG_ARRAYS, MAX_LEGS, COLUMNS) of the arrays of legs."""
     return legs.reshape(LEG_ARRAYS, MAX_LEGS, COLUMNS)
 
 
@@ -154,7 +154,8 @@ def waveguide_between(profile: SoundSpeedProfile, scene: AcousticScene, order: i
 
 @device_function
 def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
-    """Return (change of depth, sine, cosine) after a range along a circle that starts with the given sine and cosine.
+    """Follow a circular arc over a horizontal range. The arc starts with the given sine and cosine of its angle to the
+    horizontal. Return the change of depth, and the sine and cosine at the end.
 
     ``turn`` is the decrease of the sine per metre of range. The result is exact and does not need trigonometry.
     """
@@ -166,7 +167,7 @@ def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, f
 
 @device_function
 def range_to_bed(guide: Waveguide, arc: LayerArc) -> float:
-    """Return the range along an arc at which the arc meets the bed, or -1 if it does not."""
+    """Return the horizontal range after which an arc meets the bed, or -1 if it does not."""
     sign = 1.0 if arc.down else -1.0
     if max(arc.z, arc.z + sign * arc.rise) < guide.min_depth:
         return -1.0
@@ -224,7 +225,7 @@ def _reflect_off_bed(
     guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
     """Return the slowness after a bounce off the bed, and its component normal to the bed before the bounce, both in
-    s/m. The component is not positive for a ray from below.
+    s/m. The component is not positive if the ray comes from below the bed.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -458,8 +459,8 @@ def _neighbour_shift(
 def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
-    """Return (loss in dB, phase in rad) of all bounces of the ray ``legs`` off the bed. The phase is computed only if
-    ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    """Return (loss in dB, phase in rad), summed over all bounces of the ray ``legs`` off the bed. The phase is computed
+    only if ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):

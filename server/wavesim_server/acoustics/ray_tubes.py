@@ -7,16 +7,17 @@ by this formula:
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
-This is the square of the path length where the sound speed is constant (Jensen, Kuperman, Porter and Schmidt 2011, sec.
-3.3.5.2). Over a part of a layer from speed ca to speed cb, with the sines sa and sb, the derivative has this closed
-form:
+Where the sound speed is constant, this is the square of the path length (Jensen, Kuperman, Porter and Schmidt 2011,
+sec. 3.3.5.2). Over a part of a layer from speed ca to speed cb, with the sines sa and sb, the derivative has this
+closed form:
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
-The second form is the finite part of the derivative, because the turning point moves with p. Where neighbouring rays
-cross, the formula diverges. Therefore, the width of a tube is limited to at least a tenth of its width in water of
-uniform sound speed, which limits the gain to `MAX_FOCUSING_DB`. Each such caustic that the ray has passed advances its
-phase by 90 degrees. Pressures vary as ``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w tau)``.
+The second form is the finite part of the derivative, because the turning point moves with p. At a caustic, where
+neighbouring rays cross, the formula diverges. Therefore, the width of a tube is limited to at least a tenth of its
+width in water of uniform sound speed, which limits the gain to `MAX_FOCUSING_DB`. Each caustic that the ray has passed
+advances its phase by 90 degrees. Pressures vary as ``exp(+i w t)``, so a travel time tau multiplies them by ``exp(-i w
+tau)``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ sines sa and sb, these closed forms apply:
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
 Here, d is the chord and h is half the angle through which the ray turns. These forms avoid cancellation for small
-gradients and flat rays. Two numbers identify a path: its first direction (up or down) and its number of reversals. A
+gradients and flat rays. A path is identified by its first direction (up or down) and its number of reversals. A
 reversal is a turning point, or a bounce off the surface or the bottom.
 """
 
@@ -22,7 +22,7 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Record, SoundSpeedProfile
 from wavesim_server.elementary import asin, asinh, atan2, cos, sin
 
-#: reasons why tracing along a ray ends
+#: reasons for which the tracing of a ray ends
 REACHED, TURNED, BOUNDARY = range(3)
 RAY = Table(
     "ray",
@@ -51,7 +51,7 @@ class WaterPoint(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A source and a receiver in one water column, with their depths in m, which differ, and their horizontal distance
+    """A source and a receiver in one water column: their depths in m, which must differ, and their horizontal distance
     in m.
 
     :func:`make_link` adds the layer and the sound speed at each of the two depths, which every ray between them needs.
@@ -142,7 +142,8 @@ def march_ray(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, points: Floats, with_length: bool
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
-    number of points). s is 0 unless ``with_length`` is true, because s costs as much as x and t together.
+    number of points). s is 0 unless ``with_length`` is true, because computing s takes as long as computing x and t
+    together.
 
     ``points`` (n, 2) receives (x, z) at each knot that the ray passes; n may be 0.
     """

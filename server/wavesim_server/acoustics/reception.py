@@ -144,8 +144,8 @@ def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval
 
 @device_function
 def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
-    """Return the noise in the band of a signal at a node that moves at a given speed, which is the ambient noise plus
-    the self-noise of the node's body.
+    """Return the noise in the band of a signal at a node that moves at a given speed. It is the sum of the ambient
+    noise and the self-noise of the node's body.
     """
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise
@@ -280,7 +280,9 @@ def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase
 
 @device_function
 def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
-    """Mark receptions that overlap in time and band as lost, unless one of them is stronger by the capture ratio."""
+    """Mark a reception as lost if another overlaps it in time and band, unless it is stronger than the other by the
+    capture ratio.
+    """
     new, record, capture = m.hearings[slot], m.ongoing_receptions[slot], m.nodes[j].capture
     frequency, doppler = record.frequency, record.doppler
     k = m.nodes[j].first_hearing

@@ -97,7 +97,9 @@ def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, poin
 
 @device_function
 def _in_water(scene: AcousticScene, path: int, points: Floats) -> bool:
-    """Return whether the corners of a path are in the water, and the bed under them is below the surface."""
+    """Return whether the bed corners of a path are below the surface, and whether there is water under its surface
+    corners.
+    """
     n, first_down = path // 2, path % 2 == 1
     for i in range(n):
         corner = points[i + 1]

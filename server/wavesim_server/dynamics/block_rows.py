@@ -1,7 +1,7 @@
 """Rows of a block, imported as ``B``: the state, actuators, water and forces of the bodies in the block.
 
 A block contains four bodies of one model side by side: row ``r`` of lane ``l`` is element ``4 r + l`` of a flat float64
-array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes simultaneously.
+array. Kernel statements load rows at literal offsets, and the compiled code processes all lanes simultaneously.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ and actuators. With M = M_RB + M_A, they satisfy this equation in the free degre
 
 ``restoring`` is the weight and the buoyancy relative to the water, which accelerates in waves. ``drag`` includes
 -C(nu_r) nu_r and M v_c', the inertial force of a current that accelerates and that turns relative to B. ``contact``
-includes the mooring and the contact impulses averaged over the last tick.
+includes the mooring force, and the contact impulses averaged over the last tick.
 """
 
 from __future__ import annotations

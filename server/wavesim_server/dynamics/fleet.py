@@ -374,7 +374,7 @@ class FleetDynamics:
         b[B.QW] = 1.0
 
     def _start_averaging(self, row: int, slot: int, ticks: int) -> None:
-        """Report the moving average of an actuator's value over a window from now on."""
+        """From now on, report the moving average of an actuator's value over a window."""
         self._all_speed_averages = grown_to(self._all_speed_averages, self._average_count + 1)
         self.average_windows = grown_to(self.average_windows, len(self._all_speed_averages))
         if ticks > self.average_windows.shape[1]:

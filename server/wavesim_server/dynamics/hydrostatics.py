@@ -58,7 +58,8 @@ def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, floa
     """Return (volume, mx, my, mz) for the submerged part of a cylinder along x.
 
     At each point of the circular section, the submerged length is a linear function of the coordinate ``s`` along the
-    tilt of the plane. It is clamped to the range from 0 to 2 half. Its integral follows from the moments of the chord.
+    tilt of the plane. It is limited to the range from 0 to the length of the cylinder, 2 ``half``. Its integral follows
+    from the moments of the chord.
     """
     nx, ny, nz, d = plane
     tilt = math.sqrt(ny * ny + nz * nz)

@@ -32,7 +32,8 @@ def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: In
     """Set the buoyancy of bodies at the surface, from the exact volume below the local water plane and the centre of
     this volume.
 
-    The buoyancy acts against G_EFF_B, which is normal to the slope of a wave because the water of the wave accelerates.
+    The buoyancy acts against G_EFF_B, which is normal to the sloping surface of a wave because the water in the wave
+    accelerates.
     """
     z = load(work, W.STATE + B.PZ) - load(block, B.WATER_LEVEL)
     r31, r32, r33 = load(work, W.ROT + 6), load(work, W.ROT + 7), load(work, W.ROT + 8)

@@ -77,8 +77,8 @@ def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
-    """Write to ``response``, starting at response[at], the change of velocity that a unit impulse along a direction
-    causes.
+    """Compute the change of velocity that a unit impulse along a direction causes, and write it to ``response``,
+    starting at response[at].
     """
     p = f.params[f.block_heads[f.slots[row] // LANES, B.HEAD_MODEL]]
     for i in range(6):

@@ -76,7 +76,7 @@ for _k, _i in enumerate(ALL):
 
 @always_inline
 def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
-    """Keep the actuator values at the last stage, for use in the next step."""
+    """Store the actuator values at the last stage, for use in the next step."""
     for k in range(first, last):
         store(block, B.ACTUATOR_STATE + k, flush(load(work, W.STAGE_ACTUATORS + k)))
 
@@ -163,8 +163,8 @@ def _prefetch_rows(block: Floats, first: int, count: int) -> None:
 
 @always_inline
 def prefetch_block(block: Floats) -> None:
-    """Prefetch the rows that a step of most models reads while another block is being advanced. Blocks of large fleets
-    are not in the first-level cache, and their rows lie too far apart for the processor's own prefetcher.
+    """While another block is being advanced, prefetch the rows that a step reads for most models. Blocks of large
+    fleets are not in the first-level cache, and their rows lie too far apart for the processor's own prefetcher.
     """
     _prefetch_rows(block, B.PX, B.RIGID_ROWS)
     for group in (B.ACTUATOR_STATE, B.ACTUATOR_COMMAND, B.ACTUATOR_EFFECT):

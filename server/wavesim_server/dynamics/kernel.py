@@ -277,8 +277,8 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
-    """Compute the values of lagged and rate-limited actuators exactly at a time within the step; the gain index -1
-    means the start of the step.
+    """Compute the exact values of lagged and rate-limited actuators at a time within the step; the gain index -1 means
+    the start of the step.
     """
     for k in range(first, last):
         now = load(block, B.ACTUATOR_STATE + k)
@@ -293,7 +293,7 @@ def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int
 
 @always_inline
 def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints, gain: int, part: float) -> None:
-    """Compute the values of all actuators of a model at a time within the step."""
+    """Compute the values of all actuators in a model at a time within the step."""
     lag_slots(block, params, work, 0, model_ints[M.THRUSTER_COUNT], gain, part)
     lag_slots(block, params, work, SLOT_FIN, SLOT_FIN + model_ints[M.FIN_COUNT], gain, part)
     if model_ints[M.FLAGS] & (M.HAS_SWIVEL | M.HAS_BALLAST | M.HAS_OTHER):

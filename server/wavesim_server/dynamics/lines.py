@@ -17,7 +17,7 @@ lines. In the substeps, the body departs from this motion because the line force
 light body needs short substeps but not short ticks, and a hanging line at rest stays at rest.
 
 Near the bed, the downward speed of a node is limited so that the node moves by at most its distance from the bed in one
-substep. The impulse of this limit bounds the friction.
+substep. The impulse that enforces this limit bounds the friction.
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
     return flags
 
 
-#: for the factors of a named hydrodynamic derivative, the index of their product in the basis
+#: for each factor that the name of a hydrodynamic derivative may contain, its index in the basis
 BASIS_INDEX = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
 _U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
 BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(FINS)}

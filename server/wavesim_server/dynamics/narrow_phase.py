@@ -53,7 +53,7 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed, bed_depth
 
 FEATURE_TOLERANCE = (
-    #: maximum distance in m, beyond the distance of the nearest point, at which points of a flat side also carry load
+    #: points of a flat side also carry load if their distance exceeds that of the nearest point by at most this many m
     0.01
 )
 EDGE_TOLERANCE = 1e-3  #: tolerance in m by which a contact point may lie beyond the edge of the other body's side

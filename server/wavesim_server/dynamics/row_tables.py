@@ -46,7 +46,7 @@ class RowTable:
         return self.groups[-1].first + self.groups[-1].count if self.groups else 0
 
     def declare(self, name: str, unit: str, frame: str, doc: str, count: int = 1, column: str = "") -> int:
-        """Declare the next rows and return the number of the first of them. ``name`` is the name of the constant that
+        """Declare the next rows and return the number of their first row. ``name`` is the name of the constant that
         stores this number.
         """
         first = self.size

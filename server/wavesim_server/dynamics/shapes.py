@@ -1,5 +1,5 @@
-"""Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (centres of spheres),
-and triangles.
+"""Compiled kernels for the distance between convex bodies: boxes, cylinders along their x axis, points (centres of
+spheres), and triangles.
 
 Each body is a core that is rounded by a margin. The algorithm of Gilbert, Johnson & Keerthi (1988) computes the
 distance between the cores. The arguments that describe a body are a code, three half sizes and a pose. The pose is one

@@ -1,9 +1,9 @@
 """Sleep of bodies at rest, compiled. Such bodies are neither stepped nor checked for contacts until something changes.
 
 A body falls asleep after one second in which three conditions have held: it has touched only the sea bed or obstacles,
-in every tick; nothing that drives it has changed; and it has moved by less than CREEP_TOLERANCE, and evenly. A body
-that begins to tip, or swings through its turning point, moves unevenly. A sleeping body keeps its pose, and its
-velocity is zero.
+in every tick; nothing that drives it has changed; and it has moved evenly and by less than CREEP_TOLERANCE. A body that
+begins to tip, or swings through its turning point, moves unevenly. A sleeping body keeps its pose, and its velocity is
+zero.
 
 A sleeping body wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves,
 density, or the pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every
@@ -30,7 +30,7 @@ from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactE
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 
 SETTLE_S = 1.0  #: time in s for which a body must be at rest before it falls asleep
-CREEP_TOLERANCE = 5e-4  #: maximum displacement in m during SETTLE_S of any point of a body that counts as at rest
+CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point of it has moved farther than this during SETTLE_S, in m
 #: maximum difference between the displacements in the two halves of SETTLE_S: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored

@@ -439,8 +439,8 @@ def omit_munk_terms(params: Floats, work: Floats) -> None:
 
 @always_inline
 def restoring(block: Floats, params: Floats, work: Floats) -> None:
-    """Add the linear restoring force -G [z, phi, theta] about the equilibrium, relative to the water plane at the body
-    and its slope.
+    """Add the linear restoring force -G [z, phi, theta] about the equilibrium, relative to the level and the slope of
+    the water plane at the body.
     """
     z = load(work, W.STATE + B.PZ) - load(block, B.WATER_LEVEL) - broadcast(params, P.RESTORING_DEPTH)
     sx, sy = -load(block, B.WATER_SLOPE), -load(block, B.WATER_SLOPE + 1)

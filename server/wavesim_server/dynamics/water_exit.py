@@ -10,9 +10,9 @@ the model's own coefficients. The equation of motion then takes this form:
 
 A body that falls into the water shares its momentum with the water that it entrains (von Karman 1929: slamming at
 entry). A body that leaves the water leaves that momentum behind. In both cases, the sum of (m + s a) v^2 / 2 and the
-potential energy only decreases. The model neglects water that the body lifts, spray, air behind a blunt tail, and the
-greater added mass near the surface. Bodies that cannot heave, and bodies with a linear restoring matrix instead of a
-shape, do not leave the water.
+potential energy can only decrease. The model neglects water that the body lifts, spray, air behind a blunt tail, and
+the greater added mass near the surface. Bodies that cannot heave, and bodies with a linear restoring matrix instead of
+a shape, do not leave the water.
 """
 
 from __future__ import annotations

@@ -326,8 +326,8 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Set or repair a fault of an actuator or sensor and return its amount. The front end sends the faults of
-        devices to the devices.
+        """Set or repair a fault of an actuator or sensor and return the amount of the fault. The front end sends the
+        faults of devices to the devices.
 
         Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
         """

@@ -63,7 +63,7 @@ class Engine:
         self.pacer, self.events = pacer, events
         self.end_tick: int | None = None
         self._set_duration(config.time.duration)
-        self.hold_tick: int | None = None  #: tick at which the simulation waits without a change of its run state
+        self.hold_tick: int | None = None  #: tick at which the simulation waits, although its run state does not change
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
@@ -116,7 +116,7 @@ class Engine:
         self.run.publish()
 
     def poll(self, now: float) -> float:
-        """Do all work that is due, and return the time of the next call (infinity means only when a command arrives)."""
+        """Do all work that is due. Return the time at which to call again (infinity: not until a command arrives)."""
         self.run.now = now
         try:
             if not self.events.push_backlog():
@@ -195,8 +195,8 @@ class Engine:
             self.events.emit(BodiesFrozenEvent(self.sim.time_ns, self.sim.frozen_bodies))
 
     def _serve(self, now: float) -> bool:
-        """Publish the tables, and serve each participant that is due at this tick. Returns False while emulators are
-        awaited.
+        """Publish the tables, and serve each participant that is due at this tick. Returns False while the engine is
+        waiting for emulators.
         """
         tick = self.sim.tick
         if self._served_tick == tick:

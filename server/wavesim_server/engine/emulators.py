@@ -72,13 +72,13 @@ class Emulators(Protocol):
         """Request the values that are due at a tick; ``wait`` states whether the engine waits for them."""
 
     def poll(self, now: float) -> bool:
-        """Return whether all emulators have answered or are no longer awaited."""
+        """Return whether each emulator has answered or the engine has stopped waiting for it."""
 
     def wait(self, timeout: float) -> None:
         """Wait until all emulators have answered or the timeout has expired."""
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
-        """Return the reports about emulators that became slow, recovered, or are no longer awaited."""
+        """Return the reports about emulators that became slow, recovered, or used up their budget."""
 
 
 class SynchronousEmulators:
@@ -124,8 +124,8 @@ class SynchronousEmulators:
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _count_overdue(self, s: str, now: float) -> None:
-        """In real time, where the engine does not wait for emulators, count an emulator as late if it exceeds the time
-        limit.
+        """Count an emulator as late if it exceeds the time limit. This applies to real time, where the engine does not
+        wait for emulators.
         """
         if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now
@@ -134,7 +134,7 @@ class SynchronousEmulators:
             self.late += 1
 
     def poll(self, now: float) -> bool:
-        """Return whether all emulators have answered or are no longer awaited."""
+        """Return whether each emulator has answered or the engine has stopped waiting for it."""
         asleep, self._polled_at = now - self._polled_at, now
         if asleep > STALL_THRESHOLD_S:
             self._deadline += asleep
@@ -164,7 +164,7 @@ class SynchronousEmulators:
         self._since = now
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
-        """Return the reports about emulators that became slow, recovered, or are no longer awaited."""
+        """Return the reports about emulators that became slow, recovered, or used up their budget."""
         found = self.waits.look(now, time_s, {self.pending[0]: self._since} if self.pending else {})
         for s in self._freed:
             text = (

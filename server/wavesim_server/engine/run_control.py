@@ -66,7 +66,7 @@ class RunControl:
         """Report that a body was added or removed.
 
         The log contains the bodies that are in the simulation when the clock starts, and every later change until the
-        end of the run. After the end, programs leave in arbitrary order, which is not logged.
+        end of the run. After the end, programs leave in an arbitrary order; these departures are not logged.
         """
         o = self._sim.occupants[row]
         logged = self._started and self.state is not RunState.ENDED

@@ -207,7 +207,7 @@ def _response(amplitude: Floats, phase: Floats | float, speed: int) -> Complexes
 
 
 def obstacle_shapes(loaded: LoadedConfig) -> Floats:
-    """Return the fixed bodies as rows in the format of :mod:`wavesim_server.dynamics.shapes`."""
+    """Return the obstacles as rows in the format of :mod:`wavesim_server.dynamics.shapes`."""
     o = loaded.config.world.obstacles
     boxes = []
     for x, y, z, length, width, height, heading in obstacle_boxes(o):

@@ -88,7 +88,7 @@ _CURRENT, _WIND, _LEVEL, _WAVE = (SURROUNDINGS.first_columns[name] for name in (
 
 
 class WeatherArrays(NamedTuple):
-    """All arrays that :func:`apply_to_bodies` reads. Its memory consists of ``state`` and ``filters``."""
+    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are the memory of the weather."""
 
     state: Floats  # (WEATHER,)
     # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;
@@ -207,9 +207,10 @@ def orbital_motion(
     follow the orbit of the water.
 
     All values are means over the body's length and width. For a wave with the wave number k, averaging multiplies them
-    by exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has the second moment of the rectangle. The slope is a first moment,
-    and its factor is this factor to the power of 3/5. Above the still-water level, the water moves as it does at that
-    level. ``parts`` (5, n) stores intermediate values, so that the compiler can vectorise the loops.
+    by the factor exp(-(k_x^2 long^2 + k_y^2 wide^2)/6). This is the factor of a Gaussian weight with the second moments
+    of the rectangle. The slope is a first moment; its factor is the power 3/5 of this factor. Above the still-water
+    level, the water moves as it does at that level. ``parts`` (5, n) stores intermediate values, so that the compiler
+    can vectorise the loops.
     """
     x, y, near = at.x, at.y, at.is_near
     long, wide = area.half_length, area.half_width
@@ -425,8 +426,8 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
 def _wave_filter_force(
     w: WeatherArrays, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float
 ) -> None:
-    """Advance the filter K s/(s^2 + 2 d w_e s + w_e^2), driven by white noise, exactly by one tick, and add its output
-    to the forces (Fossen 2021, sec. 10.2).
+    """Advance the filter K s/(s^2 + 2 d w_e s + w_e^2), which is driven by white noise, by one tick (exact solution).
+    Add its output to the forces (Fossen 2021, sec. 10.2).
     """
     u, v = b[B.NU * LANES + l], b[(B.NU + 1) * LANES + l]
     speed, beta = math.sqrt(u * u + v * v), w.wind[I_WAVES_TO] - heading - atan2(v, u)

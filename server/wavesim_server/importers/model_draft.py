@@ -48,7 +48,7 @@ class ImportedModel(NamedTuple):
 
 
 class TrackedTable(Mapping[str, Any]):
-    """Table of a file, which records the entries that the reader has not used."""
+    """Table from a file. It records which of its entries the reader has not used."""
 
     def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
         self._table, self._where, self._read = table, where, set[str]()

@@ -28,7 +28,7 @@ SAMPLES = 80  #: maximum number of frequencies in a table that the fit uses
 MIN_DAMPING_RATIO = 0.02
 #: fraction of the maximum damping that a table may still have at its lowest and at its highest frequency
 LEFT = 0.3, 0.8
-#: a motion does not radiate waves if its damping is below this fraction of the maximum for its type
+#: a motion counts as radiating no waves if its damping is below this fraction of the maximum for motions of its type
 RADIATION_THRESHOLD = 1e-6
 #: two motions are fitted separately if their coupled damping is below this fraction of the geometric mean of their own
 #: dampings

@@ -1,1 +1,3 @@
-"""Trials in one process, with engine, emulators and on-board programs, without sockets, serialisation or a keep-alive."""
+"""Trials in one process, with engine, emulators and on-board programs, without sockets, serialisation or keep-alive
+messages.
+"""

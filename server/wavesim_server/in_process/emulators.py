@@ -1,5 +1,6 @@
-"""The emulators of a trial that runs in one process. They compute the values for a tick when the engine has published
-it."""
+"""The emulators of a trial that runs in one process. They compute the values for a tick as soon as the engine has
+published that tick.
+"""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class ProgramHost:
                     self._pause(self.server.pause())
 
     def _pause(self, seconds: float) -> None:
-        """Wait in the main thread until a program's thread acts, a datagram arrives, or the time limit expires."""
+        """Let the main thread wait until a program's thread acts, a datagram arrives, or the time limit expires."""
         before = time.monotonic()
         if self.server.network is None:
             self._main.wait(seconds)
@@ -346,8 +346,8 @@ class SharedThread:
     def run_others(self, current: HostedProgram | None) -> None:
         """Switch to another program. A waiting greenlet calls this method.
 
-        Runs the current program if it belongs to this thread. Otherwise, the thread sleeps until one of its programs
-        may run.
+        If ``current`` is a greenlet of this thread, it runs. Otherwise, the thread sleeps until one of its programs may
+        run.
         """
         if current is not None and current.greenlet is not None:
             current.greenlet.switch()
@@ -387,8 +387,8 @@ class SharedThread:
 
 
 def _check_thread(program: HostedProgram) -> None:
-    """Reject a call from a second thread of a program whose imports did not show that it has threads, because that
-    thread would wait forever.
+    """Reject a call from a second thread of a program that shares its thread with other programs because its imports
+    did not reveal the second thread. The second thread would wait forever.
     """
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(

@@ -1,4 +1,6 @@
-"""A trial in this process, for notebooks and tests. It can run to a given time, show its live objects, and continue."""
+"""A trial in this process, for notebooks and tests. It can run to a given time, give access to its live objects, and
+continue.
+"""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ PRIVATE_LIBRARIES = ("random",)
 def _copy_of_library(name: str) -> ModuleType:
     """Load a library module a second time and return the new instance.
 
-    Such a module registers a function that Python calls in forked processes and that can never be unregistered.
-    Therefore, the generator of the copy is kept in a weak set instead.
+    When such a module is loaded, it registers a function that Python calls in forked processes. This function cannot be
+    unregistered. Therefore, the copy registers nothing; a weak set holds its generator instead.
     """
     spec = importlib.util.find_spec(name)
     assert spec is not None and spec.loader is not None
@@ -54,7 +54,7 @@ os.register_at_fork(after_in_child=_seed_after_fork)
 
 
 class SharedRandomState:
-    """State of NumPy's global generator, which a program may seed and use as if it were alone.
+    """State of NumPy's global generator, which a program may seed and use as if no other program used it.
 
     Copying this state takes as long as a whole step; therefore, it is copied only for programs that have used the
     generator.

@@ -174,7 +174,7 @@ class InProcessTrial(Trial):
         engine.hold_tick = None
 
     def _is_over(self) -> bool:
-        """Return whether the run has ended, which includes the failure of a program in this process or outside it."""
+        """Return whether the run has ended or a program has failed, in this process or outside it."""
         if self.server.run_state is RunState.ENDED or self.failure:
             return True
         if self.keep_going or not any(p.exit_code for p in self.host.programs):

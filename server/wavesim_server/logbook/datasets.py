@@ -99,8 +99,8 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield (file name, rows).
 
-    States are trajectories with latitude, longitude and depth. Integers are 32 bits wide or, if they are too large,
-    exact floating-point numbers.
+    States are trajectories with latitude, longitude and depth. Integers are stored in 32 bits or, if they are too
+    large, as floating-point numbers that represent them exactly.
     """
     return _write_each_table(log, folder, ".nc", _netcdf)
 
@@ -191,8 +191,8 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
     """Add a log to a dataset as one mission; return (name of the mission, part of the split to which it belongs).
 
     ``seen`` contains the data that are known on board: instruments, commands, receptions and estimates. ``truth``
-    contains all other data, so that no model is trained on them by mistake. Each complete mission belongs to one part
-    of the split, which the content hash of the mission selects.
+    contains all other data, so that no model is trained on them by mistake. The content hash of a mission selects the
+    part of the split to which the whole mission belongs.
     """
     found = read(log)
     mission = found.content_hash[:16]

@@ -1,5 +1,5 @@
-"""One file of a log, which contains MCAP in chunks. Chunks are flushed when they are complete and, if configured, the
-file is periodically synchronised to disk.
+"""One file of a log, in the MCAP format, written in chunks. Chunks are flushed when they are complete and, if
+configured, the file is periodically synchronised to disk.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _CORE_FUNCTIONS = (
 
 
 def machine_traits() -> dict[str, str]:
-    """Return the processor, the C library, NumPy's vector instructions, the BLAS library, and the core type of its
-    kernels.
+    """Return the processor, the C library, NumPy's vector instructions, the BLAS library, and the core type for which
+    BLAS has selected its kernels.
     """
     return {
         "machine": platform.machine(),

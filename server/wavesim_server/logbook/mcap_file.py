@@ -79,7 +79,9 @@ class MessageBlock:
             first = run.stop
 
     def fill(self, numbers: Any, times_ns: Any, data: bytes) -> None:
-        """Set the number of each message, the time (one for all messages, or one for each) and the data, in sequence."""
+        """Set the numbers, times and data of the messages. There is one time for all messages, or one for each.
+        ``data`` contains the data of all messages, one after the other.
+        """
         at = 0
         for run, number, times, payload in self._runs:
             number[:] = numbers[run]
