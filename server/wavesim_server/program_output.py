@@ -40,8 +40,8 @@ def own_line(lines: list[str], folder: Path) -> str:
 
 
 def final_words(lines: list[str]) -> str:
-    """Return the last line, which states the exception after a traceback. The characters that Python draws around an
-    exception group are removed.
+    """Return the last line. If the output ends with a traceback, this line states the exception. The characters that
+    Python draws around an exception group are removed.
     """
     said = [text for line in lines if (text := line.strip(" |+-"))]
     return said[-1][:LINE_LENGTH] if said else "no output"

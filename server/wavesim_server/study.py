@@ -55,7 +55,7 @@ def varied(model: str | Model, **changes: Any) -> Model:
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
     """Create a simulation with deep still water.
 
-    ``world`` is XML inside <world> that replaces the deep bed. ``models`` are available in the simulation by name.
+    ``world`` is the XML inside <world>, and replaces the deep bed. ``models`` are available in the simulation by name.
     """
     inner = world or '<bed depth="11000 m"/>'
     loaded = load_text(

@@ -106,7 +106,7 @@ class _Condition:
 
 
 class AlarmMonitor:
-    """All alarms of a source. The hub sends the list again when it has changed."""
+    """All alarms of a source. The hub sends the list of alarms again when the list has changed."""
 
     def __init__(self, rules: AlarmRules | None = None) -> None:
         self.rules = rules or AlarmRules()

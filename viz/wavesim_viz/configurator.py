@@ -307,7 +307,7 @@ class Configurator:
         return {"file": str(target), "warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
-        """Return the path for a changed configuration. It is next to the original, because file names in the
+        """Return the path for a changed configuration. It is in the folder of the original, because file names in the
         configuration are relative to that folder. Raise RequestFailed if that folder lies outside the configurator's
         ``folder``.
         """
@@ -350,7 +350,7 @@ class Configurator:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write a file. If that fails, a file that it would replace remains unchanged."""
+    """Write a file. If that fails, any existing file with this name remains unchanged."""
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         draft.write_text(text)

@@ -90,7 +90,7 @@ class Viewer:
         self.fresh = asyncio.Event()
         #: messages to send, in this order; None stands for the newest frame
         self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
-        #: whether the page has yet to draw its first picture, which details and history would delay
+        #: whether the page has yet to draw its first picture; sending details and history earlier would delay it
         self.first = False
         self.details = ""  #: details of the scene that the page has not received
         self.informed = False  #: whether the page has received the history
@@ -185,7 +185,7 @@ class Hub:
                 viewer.send({"type": "alarms", "alarms": self.alarms.all})
 
     def _tracks_message(self) -> str:
-        """Return the tracks so far, encoded only if they have changed since another page connected."""
+        """Return the message with the tracks so far. Encode it only if the tracks have changed since the last call."""
         version, whole = self.history.tracks_version, isinstance(self.history, ReplaySource)
         if self._tracks[0] != version:
             bodies = self.history.tracks()
@@ -483,8 +483,8 @@ class Hub:
         return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "no longer shelved"
 
     def _data_of(self, row: int) -> str:
-        """Return a label for one body's data for error messages. The label contains the name of the body if it is
-        known, and otherwise its row.
+        """Return the label that error messages use for one body's data. The label contains the name of the body if it
+        is known, and otherwise its row.
         """
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"

@@ -41,8 +41,8 @@ class FrameStream(Protocol):
     """Frames from one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return whether earlier frames are no longer valid, and the frames that have arrived since the last call. Do
-        not block.
+        """Return whether earlier frames are no longer valid, and the frames that have arrived since the last call. This
+        method does not block.
         """
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ def _frd_to_flu(v: Any) -> tuple[float, float, float]:
 
 
 def _ned_to_enu_quaternion(q: Any) -> tuple[float, float, float, float]:
-    """Convert an attitude quaternion: from FRD-to-NED, ordered (w, x, y, z), into FLU-to-ENU, ordered (x, y, z, w)."""
+    """Convert an attitude quaternion from FRD-to-NED, ordered (w, x, y, z), to FLU-to-ENU, ordered (x, y, z, w)."""
     w, x, y, z = map(float, q)
     return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
 

@@ -1,7 +1,7 @@
 """Crews: the sessions of each body by role, and the data that each session receives.
 
-A body has one pilot (ordinal 0) and any number of instruments and listeners, which have ordinals from 1 (the lowest
-free one).
+A body has one pilot (ordinal 0) and any number of instruments and listeners. Each of these takes the lowest free
+ordinal from 1 upwards.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def _cores() -> int:
 
 
 def executor(workers: WorkersConfig, file: Path, out: Path, count: int = 0) -> Executor:
-    """Return the executor that a campaign configures, with ``count`` workers unless it is 0."""
+    """Return the executor that a campaign configures, with ``count`` workers (0 = the configured number)."""
     count = count or workers.count
     return (
         LocalExecutor(count or _cores(), file, out)

@@ -376,8 +376,8 @@ def _write_outputs(c: Floats, w: Floats, first: int, size: int, out: StepOutput)
 def _reset_ended(
     f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, out: StepOutput, thrusters: int
 ) -> None:
-    """Store the last observation of each ended episode in a block. Then reset its copy (SAME_STEP), or mark the copy
-    for a later reset.
+    """For each copy in a block whose episode has ended, store the last observation. Then reset the copy (SAME_STEP), or
+    mark it for a later reset.
     """
     b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
     for l in range(size):

@@ -288,7 +288,7 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
 def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor: int) -> tuple[list[Floats], float]:
     """Return the round trips to beacons at configured positions, and the standard deviation of these positions (m).
 
-    If the vehicle has a USBL head, its directions are added as another sensor.
+    If the vehicle has a USBL head, the directions that it measures are added as another sensor.
     """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
@@ -327,8 +327,8 @@ def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor
 
 
 def _sight_sigma(head: Any) -> float:
-    """Return the standard deviation of a head's direction in rad, from its timing across the hydrophones and from
-    refraction.
+    """Return the standard deviation in rad of a direction that a head measures. It results from the timing across the
+    hydrophones and from refraction.
     """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
@@ -347,7 +347,7 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
-    """Return the numbers of accepted and rejected measurements, the mean NIS and the expected NIS for each instrument."""
+    """Return, for each instrument, the numbers of accepted and rejected measurements, and the mean and expected NIS."""
     found = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):

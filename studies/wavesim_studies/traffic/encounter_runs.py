@@ -77,7 +77,7 @@ def run_encounter(
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
-    If ``beyond`` is given, the run ends instead at 1 + ``beyond`` times the time after which the vessels would meet.
+    If ``beyond`` is given, the run instead lasts (1 + ``beyond``) times as long as the vessels would take to meet.
     ``avoid`` enables the avoider.
     """
     own = library()[model]
