@@ -111,9 +111,10 @@ def batch(
     """Simulate variants side by side, from rest (or from ``velocity``), with constant commands (SI value by actuator
     name).
 
-    Each variant is computed in its own block. Variants do not touch each other, because each starts 1 km from the next,
-    at ``depth`` (m) or, by default, at 1000 m for underwater vehicles and afloat for other vehicles. Returns tracks of
-    shape (models, times, len(TRACK)) that start at time 0. The values are NaN from the time at which a state diverged.
+    Each variant is computed in its own block. Variants do not touch each other, because each starts 1 km from the next.
+    All start at ``depth`` (m); by default, underwater vehicles start at 1000 m, and other vehicles start afloat.
+    Returns tracks of shape (models, times, len(TRACK)) that start at time 0. The values are NaN from the time at which
+    a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):

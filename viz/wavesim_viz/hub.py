@@ -1,5 +1,5 @@
 """Distribution from one source to any number of viewers. The hub reads and packs each frame once; each viewer receives
-the newest frame when it is ready.
+the newest frame when the viewer is ready.
 
 A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains
 its own errors (``error_registry.py``): if an error occurs, the affected part of a frame is missing, and the page shows
@@ -60,7 +60,7 @@ IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no p
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
 MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that are waiting for an answer
-#: types of messages that replace the previous one of their type; a new page receives the last one of each
+#: message types whose messages replace each other; a new page receives the last message of each type
 STATE_MESSAGES = frozenset(("trouble", "weather", "sea", "cables", "fences", "fleet", "mishaps"))
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 

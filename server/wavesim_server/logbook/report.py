@@ -52,8 +52,8 @@ def delivery_fates(receptions: Any) -> Any:
     For each pair, this is the reception whose outcome is "received" or, if there is none, the one along the most direct
     path.
 
-    A signal may arrive along several paths, some of which may be blocked by an obstacle. It counts as one delivery or
-    as one loss.
+    A signal may arrive along several paths, some of which may be blocked by an obstacle. It still counts as only one
+    delivery or one loss.
     """
     bounces = receptions["surface"] + receptions["bottom"]
     order = np.lexsort((receptions["arrival_ns"], bounces, receptions["outcome"] != Outcome.HEARD))
@@ -63,7 +63,7 @@ def delivery_fates(receptions: Any) -> Any:
 
 
 def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Return the delivery of data packets, the losses by cause, and the use of the channel.
+    """Return statistics of data packets: their delivery, the losses by cause, and the use of the channel.
 
     Returns None if there are no packets. ``receptions`` come from :func:`delivery_fates`.
     """

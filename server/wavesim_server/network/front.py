@@ -1,7 +1,8 @@
 """The core of the front end: everything between network, engine and commander, without a socket, a clock or a process.
 
-The inputs are datagrams, engine events and commands, each with ``now``. The outputs are datagrams, commands to the
-engine and replies to the commander. If a session causes an error in the front end, the error ends only that session.
+The inputs are datagrams, engine events and commands, each passed with the current time ``now``. The outputs are
+datagrams, commands to the engine and replies to the commander. If a session causes an error in the front end, the error
+ends only that session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Observer sessions, which receive all bodies and all signals, for viewers and monitors on other machines."""
+"""Observer sessions, through which viewers and monitors on other machines receive all bodies and all signals."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _legs(result: RunResult, body: str) -> Any:
 
 
 def _reached_times(result: RunResult, body: str, within: float = 10.0) -> list[float]:
-    """Return the times in s at which the waypoints were first passed within ``within`` metres, in order."""
+    """Return, in order, the times in s at which the body first came within ``within`` metres of each waypoint."""
     times, state = result.tracks[body]
     found, first = [], 0
     for place in _legs(result, body)[1:]:

@@ -105,8 +105,8 @@ class Core:
         self._tables: list[Any] = []
 
     def _build(self, seed: int) -> Array:
-        """Create the bodies. Return the thruster matrix (6, actions), which contains the force and the torque of each
-        thruster at unit thrust in B.
+        """Create the bodies. Return the thruster matrix (6, actions), which contains the force and the torque in B of
+        each thruster at unit thrust.
         """
         step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // LANES)
         models = [library()[self.model]]

@@ -390,8 +390,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
 
 class TransmissionSchedule:
-    """Baseline in which each member sails its own circle. Member number ``k`` sends in the steps for which ``when(step,
-    k)`` is true.
+    """Baseline in which each member sails along its own circle. Member number ``k`` sends in the steps for which
+    ``when(step, k)`` is true.
     """
 
     def __init__(self, env: Localisation, when: Any) -> None:

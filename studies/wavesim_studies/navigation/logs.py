@@ -1,8 +1,8 @@
 """Inputs for the filter, read from the log of a vehicle. The values from its instruments are kept apart from the true
 states.
 
-Instruments have the accuracy that the configuration in the log declares. Without an IMU, the filter uses the
-rates of the AHRS and random accelerations.
+Instruments are assumed to have the accuracy that the configuration in the log declares. Without an IMU, the filter uses
+the rates of the AHRS and random accelerations.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RANDOM_ACCELERATION = 0.1
 
 @dataclass(frozen=True)
 class EstimationCase:
-    """All inputs for a filter run over the log of a vehicle, with the true states with which the result is compared."""
+    """All inputs for a filter run over the log of a vehicle, and the true states with which the result is compared."""
 
     name: str
     design: FilterDesign
