@@ -24,8 +24,8 @@ def read_last_lines(path: Path) -> list[str]:
 def own_line(lines: list[str], folder: Path) -> str:
     """Return the innermost line of a user's program in the last traceback, such as ``auv.py:12: turn(rudder)``.
 
-    ``folder`` is the folder of the program. The result is empty if there is no traceback, or if no frame of it is in
-    the program.
+    ``folder`` is the folder of the program. The result is empty if there is no traceback, or if none of its frames is
+    in the program.
     """
     found = ""
     for k, line in enumerate(lines):

@@ -150,7 +150,7 @@ def replay(
     every: float = 0.1,
     world: str = "",
 ) -> Floats:
-    """Drive a model with recorded commands (values at ``times``, by actuator position), each of which is held until the
+    """Drive a model with recorded commands (values at ``times``, by actuator position). Each command is held until the
     next.
 
     Returns the track of the model.

@@ -418,7 +418,7 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """Return one line for each picture when all have been drawn; if drawing failed, the line gives the reason."""
+        """Wait until the pictures have been drawn, and return a line for each. If this failed, the last line says why."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:

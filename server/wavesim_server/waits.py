@@ -34,7 +34,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Change in the state of a participant, which became slow or is no longer slow. ``text`` is the notice to publish."""
+    """A participant has become slow, or is no longer slow. ``text`` is the notice to publish."""
 
     name: str
     slow: bool

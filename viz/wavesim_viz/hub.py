@@ -1,9 +1,9 @@
 """Distribution from one source to any number of viewers. The hub reads and packs each frame once; each viewer receives
 the newest frame when the viewer is ready.
 
-A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains
-its own errors (``error_registry.py``): if an error occurs, the affected part of a frame is missing, and the page shows
-the error.
+A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. An error in the
+hub does not stop it (``error_registry.py``): only the affected part of a frame is missing, and the page shows the
+error.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class Hub:
         viewer.texts.extend(self._current.values())
 
     def _send_history(self, viewer: Viewer) -> None:
-        """Send the history to a new viewer, but after a frame, so that a page on a slow connection can draw before it
-        has received the history.
+        """Send the history to a new viewer, but only after a frame, so that a page on a slow connection can draw before
+        it has received the history.
         """
         viewer.informed = True
         viewer.texts.append(None)

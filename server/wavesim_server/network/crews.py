@@ -184,7 +184,7 @@ class Crews:
         return [m.device for m in self.by_token.values() if m.device and m.grant.body == body]
 
     def _name_device(self, member: CrewMember) -> None:
-        """Give the device of a session the name that it requested, or the first free variant name-2, name-3 and so on."""
+        """Give a session's device the requested name or, if this is taken, the first free one of name-2, name-3 ..."""
         if name := member.session.join.device:
             taken = {m.device for m in self.members_of(member.row)}
             variants = (f"{name}-{k}" for k in range(2, len(taken) + 3))

@@ -239,8 +239,8 @@ def evaluate(
 def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
     """Return the median of each quantity over the missions, for each method.
 
-    The quantities are the final error (m, % of distance), the RMS error (m), and the velocity error (m/s). The last
-    quantity is the RMS error divided by the RMS error of the filter.
+    The quantities are the final error (m, % of distance), the RMS error (m), the velocity error (m/s), and the RMS
+    error divided by the RMS error of the filter.
     """
     return {
         k: {

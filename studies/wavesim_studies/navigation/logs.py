@@ -37,7 +37,8 @@ TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
-RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
+#: standard deviation in rad of the change in a source's apparent direction that refraction causes
+RAY_BEND_SIGMA = 3e-3
 #: gate for measured speeds when there is no IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
 #: random acceleration in m/s/sqrt(s) that is assumed for a vehicle with neither an IMU nor a speed log

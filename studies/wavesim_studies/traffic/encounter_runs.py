@@ -54,7 +54,7 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """Return the thrust in N that keeps a library model at a speed, determined by a run over a hundred ship lengths."""
+    """Return the thrust in N that keeps a library model at a speed. A run over a hundred ship lengths determines it."""
     own = library()[model]
     assert own.box is not None
     step, period = _time_steps(own.box.length)
