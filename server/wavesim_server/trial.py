@@ -418,7 +418,7 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """Wait until the pictures have been drawn, and return a line for each. If this failed, the last line says why."""
+        """Wait until the pictures are drawn, and return a line for each. If this failed, the last line says why."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:
