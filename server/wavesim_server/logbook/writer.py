@@ -180,7 +180,7 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """Record that a body was added (with its actuators and instruments in the order of their numbers) or removed."""
+        """Record that a body was removed, or added with its actuators and instruments in the order of their numbers."""
         self.names[row] = name
         self._blocks.clear()
         suite = self._loaded.suite_by_name(name, model)
