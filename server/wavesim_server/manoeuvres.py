@@ -4,8 +4,9 @@
     for trial in trials(library().values()):
         print(trial.model, trial.manoeuvre, trial.share, trial.residual)
 
-The manoeuvres follow IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water. Rudders,
-planes and nozzles are set in degrees. For twin screws, 35 deg of helm means that the inner screw loses all its thrust.
+The manoeuvres follow IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation with calm water.
+Rudders, planes and nozzles are set in degrees. For twin screws, 35 deg of helm means that the inner screw loses all its
+thrust.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class ManoeuvreTrial:
 
     @property
     def loop(self) -> float:
-        """Difference in rad/s between the steady yaw rates with the helm amidships, once after starboard helm and once
-        after port helm.
+        """Difference in rad/s between two steady yaw rates with the helm amidships: one after starboard helm, one after
+        port helm.
 
         The difference is 0 for straight-line stable vehicles.
         """

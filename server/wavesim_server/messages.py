@@ -1,4 +1,4 @@
-"""Records that the engine and the front end exchange through the two rings.
+"""Records that the engine and the front end exchange through two rings, one in each direction.
 
 Messages from clients are forwarded unchanged, as bytes in the wire format. The row of the body and the number of the
 session or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages

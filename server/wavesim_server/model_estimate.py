@@ -45,7 +45,7 @@ def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
 
 
 def friction_coefficient(length: float, diameter: float, speed: float) -> float:
-    """Return the drag coefficient on the wetted surface, which is the ITTC 1957 line times the form factor."""
+    """Return the drag coefficient based on the wetted surface: the ITTC 1957 line times the form factor."""
     reynolds = max(speed * length / VISCOSITY, 1e4)
     d = diameter / length
     form = 1.0 + 1.5 * float(d**1.5) + 7.0 * d**3
@@ -55,8 +55,9 @@ def friction_coefficient(length: float, diameter: float, speed: float) -> float:
 def models_file(name: str, length: float, diameter: float, mass: float | None = None, speed: float = 1.5) -> str:
     """Return the text of a models file.
 
-    Lengths are in m, ``mass`` is in kg (None means the mass of the water that the cylinder displaces), and ``speed`` is
-    in m/s, for friction and propeller. Raises ConfigError if the hull is outside the range of the formulas.
+    Lengths are in m, ``mass`` is in kg (None means the mass of the water that the cylinder displaces), and ``speed``,
+    which determines the friction and the propeller, is in m/s. Raises ConfigError if the hull is outside the range of
+    the formulas.
     """
     volume = 0.25 * math.pi * diameter**2 * length
     if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):

@@ -29,9 +29,9 @@ def derived_properties(model: Model) -> dict[str, Any]:
     they are computed from the matrices. For the roll and pitch of submerged bodies, they are computed from the righting
     moment, and for floating primitives, from a lightly damped free decay. `full_speed_m_s` is the speed over ground
     after ten minutes with all forward thrusters at their limits and the helm amidships. `turning_diameter_m` is the
-    diameter of the turning circle with the fins or nozzles hard over, or with the thrusters on one side. The vehicle is
-    neither trimmed nor controlled (:mod:`wavesim_server.sailing`). `straight_line_stable` states whether a push in yaw
-    decays under thrust at three speeds. Models without a helm are tested in the horizontal plane
+    diameter of the turning circle with the fins or nozzles hard over, or with only the thrusters on one side running.
+    The vehicle is neither trimmed nor controlled (:mod:`wavesim_server.sailing`). `straight_line_stable` states whether
+    a push in yaw decays under thrust at three speeds. Models without a helm are tested in the horizontal plane
     (:mod:`wavesim_server.manoeuvres`).
     """
     shape = shape_of(model)

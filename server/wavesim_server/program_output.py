@@ -24,8 +24,8 @@ def read_last_lines(path: Path) -> list[str]:
 def own_line(lines: list[str], folder: Path) -> str:
     """Return the innermost line of a user's program in the last traceback, such as ``auv.py:12: turn(rudder)``.
 
-    ``folder`` is the folder of the program. The result is empty if there is no traceback, or if no frame of it is in
-    the program.
+    ``folder`` is the folder of the program. The result is empty if there is no traceback, or if none of its frames is
+    in the program.
     """
     found = ""
     for k, line in enumerate(lines):
@@ -40,8 +40,8 @@ def own_line(lines: list[str], folder: Path) -> str:
 
 
 def final_words(lines: list[str]) -> str:
-    """Return the last line, which states the exception after a traceback. The characters that Python draws around an
-    exception group are removed.
+    """Return the last line. If the output ends with a traceback, this line states the exception. The characters that
+    Python draws around an exception group are removed.
     """
     said = [text for line in lines if (text := line.strip(" |+-"))]
     return said[-1][:LINE_LENGTH] if said else "no output"

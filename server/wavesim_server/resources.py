@@ -1,4 +1,4 @@
-"""Names of a server's shared objects, the lock on the server's name, and the removal of these objects."""
+"""Names and removal of a server's shared objects, and the lock on the server's name."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ and Python keep that order).
 A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
 upper half of the kind states the position of the piece. The reader skips a piece that arrives without its predecessors,
 for example after the reader was restarted or the writer abandoned a record. If another process has overwritten the
-ring, the reader skips everything in it and counts this.
+ring, the reader skips everything in it and counts the damage.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ class Ring:
         return data if first == size else data + self._memory[_BASE : _BASE + size - first]
 
     def _is_position(self, read: int, written: int) -> bool:
-        """Return whether this is a possible read position, with at most a full ring of unread data."""
+        """Return whether ``read`` is a possible read position: some data are unread, but not more than the ring can
+        hold.
+        """
         return 0 <= read < written <= read + self.capacity
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:

@@ -133,7 +133,7 @@ def is_surface_model(model: Model) -> bool:
 def run_manoeuvres(
     models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
 ) -> list[ManoeuvreRun]:
-    """Run models through manoeuvres, once in calm water and once for each sea state that models declare (`valid_sea`)."""
+    """Run models through manoeuvres in calm water and in each sea state that the models declare (`valid_sea`)."""
     pairs = [(m, name) for m in models for name in manoeuvres if _can_perform(m, name)]
     calm = [pair for pair in pairs if pair[1] not in IN_WAVES]
     runs = _run_in_world(calm, seconds, '<bed depth="3000 m"/>') if calm else []

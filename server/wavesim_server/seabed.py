@@ -1,4 +1,4 @@
-"""Sea bed for the tick, compiled. Bodies rest on it, and sound is reflected from it.
+"""Compiled sea-bed functions for the tick. Bodies rest on the bed, and sound is reflected from it.
 
 ``wavesim_world.ocean`` contains a simpler version of the same functions.
 """

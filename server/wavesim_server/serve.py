@@ -200,7 +200,7 @@ class Supervisor:
         return forked_process.fork_process(name, lambda: importlib.import_module(module).main(part), fds)
 
     def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
-        """Wait until the engine has its kernels and the front end accepts commands.
+        """Wait until the engine has loaded its kernels and the front end accepts commands.
 
         Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
         Returns False if the user stopped the server before it was ready.

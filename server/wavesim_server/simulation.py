@@ -288,8 +288,8 @@ class Simulation:
             raise kind(f"'{occupant.name}': {error}") from None
 
     def allocate(self, row: int, matrix: Any) -> None:
-        """Set the thruster allocation matrix (6, thrusters) of one body, which contains the force and torque per unit
-        thrust in B.
+        """Set the thruster allocation matrix (6, thrusters) of one body. It contains the force and torque in B per unit
+        thrust.
         """
         count = len(self._occupants.in_row(row).model.thruster)
         if not count:
@@ -413,10 +413,10 @@ class Simulation:
         self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
-        """Start the reception of a transducer with the next tick, or stop it immediately.
+        """Start the reception of a transducer at the next tick, or stop it immediately.
 
-        A transducer that does not receive does not answer either, and its receptions cost no computing time. When it
-        starts to receive, it also receives those signals in transit whose wavefront has not yet passed it.
+        A transducer that does not receive does not answer queries either, and needs no computing time for receptions.
+        When it starts to receive, it also receives those signals in transit whose wavefront has not yet passed it.
         """
         self._check_transducer(row)
         self.channel.listen(row, on, self.time_ns * 1e-9)
@@ -463,7 +463,7 @@ class Simulation:
     # -- published results -------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
-        """Return (sent, receptions) since the last call, in chronological order."""
+        """Return (sent signals, receptions) since the last call, in chronological order."""
         return self.channel.take_records()
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:

@@ -118,7 +118,7 @@ class StartClearance:
 def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
     """Return the first slot, from ``first`` on, whose body is near ``place``, or -1 if there is none.
 
-    A body counts as near if its bounding sphere meets the sphere with the radius ``reach``.
+    A body counts as near if its bounding sphere meets the sphere with the radius ``reach`` around ``place``.
     """
     for seat in range(first, heads.shape[0] * LANES):
         block, lane = seat // LANES, seat % LANES

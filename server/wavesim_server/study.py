@@ -55,7 +55,7 @@ def varied(model: str | Model, **changes: Any) -> Model:
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
     """Create a simulation with deep still water.
 
-    ``world`` is XML inside <world> that replaces the deep bed. ``models`` are available in the simulation by name.
+    ``world`` is the XML inside <world>, and replaces the deep bed. ``models`` are available in the simulation by name.
     """
     inner = world or '<bed depth="11000 m"/>'
     loaded = load_text(
@@ -111,9 +111,10 @@ def batch(
     """Simulate variants side by side, from rest (or from ``velocity``), with constant commands (SI value by actuator
     name).
 
-    Each variant is computed in its own block. Variants do not touch each other, because each starts 1 km from the next,
-    at ``depth`` (m) or, by default, at 1000 m for underwater vehicles and afloat for other vehicles. Returns tracks of
-    shape (models, times, len(TRACK)) that start at time 0. The values are NaN from the time at which a state diverged.
+    Each variant is computed in its own block. Variants do not touch each other, because each starts 1 km from the next.
+    All start at ``depth`` (m); by default, underwater vehicles start at 1000 m, and other vehicles start afloat.
+    Returns tracks of shape (models, times, len(TRACK)) that start at time 0. The values are NaN from the time at which
+    a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):
@@ -149,7 +150,7 @@ def replay(
     every: float = 0.1,
     world: str = "",
 ) -> Floats:
-    """Drive a model with recorded commands (values at ``times``, by actuator position), each of which is held until the
+    """Drive a model with recorded commands (values at ``times``, by actuator position). Each command is held until the
     next.
 
     Returns the track of the model.

@@ -1,5 +1,5 @@
-"""Run a whole trial, with server, emulators and on-board programs as processes, and then generate the table and the
-pictures.
+"""Run a whole trial, with server, emulators and on-board programs in separate processes, and then generate the table
+and the pictures.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Trial:
         self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
         self.damage: list[str] = []  #: data losses of the run
         self.recorded: Log | None = None  #: content of the log, for the table
-        self.frozen: list[str] = []  #: bodies whose state diverged, and when each of them did
+        self.frozen: list[str] = []  #: bodies whose state diverged, each with the time at which it diverged
         self._former_log_time = 0  # of the previous run
         self._devices = TrialDevices(loaded)
         self.failure = ""  #: which program ended the run, and why
@@ -299,7 +299,7 @@ class Trial:
         bar.update(0)
 
     def _describe_end(self, label: str, code: int, when: str) -> str:
-        """Return a text about a participant that has exited: the line of its own code at which it exited, its last
+        """Return a description of how a participant exited: the line of its own code at which it exited, its last
         output, and the file that contains all of its output.
         """
         lines, own, output = self._output_of(label)
@@ -418,7 +418,7 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """Return one line for each picture when all have been drawn; if drawing failed, the line gives the reason."""
+        """Wait until the pictures are drawn, and return a line for each. If this failed, the last line says why."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:

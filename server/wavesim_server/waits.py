@@ -2,9 +2,9 @@
 which have used up their budget.
 
 Each participant whose answer the engine awaits (a lockstep client or a synchronous emulator) can delay all others. For
-each participant, the engine may wait :data:`SHARE` wall seconds per simulated second without a charge. Longer waits add
-up; shorter waits reduce the sum. This module does not read a clock; callers pass ``now`` (wall time) and ``time_s``
-(simulation time).
+each participant, the engine may wait :data:`SHARE` wall seconds per simulated second without a charge. Time beyond this
+allowance is charged to the participant's account; unused allowance reduces the charge again. This module does not read
+a clock; callers pass ``now`` (wall time) and ``time_s`` (simulation time).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Change in the state of a participant, which became slow or is no longer slow. ``text`` is the notice to publish."""
+    """A participant has become slow, or is no longer slow. ``text`` is the notice to publish."""
 
     name: str
     slow: bool

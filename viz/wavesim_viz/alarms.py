@@ -1,9 +1,9 @@
 """Alarms for the operator: abnormal conditions of bodies, managed as ISA 18.2 (IEC 62682) requires.
 
-Each alarm has a severity. A condition must last before it becomes an alarm (delay), and a value must return well within
-its limit before the alarm ends (dead band). All occurrences of the same kind on one body form one alarm with a count
-(grouping). A user can acknowledge an alarm, or shelve it for some time. A file can change the thresholds
-(``docs/viewer.md``).
+Each alarm has a severity. A condition must last for some time before it becomes an alarm (delay), and a value must
+return well within its limit before the alarm ends (dead band). All occurrences of the same kind on one body form one
+alarm with a count (grouping). A user can acknowledge an alarm, or shelve it for some time. A file can change the
+thresholds (``docs/viewer.md``).
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class AlarmRules:
     #: simulation time in s for which a condition must hold before it is an alarm, and must be over before the alarm
     #: ends
     delay: float = 10.0
-    band: float = 0.2  #: dead band: fraction of a limit by which a value must return before its alarm ends
+    #: dead band: the alarm ends only when the value is on the safe side of its limit by this fraction of the limit
+    band: float = 0.2
 
     @classmethod
     def read(cls, path: Path) -> AlarmRules:
@@ -79,7 +80,7 @@ class AlarmRules:
 
 @dataclass
 class BodyHealth:
-    """Data from a source for its alarms, by row. The motion of the bodies is not included."""
+    """Data from which the alarms of a source are computed, by row. The motion of the bodies is not included."""
 
     #: time in s since the last datagram from each body's pilot, by row
     silent: dict[int, float] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class _Condition:
 
 
 class AlarmMonitor:
-    """All alarms of a source. The hub sends the list again when it has changed."""
+    """All alarms of a source. The hub sends the list of alarms again when the list has changed."""
 
     def __init__(self, rules: AlarmRules | None = None) -> None:
         self.rules = rules or AlarmRules()

@@ -25,12 +25,12 @@ PERIOD_S = 0.1
 
 
 class BodyListener:
-    """Listener session for a body, in a separate thread, until it is closed."""
+    """Listener session for a body. It runs in a separate thread until it is closed."""
 
     def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
         self.equipment: BodyEquipment | None = None
-        self.trouble = ""  #: reason why no instrument values arrive; empty if they do arrive
+        self.trouble = ""  #: reason why no instrument values arrive; empty if values arrive
         self._state: State | None = None
         self._values: dict[str, Value] = {}  # newest value of each instrument, including currently invalid ones
         self._looks: dict[str, list[ReceivedFrames]] = {}  # by instrument name; a new object whenever it changes

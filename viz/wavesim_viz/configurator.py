@@ -194,8 +194,8 @@ class Configurator:
             return {"ok": False, "error": getattr(error, "message", str(error))}
 
     def _with_instruments(self, body: Any) -> tuple[str, LoadedConfig, Any]:
-        """Return the text of a configuration with changed instruments of one body, the configuration itself, and the
-        body's element.
+        """Change the instruments of one body in a configuration. Return the new text, the configuration, and the body's
+        element.
         """
         base = self._configuration_of(body)
         root = parse(base.read_bytes())
@@ -307,7 +307,7 @@ class Configurator:
         return {"file": str(target), "warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
-        """Return the path for a changed configuration. It is next to the original, because file names in the
+        """Return the path for a changed configuration. It is in the folder of the original, because file names in the
         configuration are relative to that folder. Raise RequestFailed if that folder lies outside the configurator's
         ``folder``.
         """
@@ -350,7 +350,7 @@ class Configurator:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write a file. If that fails, a file that it would replace remains unchanged."""
+    """Write a file. If that fails, any existing file with this name remains unchanged."""
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         draft.write_text(text)
@@ -391,8 +391,8 @@ def _commands(value: Any) -> dict[str, float]:
 
 
 def preset(model: Model, kind: str) -> dict[str, float]:
-    """Build the commands for a turning circle or a step in thrust. Thrust is 70 % ahead; fins and swivels are at half
-    their limits.
+    """Build the commands for a turning circle or a step in thrust. The thrusters push ahead at 70 % of their maximum;
+    fins and swivels are at half their limits.
     """
     found: dict[str, float] = {}
     forward = [t for t in model.thruster if t.direction[0] > 0.3 * math.dist(t.direction, (0, 0, 0))]

@@ -60,7 +60,7 @@ class ErrorRegistry:
             self.failed_parts.pop(name, None)
 
     def discard(self, prefix: str, current: Collection[str]) -> None:
-        """Drop parts with this prefix that are no longer needed."""
+        """Forget the failed parts whose names have this prefix, except the ``current`` ones."""
         for name in [n for n in self.failed_parts if n.startswith(prefix) and n not in current]:
             del self.failed_parts[name]
 

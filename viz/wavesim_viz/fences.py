@@ -1,5 +1,5 @@
-"""Fences for the page: those of a configuration, of a running server, and of a log at any of its times; the bodies that
-violate them; and the changes that a page requests.
+"""Fences for the page: those of a configuration, of a running server, and of a log at any time; the bodies that violate
+them; and the changes that a page requests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["FenceHistory", "change_fences", "configured_fences", "fence_infos", 
 
 
 def fence_infos(fences: Iterable[Fence]) -> list[FenceInfo]:
-    """Return fences in the form of the page."""
+    """Return fences in the form that the page uses."""
     return [
         {"name": f.name, "keep": f.keep, "corners": [(north, east) for north, east in corner_points(f).tolist()]}
         for f in fences

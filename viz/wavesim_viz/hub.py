@@ -1,9 +1,9 @@
 """Distribution from one source to any number of viewers. The hub reads and packs each frame once; each viewer receives
-the newest frame when it is ready.
+the newest frame when the viewer is ready.
 
-A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains
-its own errors (``error_registry.py``): if an error occurs, the affected part of a frame is missing, and the page shows
-the error.
+A slow viewer receives fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. An error in the
+hub does not stop it (``error_registry.py``): only the affected part of a frame is missing, and the page shows the
+error.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ IDLE_PERIOD_S = 0.2  #: period in s at which the hub reads its source while no p
 FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
 MOST_VEHICLE_COMMANDS = 16  #: maximum number of vehicle commands that are waiting for an answer
-#: types of messages that replace the previous one of their type; a new page receives the last one of each
+#: message types whose messages replace each other; a new page receives the last message of each type
 STATE_MESSAGES = frozenset(("trouble", "weather", "sea", "cables", "fences", "fleet", "mishaps"))
 MOST_WAITING = 200  #: maximum number of messages, other than frames, queued for a viewer
 
@@ -90,7 +90,7 @@ class Viewer:
         self.fresh = asyncio.Event()
         #: messages to send, in this order; None stands for the newest frame
         self.texts: deque[str | None] = deque(maxlen=MOST_WAITING)
-        #: whether the page has yet to draw its first picture, which details and history would delay
+        #: whether the page has yet to draw its first picture; sending details and history earlier would delay it
         self.first = False
         self.details = ""  #: details of the scene that the page has not received
         self.informed = False  #: whether the page has received the history
@@ -169,8 +169,8 @@ class Hub:
         viewer.texts.extend(self._current.values())
 
     def _send_history(self, viewer: Viewer) -> None:
-        """Send the history to a new viewer, but after a frame, so that a page on a slow connection can draw before it
-        has received the history.
+        """Send the history to a new viewer, but only after a frame, so that a page on a slow connection can draw before
+        it has received the history.
         """
         viewer.informed = True
         viewer.texts.append(None)
@@ -185,7 +185,7 @@ class Hub:
                 viewer.send({"type": "alarms", "alarms": self.alarms.all})
 
     def _tracks_message(self) -> str:
-        """Return the tracks so far, encoded only if they have changed since another page connected."""
+        """Return the message with the tracks so far. Encode it only if the tracks have changed since the last call."""
         version, whole = self.history.tracks_version, isinstance(self.history, ReplaySource)
         if self._tracks[0] != version:
             bodies = self.history.tracks()
@@ -483,8 +483,8 @@ class Hub:
         return True, f"shelved for {seconds / 60.0:g} min of simulation time" if seconds else "no longer shelved"
 
     def _data_of(self, row: int) -> str:
-        """Return a label for one body's data for error messages. The label contains the name of the body if it is
-        known, and otherwise its row.
+        """Return the label that error messages use for one body's data. The label contains the name of the body if it
+        is known, and otherwise its row.
         """
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"

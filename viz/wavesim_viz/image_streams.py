@@ -41,8 +41,8 @@ class FrameStream(Protocol):
     """Frames from one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return whether earlier frames are no longer valid, and the frames that have arrived since the last call. Do
-        not block.
+        """Return whether earlier frames are no longer valid, and the frames that have arrived since the last call. This
+        method does not block.
         """
 
     def close(self) -> None:
@@ -240,8 +240,8 @@ class ImageStream:
                 self.pictures.popleft()
 
     def to_message(self) -> ImageMessage:
-        """Return the status message with the error and the epoch. A page may not know the epoch yet, because no image
-        has announced it.
+        """Return the status message with the error and the epoch. If no image has announced the epoch yet, the page
+        does not know it.
         """
         return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
 

@@ -60,7 +60,7 @@ from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: additional age in ns that a value may have beyond the permitted number of its periods
+GRACE_NS = 500_000_000  #: time in ns by which the age of a value may exceed the permitted number of periods
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )

@@ -26,7 +26,7 @@ MOST_LAYERS = 8
 RETRY_S = 2.0
 UPDATE_S = 0.5  #: interval in s between two computations of the values
 MOST_COMPUTED = 60  #: maximum number of tiles that are computed in one pass
-READ_S = 0.015  #: maximum wall time in s for reading frames once
+READ_S = 0.015  #: maximum wall time in s for one pass of reading frames
 #: percentiles of the values that are mapped to the ends of the colour scale; a side-scan sonar has more outliers at the
 #: low end, because its shadows are black
 SHARES = {"sidescan": (5.0, 99.5), "bathymetry": (0.5, 99.5)}
@@ -45,7 +45,7 @@ class SonarMosaic:
         self.limits = (0.0, 1.0)
 
     def read(self, until: float) -> None:
-        """Add new frames until a wall time is reached."""
+        """Add new frames until there are no more, or until the monotonic time ``until``."""
         while not self.ignored:
             back, found = self.stream.new()
             if back:
@@ -68,7 +68,7 @@ class SonarMosaic:
                 return
 
     def compute(self, now: float) -> None:
-        """Compute the values of changed tiles, and the limits of the colours."""
+        """Compute the values of changed tiles, and the limits of the colour scale."""
         if self.mosaic is None or self._settled or now < self._due:
             return
         self._due = now + UPDATE_S

@@ -214,7 +214,7 @@ _DOUBLES = (3080, 3081, 3082, 3083, 3092)
 
 
 def geo(made: MosaicGrid, out: Path, origin: tuple[float, float]) -> str:
-    """Write a grid as GeoTIFF, with NaN where data is missing; return the file name. ``origin`` is the latitude and
+    """Write a grid as GeoTIFF, with NaN where data are missing; return the file name. ``origin`` is the latitude and
     longitude (rad) of the point at north 0, east 0. The projection is a transverse Mercator at the origin; within a few
     kilometres of the origin, its metres equal those of the tangent plane.
     """

@@ -352,7 +352,7 @@ class SignalReception(TypedDict):
 
 
 class Notice(TypedDict):
-    """Text that the server has published about a body; `row` is -1 if it is unknown."""
+    """Text that the server has published about a body; `row` is -1 if the body is unknown."""
 
     time: float
     row: int

@@ -118,7 +118,7 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return, for each body name, pairs of a time and whether the body is frozen from this time on. A body is
+        """Return, for each body name, a list of pairs (time, whether the body is frozen from that time on). A body is
         frozen when its state diverges, and continues when a command moves it to another pose.
         """
         found: dict[str, list[tuple[int, bool]]] = {}
@@ -419,8 +419,8 @@ class ReplaySource:
         return self._kits[row]
 
     def marks(self) -> list[TimeMark]:
-        """Return the events for the time slider: notices, faults, commands, joining and leaving bodies, and informative
-        losses of signals.
+        """Return the events for the time slider: notices, faults, commands, bodies that joined or left, and a selection
+        of lost signals.
         """
         messages = self.log.json
         found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in messages.get("/notices", [])]

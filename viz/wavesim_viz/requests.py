@@ -29,7 +29,7 @@ MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
 MOST_WAYPOINTS = 1000  #: maximum number of waypoints in a mission
-MOST_FENCES = 1024  #: maximum number of fences in a request, and maximum number of corners of each
+MOST_FENCES = 1024  #: maximum number of fences in a request, and maximum number of corners of each fence
 MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
 MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may shelve an alarm
 #: number of values in a point (north, east, down, speed) and in the axes of manual control (ahead, starboard, down,

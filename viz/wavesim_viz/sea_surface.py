@@ -1,4 +1,4 @@
-"""Sea surface for the page: the wave components that act on bodies, from the same configuration and seed."""
+"""Sea surface for the page: the wave components that act on bodies, from the run's configuration and seed."""
 
 from __future__ import annotations
 

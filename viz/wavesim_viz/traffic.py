@@ -22,10 +22,10 @@ def encounter_table(
     frame: ViewerFrame, roster: Sequence[RosterEntry], row: int, models: Mapping[str, ModelInfo]
 ) -> Traffic | None:
     """Return the encounters of the surface vessel in ``row``: the vessel's length, the radii of its domain (m), and one
-    entry per other vessel. An entry contains the row, the range (m), the true bearing and the course over ground (rad),
-    the speed over ground (m/s), the DCPA (m) and the TCPA (s). It also contains own ship's role under the collision
-    regulations, and the positions (north, east) of both vessels at the closest point of approach. Entries are in the
-    order of TCPA. Return None if the body is not a surface vessel, or if its model is unknown.
+    entry for each of the other vessels. An entry contains the row, the range (m), the true bearing and the course over
+    ground (rad), the speed over ground (m/s), the DCPA (m) and the TCPA (s). It also contains own ship's role under the
+    collision regulations, and the positions (north, east) of both vessels at the closest point of approach. Entries are
+    sorted by TCPA. Return None if the body is not a surface vessel, or if its model is unknown.
     """
     kinds = {b[0]: (b[3], b[2]) for b in roster}
     kind, model = kinds.get(row, ("", ""))

@@ -2,9 +2,9 @@
 
 The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). The
 server accepts websockets and changes only from its own page, and the page loads nothing from other servers. Viewers are
-read-only unless the user started the viewer with ``--control``. With ``--control``, and on any address other than
-loopback, every request needs a token. ``--control`` requires a token on loopback too, because other users of the
-machine can connect to loopback addresses.
+read-only unless the user started the viewer with ``--control``. Every request needs a token if the viewer was started
+with ``--control`` or listens on an address other than loopback. ``--control`` requires a token on loopback too, because
+other users of the machine can connect to loopback addresses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Export a log as a rosbag2 folder of standard ROS 2 navigation messages.
 
 Axes follow REP 103. World axes are east, north, up, from the origin of the world; body axes are forward, left, up. The
-truth is published as Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes
-(forward, left, up as mounted, frame `NAME/INSTRUMENT`):
+true motion is exported as Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes
+(forward, left, up as mounted, frame `NAME/INSTRUMENT`). Their values are exported as:
 
 - Imu: IMUs (without attitude), and attitude references (in `NAME/base_link`, without acceleration)
 - FluidPressure (Pa, absolute): pressure sensors and CTDs
@@ -82,7 +82,7 @@ def _frd_to_flu(v: Any) -> tuple[float, float, float]:
 
 
 def _ned_to_enu_quaternion(q: Any) -> tuple[float, float, float, float]:
-    """Convert an attitude quaternion: from FRD-to-NED, ordered (w, x, y, z), into FLU-to-ENU, ordered (x, y, z, w)."""
+    """Convert an attitude quaternion from FRD-to-NED, ordered (w, x, y, z), to FLU-to-ENU, ordered (x, y, z, w)."""
     w, x, y, z = map(float, q)
     return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
 

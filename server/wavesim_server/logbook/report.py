@@ -24,20 +24,21 @@ TROUBLE_TEXTS = {
 }
 
 
-#: explanation of each column in the text table; the last two groups appear only if a vehicle has such values
+#: explanation of each column in the text table; the last two entries appear only if a vehicle has such values
 COLUMNS = {
     "distance": "length of the true track",
     "sent, heard, lost": "signals that the body sent, signals that reached it and were received, and signals that reached it but were lost",
     "ranges": "two-way ranges; /min: ranges per minute; error rms, max: range error relative to the true distance",
     "nav rms, nav max": "horizontal error of the position that the on-board program estimates; dead reck.: horizontal error of its dead reckoning at the end of the run",
 }
-LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value at which an instrument appears in the text table
+#: an instrument appears in the text table if at least this fraction of its measurements has no value
+LEAST_SHARE = 0.01
 MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
     """Return (receptions with a two-way range, their errors in m). The error is the measured range minus the mean of
-    the true distances of query and reply.
+    the true distances that the query and the reply travelled.
     """
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
@@ -51,8 +52,8 @@ def delivery_fates(receptions: Any) -> Any:
     For each pair, this is the reception whose outcome is "received" or, if there is none, the one along the most direct
     path.
 
-    A signal may arrive along several paths, some of which may be blocked by an obstacle. It counts as one delivery or
-    as one loss.
+    A signal may arrive along several paths, some of which may be blocked by an obstacle. It still counts as only one
+    delivery or one loss.
     """
     bounces = receptions["surface"] + receptions["bottom"]
     order = np.lexsort((receptions["arrival_ns"], bounces, receptions["outcome"] != Outcome.HEARD))
@@ -62,7 +63,7 @@ def delivery_fates(receptions: Any) -> Any:
 
 
 def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Return the delivery of data packets, the losses by cause, and the use of the channel.
+    """Return statistics of data packets: their delivery, the losses by cause, and the use of the channel.
 
     Returns None if there are no packets. ``receptions`` come from :func:`delivery_fates`.
     """
@@ -166,7 +167,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
 
 
 def _clipped(notices: Any, name: str) -> list[str]:
-    """Return the latest notice about each actuator of a body whose commands were clipped."""
+    """For one body, return the latest notice about each actuator whose commands were clipped."""
     found = {}
     for _, m in notices:
         if m["body"] == name and m["text"].startswith(CLIPPED):
@@ -176,7 +177,7 @@ def _clipped(notices: Any, name: str) -> list[str]:
 
 
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
-    """Return the fraction of measurements without a value for each instrument.
+    """Return, for each instrument, the fraction of measurements without a value.
 
     The fraction is 1 if there is no measurement. Instruments without missing values are omitted.
     """
@@ -193,7 +194,8 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
     """Return, for each vehicle, the other vehicle that came closest to it.
 
-    The result is empty for more than MAX_VEHICLES_FOR_PASSES vehicles, because all pairs would have to be compared.
+    If there are more than MAX_VEHICLES_FOR_PASSES vehicles, the result is empty, because comparing all pairs would take
+    too long.
     """
     names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
     if len(names) > MAX_VEHICLES_FOR_PASSES:
@@ -229,7 +231,7 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Return lines of text about those instruments of a vehicle that lack values, and about its clipped commands."""
+    """Return lines of text about a vehicle's instruments that lack values, and about its clipped commands."""
     # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE
@@ -239,7 +241,7 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
 
 
 def _legend(table: dict[str, Any]) -> list[str]:
-    """Return the lines that explain those columns that have values."""
+    """Return the lines that explain the columns that contain values."""
     keys = {"ranges": "ranges", "nav rms, nav max": "navigation_rms_m"}
     shown = [c for c in COLUMNS if c not in keys or any(keys[c] in v for v in table["vehicles"])]
     return ["", *(f"{column}: {COLUMNS[column]}" for column in shown), ""]

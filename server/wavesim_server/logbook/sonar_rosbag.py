@@ -4,8 +4,8 @@
   the next range.
 - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
 - Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each
-  turn as a LaserScan (`/scan`) with the range of the strongest sample in each step, counter-clockwise as ROS counts
-  angles.
+  turn as a LaserScan (`/scan`) with the range of the strongest sample in each step; as is usual in ROS, its angles
+  increase counter-clockwise.
 - 3D sonars: the range image as Image (32FC1, m, NaN = no echo) and, under `/points`, PointCloud2 in the frame `map`.
 - Cameras: images as Image, and depths also as Image (`/depth`).
 
@@ -125,7 +125,7 @@ class CdrWriter:
 
     @property
     def message(self) -> bytes:
-        """The complete message in bytes."""
+        """The complete message as bytes."""
         return CDR_HEADER + bytes(self._out)
 
 

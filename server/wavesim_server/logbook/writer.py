@@ -69,8 +69,9 @@ class LogWriter:
 
     If the server is killed, the log remains readable up to its last complete chunk of ``chunk_ns``.
 
-    A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
-    ``name`` is the name of the server, which is by default the name of the configuration.
+    The log consists of one or several files (parts). When a part has reached ``<log part_size>`` or ``part_time``, it
+    is finished, and the log continues in another file. ``name`` is the name of the server, which is by default the name
+    of the configuration.
     """
 
     def __init__(
@@ -179,9 +180,7 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """Write that a body was added, with its actuators and instruments in the order of their numbers, or that it was
-        removed.
-        """
+        """Record that a body was removed, or added with its actuators and instruments in the order of their numbers."""
         self.names[row] = name
         self._blocks.clear()
         suite = self._loaded.suite_by_name(name, model)

@@ -76,8 +76,8 @@ def push_signal_events(
 ) -> None:
     """Push events to the sessions that sent a signal and to the sessions that listen.
 
-    ``senders`` and ``receivers`` are True where the same body still occupies the row. The other records do not concern
-    any session.
+    ``senders`` and ``receivers`` are True for the records whose row is still occupied by the same body. The other
+    records do not concern any session.
     """
     for s, there in zip(sent, senders, strict=True):
         if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:

@@ -132,7 +132,7 @@ class StateBroadcaster:
                     self._write([m], view, kind, now)
 
     def _hand_to_local(self, members: list[CrewMember], tick: int, run_state: int, is_step: bool) -> list[CrewMember]:
-        """Pass the states to the clients in this process; return the other members."""
+        """Pass the states to the clients in this process; return the members whose clients are elsewhere."""
         remote = []
         for m in members:
             session = m.session

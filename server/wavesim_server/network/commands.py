@@ -42,7 +42,7 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
 
 
 def check_recipient(command: Command, crews: Crews) -> Command:
-    """Return the command. Raises ValueError if the command is for a program or a device, but none accepts it."""
+    """Return the command. Raises ValueError if its recipient (a program or a device) is absent or refuses it."""
     if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
         raise ValueError(f"mission: no program that accepts missions is driving '{command.body}'")
     if isinstance(command, items.VehicleCommand) and crews.pilot_of(command.body) is None:

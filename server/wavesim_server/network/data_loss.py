@@ -12,7 +12,7 @@ MAX_TEXTS = 100  #: maximum number of loss texts that are stored; later losses a
 
 
 class DataLossReport:
-    """Losses while the clock was running. ``clock`` returns the record of the clock."""
+    """Data losses that occurred while the clock was running. ``clock`` returns the record of the clock."""
 
     def __init__(self, log: LogWriter | None, clock: Callable[[], Any]) -> None:
         self.log, self._clock = log, clock

@@ -23,15 +23,15 @@ class EngineCommands(Protocol):
         """Queue a command."""
 
     def forward(self, row: int, session: int, message: Actuate | Done, payload: bytes) -> None:
-        """Queue a client's message, which has already been checked, together with its bytes; see
+        """Queue a client's message together with its bytes. The caller has already checked the message; see
         :class:`~messages.ClientMessage`.
         """
 
     def request(self, row: int, number: int, item: bytes) -> None:
-        """Queue an acoustic request from the body in a row. The result of the request contains the same number."""
+        """Queue an acoustic request from the body in a row. The result of the request contains the same ``number``."""
 
     def execute(self, number: int, command: bytes) -> None:
-        """Queue a command, which is an item of REQUESTS. The result of the command contains the same number."""
+        """Queue a command, which is an item of REQUESTS. The result of the command contains the same ``number``."""
 
     def leave(self, row: int) -> None:
         """Queue the removal of the body in a row."""

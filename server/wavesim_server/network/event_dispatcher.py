@@ -179,8 +179,8 @@ class EngineEventDispatcher:
             self._new_notices.append((time_ns, member.row, member.grant.body, text))
 
     def _log_notices_before(self, time_ns: float) -> None:
-        """Log the notices that pilots sent before a given time, sorted by row, because the order in which pilots answer
-        a step differs from run to run.
+        """Log the notices that pilots sent before a given time. They are sorted by row, because the order in which
+        pilots answer a step differs from run to run.
         """
         if self._new_notices and self._new_notices[0][0] < time_ns and self.log is not None:
             for at_ns, _, body, text in sorted(self._new_notices, key=lambda notice: notice[1]):

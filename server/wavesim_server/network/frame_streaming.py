@@ -31,7 +31,7 @@ BURST_S = 0.01
 class _SonarCursor:
     """A session's position in the sequence of frames from one instrument."""
 
-    last_frame: int  #: sequence number of the newest frame in the ring that has been checked
+    last_frame: int  #: sequence number of the newest frame that has been checked
     last_described: int = 0  #: number of frames sent
     next: float = 0.0
 

@@ -1,7 +1,8 @@
 """The core of the front end: everything between network, engine and commander, without a socket, a clock or a process.
 
-The inputs are datagrams, engine events and commands, each with ``now``. The outputs are datagrams, commands to the
-engine and replies to the commander. If a session causes an error in the front end, the error ends only that session.
+The inputs are datagrams, engine events and commands, each passed with the current time ``now``. The outputs are
+datagrams, commands to the engine and replies to the commander. If a session causes an error in the front end, the error
+ends only that session.
 """
 
 from __future__ import annotations
@@ -259,7 +260,7 @@ class Front:
         self._handle_all(self.sessions.receive(data, address, now))
 
     def join_local(self, join: Join, client: LocalClient, now: float) -> Session:
-        """Open the session of a client in this process. Raises NotAdmitted."""
+        """Open the session of a client in this process. Raises NotAdmitted if the join is refused."""
         self.set_time(now)
         session, happened = self.sessions.join_local(join, client, now)
         self._handle_all(happened)
@@ -274,7 +275,7 @@ class Front:
         self._handle_all(self.sessions.request_local(session, number, item))
 
     def end_local(self, session: Session) -> None:
-        """End the session of a client in this process that has ended without leaving."""
+        """End the session of a client that ran in this process and ended without leaving."""
         self.sessions.bye(session, "the program has ended", "silent")
         self._handle_all(self.sessions.take_ended())
 
@@ -427,7 +428,7 @@ class Front:
         return self._status.make(self.now, self.gauges() | ({"keys": keys} if keys else {}), self.stood_still_s)
 
     def reload_keys(self) -> str:
-        """Read the key file again, end the sessions whose keys it no longer has, and return what has changed.
+        """Read the key file again, end the sessions whose keys it no longer contains, and return what has changed.
 
         Raises ValueError if the server has no keys or the file is invalid; the earlier keys then stay valid.
         """

@@ -65,7 +65,7 @@ class Barrier:
         return asked
 
     def forgive(self, seconds: float) -> None:
-        """Extend the time limit by a stall of the front end, for which the clients are not responsible."""
+        """Extend the time limit by the duration of a front-end stall, for which the clients are not responsible."""
         self.deadline += seconds
         self.since += seconds
 

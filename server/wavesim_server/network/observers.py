@@ -1,4 +1,4 @@
-"""Observer sessions, which receive all bodies and all signals, for viewers and monitors on other machines."""
+"""Observer sessions, through which viewers and monitors on other machines receive all bodies and all signals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Observers:
         ] = {}  # unfinished roll calls: by session, the rows still to be announced
 
     def join(self, session: Session, identity: Record, old: Session | None = None) -> None:
-        """Add an observer, or continue with a resumed observer, and announce all bodies in the simulation to it."""
+        """Add an observer or resume an existing one, and announce all bodies in the simulation to it."""
         if old is not None:
             self.leave(old)
         self.by_token[session.token] = ObserverView(session)

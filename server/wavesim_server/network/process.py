@@ -1,4 +1,4 @@
-"""The front end's process, with UDP, keep-alive, commander queue and logger in one asyncio loop around the core."""
+"""The front end's process: one asyncio loop around the core, with UDP, keep-alive, commander queue and logger."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
 EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input is read
-#: maximum delay of logging while answers are pending, because during that time the programs need the processors
+#: maximum time for which logging is delayed while answers are pending; during this time, the programs need the
+#: processors
 STEP_LOG_DELAY_S = 0.002
 MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams that are read in a row
 IDLE_S = 0.1  #: maximum time between two checks of the parent process

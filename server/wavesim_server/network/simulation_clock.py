@@ -8,7 +8,7 @@ from wavesim_sdk.shared_memory import SharedMemoryArea
 
 
 class SimulationClock:
-    """Reads the clock; calling it returns the record of the clock."""
+    """Reads the clock; calling this object returns the record of the clock."""
 
     def __init__(self, area: SharedMemoryArea, step_ns: int) -> None:
         self._table, self._step_ns = area["clock"], step_ns

@@ -37,7 +37,8 @@ from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crews import CrewMember
 
 SNAPSHOT_TRIES = 50  #: maximum number of attempts to copy a table that is being written
-#: limit on how far in the future a value may have been measured; later values are rejected
+#: maximum time in ns by which the measurement time of a value may be ahead of the simulation time; later values are
+#: rejected
 MAX_FUTURE_NS = 1_000_000_000
 #: maximum number of sessions with the same shape that are written one by one, because a matrix is faster only for more
 #: sessions
@@ -48,7 +49,7 @@ _READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading without its numbers
 _SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS without its readings
 MAX_PIECE_NUMBERS = (
     MAX_BODY_BYTES - _SENSORS_BYTES - _READING_BYTES
-) // 9  #: number of elements in one piece of a sensor value that does not fit into a datagram
+) // 9  #: maximum number of elements in one piece of a sensor value that is too large for one datagram
 
 
 class DatagramShape(NamedTuple):
@@ -77,7 +78,7 @@ DatagramPayloads = list[tuple[Type, Any]]
 
 @functools.cache
 def value_count_of(type_: str) -> int:
-    """Return how many numbers a value for a sensor type contains, as clients receive it."""
+    """Return how many numbers a client receives in a value of a sensor type."""
     return value_count(sensor_table_of(type_).visible)
 
 
@@ -184,7 +185,7 @@ class DatagramLayout:
         self.readings: list[
             tuple[int, int, SensorPiece]
         ] = []  #: positions of the time and of the numbers in a sensor piece
-        #: positions of bytes; 0 means that the item is not in this datagram
+        #: positions of two fields in bytes; 0 means that the field is not in this datagram
         self.run_state_offset = self.last_offset = 0
 
     def add_integer(self, name: str) -> int:
@@ -351,7 +352,7 @@ class StateWriter:
     ) -> tuple[Any, Any, Any]:
         """Return three arrays for a sensor, with one row for each body.
 
-        The arrays contain whether the value may be sent, the value, and the time of the value.
+        The first array states whether the value may be sent; the others contain the value and its time.
         """
         assert self.instruments is not None
         found = [self.instruments.locate(m.row, number) for m in members]

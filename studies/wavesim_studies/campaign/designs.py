@@ -58,7 +58,7 @@ def check(factor: Factor) -> None:
 
 
 def values_at_shares(factor: Factor, shares_: Floats) -> list[Value]:
-    """Return the quantiles of a factor's distribution at these probabilities (0..1)."""
+    """Return the quantiles of a factor's distribution at the given probabilities (0..1)."""
     named = values_of(factor)
     if named:
         return [named[min(int(u * len(named)), len(named) - 1)] for u in shares_.tolist()]

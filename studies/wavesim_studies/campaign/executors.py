@@ -103,8 +103,8 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
 
 
 def end_processes(whose: str = "") -> None:
-    """Terminate the processes of a client, or all processes. A dask worker that keeps running calls this function after
-    a campaign and when the worker exits.
+    """Terminate the processes of a client, or all processes. This function is called on dask workers that keep running
+    after a campaign, and when a dask worker exits.
     """
     for place, (client, worker) in list(_here.items()):
         if not whose or client == whose:
@@ -184,7 +184,7 @@ def _cores() -> int:
 
 
 def executor(workers: WorkersConfig, file: Path, out: Path, count: int = 0) -> Executor:
-    """Return the executor that a campaign configures, with ``count`` workers unless it is 0."""
+    """Return the executor that a campaign configures, with ``count`` workers (0 = the configured number)."""
     count = count or workers.count
     return (
         LocalExecutor(count or _cores(), file, out)

@@ -26,8 +26,8 @@ create table if not exists about (name text primary key, value text);
 
 
 class Journal:
-    """An open journal. If ``new``, it is created for writing; otherwise the folder must already contain a journal.
-    Raises WaveSimError if it cannot be opened.
+    """An open journal. If ``new`` is set, the journal is created for writing; otherwise, ``folder`` must already
+    contain a journal. Raises WaveSimError if the journal cannot be opened.
     """
 
     def __init__(self, folder: Path, *, new: bool = False) -> None:

@@ -217,7 +217,7 @@ def _legs(result: RunResult, body: str) -> Any:
 
 
 def _reached_times(result: RunResult, body: str, within: float = 10.0) -> list[float]:
-    """Return the times in s at which the waypoints were first passed within ``within`` metres, in order."""
+    """Return, in order, the times in s at which the body first came within ``within`` metres of each waypoint."""
     times, state = result.tracks[body]
     found, first = [], 0
     for place in _legs(result, body)[1:]:
@@ -421,7 +421,7 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 def _make_room(folder: Path) -> None:
     """Let imports find the modules of this folder, both now and while a program in the folder is running.
 
-    Modules of other folders with the same names are removed, so that imports do not find those instead.
+    Loaded modules from other folders that have the same names are removed, so that imports do not find them instead.
     """
     if (text := str(folder)) in sys.path:
         sys.path.remove(text)

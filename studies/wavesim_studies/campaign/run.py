@@ -199,7 +199,7 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
 
 
 def _run_in_processes(loaded: LoadedConfig, folder: Path, name: str) -> None:
-    """Run a trial as processes. Raise WaveSimError if it fails, and ProcessKilled if it was killed."""
+    """Run a trial in separate processes. Raise WaveSimError if the trial fails, and ProcessKilled if it was killed."""
     command = [
         sys.executable,
         "-m",
@@ -233,7 +233,7 @@ def _run_in_processes(loaded: LoadedConfig, folder: Path, name: str) -> None:
 
 @functools.cache
 def _cpu() -> str:
-    """Return the name of the processor: hashes from a different type of processor may differ in the last bit."""
+    """Return the name of the processor, because rounding, and thus the hash, may differ between processor types."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

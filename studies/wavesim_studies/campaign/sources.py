@@ -56,7 +56,7 @@ def of_file(path: Path) -> str:
 
 
 def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """Yield every file in or below a folder, except hidden folders, virtual environments and the folders in ``leave``."""
+    """Yield every file in or below a folder; omit hidden folders, virtual environments and the folders in ``leave``."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(
             f

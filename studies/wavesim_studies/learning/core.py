@@ -33,11 +33,11 @@ class Core:
     """Copies of a task that advance together.
 
     ``vary`` (0 to 1) scales the differences between episodes, which affect the current (up to 0.5 m/s), the net
-    buoyancy (2 N), the delay of commands (0 to 3 steps) and the thrust. The thrust of each thruster differs by 20 %,
-    and the thrust of all thrusters together is reduced by up to 20 %. ``hulls`` (0 to 1) scales the differences between
-    models, which affect mass and inertia (20 %), and added mass and drag (a factor of 0.5 to 1.5). Eight consecutive
-    copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the interval between actions in s, which is
-    divided into ``substeps`` Runge-Kutta steps.
+    buoyancy (2 N), the delay of commands (0 to 3 steps) and the thrust. The thrust of each thruster differs by up to
+    20 %, and the thrust of all thrusters together is reduced by up to 20 %. ``hulls`` (0 to 1) scales the differences
+    between models, which affect mass and inertia (20 %), and added mass and drag (a factor of 0.5 to 1.5). Eight
+    consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the interval between actions in s,
+    which is divided into ``substeps`` Runge-Kutta steps.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Core:
         self._tables: list[Any] = []
 
     def _build(self, seed: int) -> Array:
-        """Create the bodies. Return the thruster matrix (6, actions), which contains the force and the torque of each
-        thruster at unit thrust in B.
+        """Create the bodies. Return the thruster matrix (6, actions), which contains the force and the torque in B of
+        each thruster at unit thrust.
         """
         step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // LANES)
         models = [library()[self.model]]

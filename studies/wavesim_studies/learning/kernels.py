@@ -193,7 +193,7 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normal random numbers for each lane (Box-Muller). Each hash yields two numbers, one from each half."""
+    """Draw normally distributed numbers for each lane (Box-Muller). Each hash yields two, one from each half."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
@@ -376,8 +376,8 @@ def _write_outputs(c: Floats, w: Floats, first: int, size: int, out: StepOutput)
 def _reset_ended(
     f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, out: StepOutput, thrusters: int
 ) -> None:
-    """Store the last observation of each ended episode in a block. Then reset its copy (SAME_STEP), or mark the copy
-    for a later reset.
+    """For each copy in a block whose episode has ended, store the last observation. Then reset the copy (SAME_STEP), or
+    mark it for a later reset.
     """
     b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
     for l in range(size):

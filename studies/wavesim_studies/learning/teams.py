@@ -1,7 +1,7 @@
 """PettingZoo environments for teams whose members communicate through the engine's acoustic medium.
 
-A packet arrives after the travel time r/c. A member receives it if it is not transmitting and if no other packet
-arrives at the same time.
+A packet arrives after the travel time r/c. A member receives the packet if the member is not transmitting and no other
+packet arrives at the same time.
 
     from wavesim_studies.learning import teams
     env = teams.Localisation(members=5)
@@ -59,7 +59,7 @@ FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member counts as lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
 OWN = 11  #: number of values in an observation that describe the member itself
-PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each other member
+PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each of the other members
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -390,8 +390,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
 
 class TransmissionSchedule:
-    """Baseline in which each member sails its own circle. Member number ``k`` sends in the steps for which ``when(step,
-    k)`` is true.
+    """Baseline in which each member sails along its own circle. Member number ``k`` sends in the steps for which
+    ``when(step, k)`` is true.
     """
 
     def __init__(self, env: Localisation, when: Any) -> None:
@@ -431,8 +431,8 @@ def transmit_always(env: Localisation) -> TransmissionSchedule:
 
 
 def evaluate_schedule(env: Localisation, plan: TransmissionSchedule, seed: int) -> dict[str, float]:
-    """Run one episode. Return the RMS error (m) of members without GPS, packets sent and received, and the mean reward
-    of a member.
+    """Run one episode. Return the RMS error (m) of members without GPS, the numbers of packets sent and received, and
+    the mean reward of a member.
     """
     env.reset(seed=seed)
     square, count, heard, sent, total = 0.0, 0, 0, 0, 0.0

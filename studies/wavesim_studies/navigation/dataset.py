@@ -1,5 +1,5 @@
-"""Reader for datasets of ``wavesim log export --dataset``. It returns missions as logs for the filter, and as tables
-for learners.
+"""Reader for datasets that ``wavesim log export --dataset`` writes. It returns missions as logs for the filter, and as
+tables for learners.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class FilterState:
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
 
     def run(self, imu: Floats, events: Floats, nodes: Floats, covariances: Floats, tape: Floats) -> Floats:
-        """Advance over samples and events. Return the outcome of each event (E, OUTCOME_WIDTH)."""
+        """Advance the state through samples and events. Return the outcome of each event (E, OUTCOME_WIDTH)."""
         outcomes = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
         output = forward_filter.RunOutput(outcomes, nodes, covariances, tape)
         forward_filter.run(imu, events, self.arrays, self.design.constants, output)
@@ -385,8 +385,8 @@ class Filter:
             del again[:k]
 
     def innovation(self, row: Floats) -> Floats:
-        """Return the innovation (m) of a measurement, whether it was accepted or rejected. The innovation is NaN if the
-        measurement has not been processed yet, or was discarded.
+        """Return the innovation (m) of a measurement, even if the measurement was rejected. The innovation is NaN if
+        the measurement has not been processed yet, or was discarded.
         """
         m = int(row[measurement_models.M])
         for event, outcome in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):

@@ -4,10 +4,10 @@ commands.
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
-previous estimate of the velocity and the values from the instruments. The track is computed by integrating the
-velocity, which the attitude of the AHRS rotates to the world frame. In training, random errors are added to the true
-previous velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so
-that errors do not accumulate. On board, only a Doppler log can measure a current.
+previous estimate of the velocity and the values from the instruments. To compute the track, the velocity is rotated to
+the world frame with the attitude of the AHRS, and integrated. In training, random errors are added to the true previous
+velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so that
+errors do not accumulate. On board, only a Doppler log can measure a current.
 
 The results are compared with those of the reference filter, with and without a Doppler log, and of dead reckoning with
 a constant speed.
@@ -239,8 +239,8 @@ def evaluate(
 def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
     """Return the median of each quantity over the missions, for each method.
 
-    The quantities are the final error (m, % of distance), the RMS error (m), and the velocity error (m/s). The last
-    quantity is the RMS error divided by the RMS error of the filter.
+    The quantities are the final error (m, % of distance), the RMS error (m), the velocity error (m/s), and the RMS
+    error divided by the RMS error of the filter.
     """
     return {
         k: {

@@ -1,8 +1,8 @@
 """Inputs for the filter, read from the log of a vehicle. The values from its instruments are kept apart from the true
 states.
 
-Instruments have the accuracy that the configuration in the log declares. Without an IMU, the filter uses the
-rates of the AHRS and random accelerations.
+Instruments are assumed to have the accuracy that the configuration in the log declares. Without an IMU, the filter uses
+the rates of the AHRS and random accelerations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
-RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
+#: standard deviation in rad of the change in a source's apparent direction that refraction causes
+RAY_BEND_SIGMA = 3e-3
 #: gate for measured speeds when there is no IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
 #: random acceleration in m/s/sqrt(s) that is assumed for a vehicle with neither an IMU nor a speed log
@@ -46,7 +47,7 @@ RANDOM_ACCELERATION = 0.1
 
 @dataclass(frozen=True)
 class EstimationCase:
-    """All inputs for a filter run over the log of a vehicle, with the true states with which the result is compared."""
+    """All inputs for a filter run over the log of a vehicle, and the true states with which the result is compared."""
 
     name: str
     design: FilterDesign
@@ -288,7 +289,7 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
 def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor: int) -> tuple[list[Floats], float]:
     """Return the round trips to beacons at configured positions, and the standard deviation of these positions (m).
 
-    If the vehicle has a USBL head, its directions are added as another sensor.
+    If the vehicle has a USBL head, the directions that it measures are added as another sensor.
     """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
@@ -327,8 +328,8 @@ def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor
 
 
 def _sight_sigma(head: Any) -> float:
-    """Return the standard deviation of a head's direction in rad, from its timing across the hydrophones and from
-    refraction.
+    """Return the standard deviation in rad of a direction that a head measures. It results from the timing across the
+    hydrophones and from refraction.
     """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
@@ -347,7 +348,7 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
-    """Return the numbers of accepted and rejected measurements, the mean NIS and the expected NIS for each instrument."""
+    """Return, for each instrument, the numbers of accepted and rejected measurements, and the mean and expected NIS."""
     found = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):

@@ -315,8 +315,8 @@ def expected_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, im
     """Compute the expected measurement z (4) and its derivative H (4, N) with respect to the error state. ``w`` is the
     angular velocity in B.
 
-    Return False if a required clone is missing. Round trips and one-way paths are in m, the product of time and the
-    assumed speed of sound, without the turn-around time.
+    Return False if a required clone is missing. Round trips and one-way paths are in m: the travel time, without the
+    turn-around time, is multiplied by the assumed speed of sound.
     """
     x, n = state.x, state.sizes[0] + CLONE * state.sizes[1]
     kind = int(e[KIND])

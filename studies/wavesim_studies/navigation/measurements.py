@@ -1,7 +1,7 @@
 """Functions that convert measurements to the numeric rows that the filter expects.
 
-Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, from the IMU.
-``sigma`` is the standard deviation of each number or of all numbers, or a covariance (m, m). ``sensor`` is a number
+Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, relative to the IMU.
+``sigma`` is one standard deviation for all numbers, one for each number, or a covariance (m, m). ``sensor`` is a number
 under which rejections are counted. ``gate`` is the maximum normalised innovation squared; 0 selects the 99 % quantile.
 """
 

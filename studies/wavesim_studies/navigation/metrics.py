@@ -112,7 +112,7 @@ class NavigationScore:
     distance: float
     percent: float  #: final error in % of the distance
     per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
-    nees: float  #: mean NEES of the horizontal position, which is 2 if consistent; NaN without covariances
+    nees: float  #: mean NEES of the horizontal position, which is 2 for a consistent filter; NaN without covariances
 
 
 def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> NavigationScore:

@@ -148,8 +148,8 @@ def smooth(
     nodes: Floats,
     covariances: Floats,
 ) -> None:
-    """Step back over the tape. ``nodes`` become the smoothed states, and the first n columns of ``covariances`` their
-    covariances.
+    """Step back over the tape. ``nodes`` receives the smoothed states, and the first n columns of ``covariances``
+    receive their covariances.
     """
     size, base = covariances.shape[2], count[0]
     ix, earth, noise = constants.ix, constants.earth, constants.noise

@@ -132,10 +132,11 @@ def cross_matrix(a: Floats, factor: float, out: Floats) -> None:
 def transition(q: Floats, w: Floats, f: Floats, dt: float, earth: Floats, F: Floats, moved: Floats) -> None:
     """Compute blocks of the transition over dt at constant rates w and specific force f in B.
 
-    The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) contains the derivatives
-    in blocks of 3 x 3: p with respect to a, bg and ba; v with respect to v, a, bg and ba; a with respect to a and bg.
-    Here p is position, v velocity, a attitude, and bg and ba are the biases of gyro and accelerometer. ``moved`` (2, 3)
-    contains the contributions of the specific force to the mean velocity and to the change of position, in W.
+    The inputs are in rad/s and m/s2, after the biases and the rotation of the Earth have been removed. F (9, 3, 3)
+    contains the derivatives in blocks of 3 x 3: p with respect to a, bg and ba; v with respect to v, a, bg and ba; a
+    with respect to a and bg. Here p is position, v velocity, a attitude, and bg and ba are the biases of gyro and
+    accelerometer. ``moved`` (2, 3) contains the contributions of the specific force to the mean velocity and to the
+    change of position, in W.
     """
     R, u, t = np.empty((3, 3)), np.empty(3), np.empty(3)
     matrix(q, R)

@@ -54,7 +54,7 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """Return the thrust in N that keeps a library model at a speed, determined by a run over a hundred ship lengths."""
+    """Return the thrust in N that keeps a library model at a speed. A run over a hundred ship lengths determines it."""
     own = library()[model]
     assert own.box is not None
     step, period = _time_steps(own.box.length)
@@ -77,7 +77,7 @@ def run_encounter(
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
 
-    If ``beyond`` is given, the run ends instead at 1 + ``beyond`` times the time after which the vessels would meet.
+    If ``beyond`` is given, the run instead lasts (1 + ``beyond``) times as long as the vessels would take to meet.
     ``avoid`` enables the avoider.
     """
     own = library()[model]

@@ -138,8 +138,8 @@ def _initial(ship: Any) -> Any:
 
 
 def _geodetic(ship: Any) -> Origin | None:
-    """Return the origin of the situation, which is at own ship, if its position is in degrees. :func:`_start` reports
-    an invalid position.
+    """Return the position of own ship, which is the origin of the situation, if this position is in degrees.
+    :func:`_start` reports an invalid position.
     """
     try:
         position = _initial(ship)["position"]

@@ -42,7 +42,7 @@ class WaypointRoute:
         return cls(np.array(body.position[:2], float), corners, radius)
 
     def distance(self, places: Floats) -> Floats:
-        """Return the distance (T) in m to the nearest leg or arc from positions (T, 2)."""
+        """Return the distances (T) in m from positions (T, 2) to the nearest leg or arc."""
         away = np.full(len(places), np.inf)
         n = len(self.corners)
         before = [self.first, *self.corners]
