@@ -258,8 +258,8 @@ def time_to_complete(result: RunResult, body: str) -> float:
 
 @_metric("J", "lower")
 def propulsion(result: RunResult, body: str) -> float:
-    """Energy that the commanded thrust put into the water: time integral of thrust (N) times speed through water.
-    Available for trials only.
+    """Energy that the commanded thrust put into the water: time integral of the product of thrust (N) and
+    speed through water. Available for trials only.
     """
     if result.log is None or body not in result.log.names:
         return math.nan

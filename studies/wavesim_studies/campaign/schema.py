@@ -28,7 +28,7 @@ class FactorTarget:
 
 @dataclass(frozen=True)
 class Factor:
-    """Factor that differs between runs: named `values`, or a range of numbers.
+    """Factor that differs between runs. It has either listed `values` or a range of numbers.
 
     With kind=function, a factor needs no <key>, because the program receives its value directly.
     """
