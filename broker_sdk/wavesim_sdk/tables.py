@@ -345,7 +345,7 @@ ACTUATION = Table(
     (
         value("command", "N, 1/s, rad or kg", "Commanded value, after saturation and motor law.", MAX_ACTUATORS),
         value("actual", "N, 1/s, rad or kg", "Actual value, after lag and rate limit.", MAX_ACTUATORS),
-        value("feedback", "1/s", "Reported shaft speed (moving average) of thrusters that report one.", MAX_ACTUATORS),
+        value("feedback", "1/s", "Shaft speed (moving average) of each thruster that reports it.", MAX_ACTUATORS),
     ),
 )
 
@@ -396,8 +396,8 @@ _FORCE = "N, N m"
 EFFORT = Table(
     "effort",
     "Acceleration of each body at the tick, and the three forces and three moments on the body, in B about its origin. "
-    "Only requested rows are filled. The parts add up to the total. In the body's free degrees of freedom, the mass matrix "
-    "(with added mass) times the acceleration equals the total.",
+    "Only requested rows are filled. The forces and moments of all causes add up to the total. In the body's free "
+    "degrees of freedom, the mass matrix (with added mass) times the acceleration equals the total.",
     "engine",
     (
         value(

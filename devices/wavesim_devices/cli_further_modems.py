@@ -67,7 +67,7 @@ def popoto(**values: Any) -> Any:
         type=click.IntRange(1, 7),
         default=4,
         show_default=True,
-        help="Channel of the modem. The channel uses the band of the transducer.",
+        help="Number of the channel in the band of the transducer.",
     ),
     modem=True,
 )

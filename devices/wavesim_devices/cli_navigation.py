@@ -81,7 +81,7 @@ def ublox(messages: tuple[str, ...], reacquisition: float) -> Any:
         type=click.IntRange(1, 249),
         default=1,
         show_default=True,
-        help="Address; 250 is always valid, too.",
+        help="Address of the device. The device also always answers to address 250.",
     ),
     click.option(
         "--variant",

@@ -61,7 +61,7 @@ PRIVATE_PARTS = {
     "numba.core.typing.context.Context.resolve_function_type": "overridden: reuse the signatures of operators",
     # cache by the digest of everything compiled into a kernel
     "numba.core.caching.FunctionCache.load_overload": "overridden: name the files by the digest of the sources",
-    "numba.core.caching.FunctionCache.save_overload": "overridden: remove the files of earlier sources",
+    "numba.core.caching.FunctionCache.save_overload": "overridden in order to remove the cache files of earlier versions of the source",
     "numba.core.caching.FunctionCache._index_key": "extended: add the members of named tuples and the options to the key",
     "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that decide what can be stored, and how",
     "numba.core.caching.IndexDataCacheFile": "determines the names of a kernel's files, and reads them",

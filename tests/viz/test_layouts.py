@@ -219,7 +219,7 @@ def test_damaged_or_old_layouts(url: str, open_page: Opener, tmp_path: Path) -> 
     file = tmp_path / "notes.json"
     file.write_text("not JSON")
     page.page.set_input_files("#layout-file", file)
-    page.wait(f"{TOAST} === 'cannot open the layout in notes.json: it is not a layout; nothing was changed'")
+    page.wait(f"{TOAST} === 'cannot open the layout in notes.json: it does not contain a layout; nothing was changed'")
     assert page.see(PANES) == ["sound", "charts", "alarms"]
     open_layout(page, "old")
     page.wait(f"{TOAST}?.startsWith(\"cannot open the layout 'old': the layout has version 0\")")

@@ -270,7 +270,9 @@ class ServerSessions:
             address, nonce
         ):  # a replayed JOIN of an ended session, or one whose WELCOME was lost
             self.drops["replay"] += 1
-            raise NotAdmitted(Refusal.COOKIE, "the session of this join has ended; start again with another nonce")
+            raise NotAdmitted(
+                Refusal.COOKIE, "the session that this JOIN opened has ended; join again with a new nonce"
+            )
         repeated = self._by_join.get((address, nonce))
         if repeated is not None:
             if (

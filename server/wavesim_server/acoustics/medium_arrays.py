@@ -325,7 +325,7 @@ COUNTERS = _record(
     integer("sent", "", "Number of records of sent signals that have not been collected yet."),
     integer("receptions", "", "Number of records of receptions that have not been collected yet."),
     integer("free_signal", "", "Row of the first free signal."),
-    integer("free_emission", "", "Row of the first free emission."),
+    integer("free_emission", "", "First free row for an emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
     integer("free_chunk", "", "First free chunk of candidates."),
     integer("free_hearing", "", "Row of the first free reception."),

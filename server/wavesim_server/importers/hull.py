@@ -72,7 +72,7 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
         )
     w = found.operators.frequencies
     draft.notes.append(
-        f"the operators cover waves from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s; shorter and longer waves use the values at the end of this range"
+        f"the operators cover wave periods from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s; for other periods, the values at the nearest end of this range are used"
     )
     file = f"{name}.rao.csv"
     draft.files[file] = panel_results.operators_csv(found.operators)

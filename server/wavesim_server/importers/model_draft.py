@@ -29,7 +29,7 @@ SETTINGS = {
     "centre": "centre of mass relative to the origin, forward, starboard, down, in m, three numbers",
     "linear-drag": "linear damping in addition to wave radiation damping, in N per m/s and N m per rad/s, six numbers (all 0 = none)",
     "restoring": "linear restoring matrix G, row by row, z down, including the contribution of the weight, 36 numbers",
-    "origin-depth": "depth of the reference point of the moments below the mean surface, in m",
+    "origin-depth": "depth below the mean surface of the reference point for moments, in m",
     "length": "length scale (ULEN) of the dimensionless numbers in m",
     "gravity": "gravitational acceleration in m/s2 used to make the numbers dimensionless",
     "water-density": "water density in kg/m3 used to make the numbers dimensionless",

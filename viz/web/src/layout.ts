@@ -38,7 +38,7 @@ const RULES: Record<Exclude<keyof Layout, "version">, (v: unknown) => boolean> =
 
 /** Return what is wrong with a layout; "": nothing. */
 export function checkLayout(value: unknown): string {
-  if (typeof value !== "object" || value === null) return "it is not a layout";
+  if (typeof value !== "object" || value === null) return "it does not contain a layout";
   const layout = value as Record<string, unknown>;
   if (layout["version"] !== LAYOUT_VERSION)
     return `the layout has version ${String(layout["version"] ?? "0")}, but this page reads version ${LAYOUT_VERSION}`;

@@ -369,7 +369,7 @@ export interface SignalReception {
   bounces: number;
 }
 
-/** Text that the server has published about a body; `row` is -1 if it is unknown. */
+/** Text that the server has published about a body; `row` is -1 if the body is unknown. */
 export interface Notice {
   time: number;
   row: number;

@@ -268,7 +268,7 @@ test("a link holds a view, and nothing else is one", () => {
   for (const [wrong, message] of [
     ["#view=", "it is incomplete"],
     ["#view=%7B%7D", "the layout has version 0, but this page reads version 1"],
-    ["#view=null", "it is not a layout"],
+    ["#view=null", "it does not contain a layout"],
     [viewLink(view).slice(0, -9), "it is incomplete"],
     [viewLink({ ...view, scale: NaN }), "a number in the view is missing or invalid"],
     [viewLink({ ...view, eye: [1, 2] }), "a number in the view is missing or invalid"],
