@@ -164,7 +164,7 @@ def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, t
 
 
 def _overload(thrusts: Floats, limits: Floats) -> float:
-    """Return the maximum over all thrusters of the ratio of the thrust to the thrust limit in the same direction."""
+    """Return the greatest ratio, among the thrusters, of the thrust to the thrust limit in the same direction."""
     return float((np.abs(thrusts) / np.maximum(np.where(thrusts > 0.0, limits[:, 1], -limits[:, 0]), 1e-12)).max())
 
 

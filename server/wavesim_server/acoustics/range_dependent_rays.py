@@ -459,7 +459,7 @@ def _neighbour_shift(
 def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
-    """Return (loss in dB, phase in rad), summed over all bounces of the ray ``legs`` off the bed. The phase is computed
+    """Return (loss in dB, phase in rad), as the sum for the bounces of the ray ``legs`` off the bed. The phase is computed
     only if ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
