@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @device.command(
     help='Emulate a Water Linked Sonar 3D-15. The device reads a 3D `sonar` of body NAME (`preset="sonar-3d15-low"`), '
     "and its `imu` sensor for ImuBatch messages.\n\n"
-    "As with the instrument, acoustics and UDP output are off until a host switches them on over HTTP. Datagrams go "
+    "As on the real instrument, acoustics and UDP output are off until a host switches them on over HTTP. Datagrams go "
     "only to loopback: the multicast group 224.0.0.96 or an address that the host sets.\n\n"
     "The configuration sets the field of view and the rate. A second sonar (`--high-frequency`) enables the mode "
     "`high-frequency`.\n\n"

@@ -10,7 +10,7 @@ import json
 import struct
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class SonarMosaic:
                 self.limits = round(low, 2), round(max(high, low + 0.1), 2)
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["sidescan", "bathymetry"]:
         """Kind of the sonar: ``sidescan`` or ``bathymetry``."""
         assert self.mosaic is not None
         return "sidescan" if self.mosaic.sidescan else "bathymetry"

@@ -28,7 +28,7 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
     """Return (DCPA in m, TCPA in s) for bodies that keep their velocities.
 
     ``p_AB_W`` (..., n) is the position of B relative to A in m. ``v_AB_W`` (..., n) is the velocity of B relative to A
-    in m/s. Both have two axes (ships) or three. TCPA is negative if the closest approach is in the past, and 0 if the
+    in m/s. Both have two components (ships) or three. TCPA is negative if the closest approach is in the past, and 0 if the
     distance is constant.
     """
     p, v = np.asarray(p_AB_W, float), np.asarray(v_AB_W, float)

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from wavesim_devices.seatrac.messages import MAX_BEACON, MessageType
 
-OVERHEAD_S = 0.4  #: duration of a packet without data in s (assumed)
+OVERHEAD_S = 0.4  #: duration in s of a packet without data (assumed)
 BYTE_S = 0.08  #: duration of a data byte in s
 #: pause between the reply and the content of an answer; it is longer than the transducer takes to recharge
 GAP_S = 0.06

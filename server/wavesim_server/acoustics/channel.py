@@ -127,7 +127,7 @@ class AcousticChannel:
         self._count_listener(t, +1)
 
     def start_pinger(self, row: int, time: float) -> None:
-        """Plan the first ping from a pinger, whose position must be known."""
+        """Schedule the first ping of a pinger, whose position must be known."""
         while not medium.plan_first_ping(self.table, row, time):
             self.grow()
 
@@ -233,7 +233,7 @@ class AcousticChannel:
     def ping(
         self, row: int, frequency: float, code: int | None, duration: float | None, asked: EmissionRequest
     ) -> None:
-        """Plan an acoustic ping; see :meth:`wavesim_server.Simulation.ping`."""
+        """Schedule an acoustic ping; see :meth:`wavesim_server.Simulation.ping`."""
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)

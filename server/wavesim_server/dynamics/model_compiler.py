@@ -341,7 +341,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
     """
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
-        raise ValueError(f"invalid derivative '{name}': write a force X Y Z K M N, an underscore and the factors")
+        raise ValueError(f"invalid derivative '{name}': write one of X, Y, Z, K, M or N, an underscore and the factors")
     found: list[str] = []
     for part in rest.split("_"):
         at = 0

@@ -26,7 +26,7 @@ SETTINGS = {
     "size": "length, width, height in m, three numbers",
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
     "cross-flow-density": "water density in kg/m3 for which the drag coefficients were determined",
-    "centre": "centre of mass relative to the origin, forward, starboard, down, in m, three numbers",
+    "centre": "centre of mass relative to the origin: three numbers (forward, starboard, down), in m",
     "linear-drag": "linear damping in addition to wave radiation damping, in N per m/s and N m per rad/s, six numbers (all 0 = none)",
     "restoring": "linear restoring matrix G, row by row, z down, including the contribution of the weight, 36 numbers",
     "origin-depth": "depth below the mean surface of the reference point for moments, in m",

@@ -186,7 +186,7 @@ def _write(path: Path, text: str) -> None:
 @out_option
 @json_option
 def status(file: Path, out: Path, as_json: bool) -> None:
-    """Show the progress of a campaign, even while it is running."""
+    """Show the progress of a running or finished campaign."""
     plan = _plan(file, out)
     table = _table(plan)
     states = Counter(row["status"] for row in table)

@@ -118,21 +118,21 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     beams: int = key(
-        "Number of sonar beams, or of columns of a 3D sonar's image. Default: as many as the instrument has.",
+        "Number of sonar beams, or of columns of a 3D sonar's image. Default: as many as in the preset.",
         default=0,
         low=1,
         high=1024,
         integer=True,
     )
     sector: float = key(
-        "Full angle of the sector that the sonar covers; 0 = sector of the instrument.",
+        "Full angle of the sector that the sonar covers; 0 = the sector of the preset.",
         "angle",
         0.0,
         low=0.0,
         high=6.283185307179586,
     )
     rows: int = key(
-        "Number of rows of a 3D sonar's image. Default: as many as the instrument has.",
+        "Number of rows of a 3D sonar's image. Default: as many as in the preset.",
         default=0,
         low=2,
         high=1024,
