@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable
 
 import numba as nb
@@ -17,9 +18,13 @@ from hypothesis import strategies as st
 from tests.physics.test_terms import TERMS, model_text
 from wavesim_sdk import frames
 from wavesim_sdk.elementary import LEAST
-from wavesim_server import Simulation
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.units import QUANTITIES
+from wavesim_server import Lab, Simulation
 from wavesim_server.dynamics import block_rows as B
 from wavesim_world.config import LoadedConfig, library
+from wavesim_world.config.schema import child_elements, keys
+from wavesim_world.config.world import World as WorldConfig
 
 Config = Callable[..., LoadedConfig]
 COMPILED = not nb.config.DISABLE_JIT
@@ -254,3 +259,60 @@ def test_sound_straight_up_and_nearly_so(config: Config, water: str) -> None:
                 assert np.array_equal(np.isfinite(there), np.isfinite(here)), name
                 if name != "azimuth":
                     assert np.allclose(there, here, rtol=1e-6, atol=1e-6, equal_nan=True), name
+
+
+#: elements of the world, each with the keys that give it an effect
+SURROUNDINGS = {
+    "current": 'north="0.2 m/s"',
+    "tide": "",
+    "wind": 'speed="5 m/s"',
+    "waves": 'height="0.5 m" peak="1 rad/s" spreading="2"',
+    "bed": 'depth="50 m"',
+    "temperature": "",
+    "conductivity": "",
+}
+
+
+def tiny_keys() -> list[tuple[str, str, str]]:
+    """Return (element, key, unit) of each number that may be tiny."""
+    elements = {child.name: child.of for _, child in child_elements(WorldConfig)}
+    return [
+        (
+            element,
+            key.name,
+            next((unit for unit, factor in QUANTITIES.get(key.quantity, {}).items() if factor == 1.0), ""),
+        )
+        for element in SURROUNDINGS
+        for _, key in keys(elements[element])
+        if key.kind == "number" and key.count == 1 and not (key.low is not None and key.low > 0.0)
+    ]
+
+
+@pytest.mark.parametrize(("element", "key", "unit"), tiny_keys(), ids=lambda v: v or "-")
+@pytest.mark.compiled
+def test_tiny_surroundings_are_refused_or_harmless(element: str, key: str, unit: str) -> None:
+    """Waves of 1e-160 m once had a spectrum without energy, and froze every body."""
+    others = re.sub(rf'\b{key}="[^"]*"', "", SURROUNDINGS[element])
+    bed = "" if element == "bed" else '<bed depth="50 m"/>'
+    for value in (5e-324, 1e-200, 1e-160):
+        world = f'<{element} {others} {key}="{value!r} {unit}"/>{bed}'
+        bodies = "".join(
+            f'<vehicle name="{model}" model="{model}" position="{k} 0 {k} m" client="none"/>'
+            for k, model in ((0, "jolner"), (5, "lauv"))
+        )
+        try:
+            lab = Lab(f'<wavesim seed="1"><world>{world}</world><fleet>{bodies}</fleet></wavesim>')
+        except ConfigError:
+            continue
+        lab.advance(50)
+        assert lab.frozen_bodies == [], world
+
+
+@pytest.mark.compiled
+def test_weather_that_almost_vanishes_freezes_nobody() -> None:
+    lab = Lab('<wavesim><fleet><vehicle name="a" model="jolner" position="0 0 0 m" client="none"/></fleet></wavesim>')
+    for name in ("wave_height", "wind_speed", "current_north", "current_east", "wave_direction", "wind_direction"):
+        for value in (5e-324, 1e-200, 1e-160, 1e-10, 0.0):
+            lab.set_weather(**{name: value})
+            lab.advance(20)
+            assert lab.frozen_bodies == [], (name, value)

@@ -37,6 +37,8 @@ from wavesim_world.ocean.bed import mean_depth
     S_DEEP_FACTOR,
     SEA_COLUMNS,
 ) = range(12)
+#: height in m below which the sea is flat: the spectrum of a much lower sea vanishes when its height is squared
+LEAST_HEIGHT = 1e-9
 #: significant wave height (m) and peak frequency (rad/s) by Beaufort number (Oedegaard 2017, tables 2.4 and 3.2)
 SEA_STATES = (
     (0.0, 1.9858),
@@ -89,7 +91,7 @@ def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math
     frequency of its band and a random phase, so the waves repeat only after a long time.
     """
     height, peak = sea_state(waves)
-    if height == 0.0:
+    if height < LEAST_HEIGHT:
         return np.zeros((0, SEA_COLUMNS))
     n = waves.components
     w = np.linspace(0.3 * peak, 8.0 * peak, 40_001)
