@@ -23,7 +23,7 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config import load
 
-PORT = 14560  #: UDP port of the first vehicle's aids
+PORT = 14560  #: UDP port for the navigation aids of the first vehicle
 SYSTEM, COMPONENT = 1, 197  #: MAVLink identity of the sender: a visual-inertial odometry component
 AUTOPILOT = 1  #: MAVLink component number of an autopilot
 HEARTBEAT_S = 1.0  #: interval in s between heartbeats, and between attempts to set the origin

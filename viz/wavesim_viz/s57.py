@@ -73,8 +73,8 @@ class ChartCell:
         }
 
     def bed(self, origin: Origin) -> Floats:
-        """Return north, east and depth in m, as an array (n, 3), of the soundings and of the points on depth contours.
-        ``origin`` is the origin of the world frame.
+        """Return the north, east and depth (m) of the soundings and of the points on depth contours, as an array (n,
+        3). ``origin`` is the origin of the world frame.
         """
         lines = [np.column_stack([p, np.full(len(p), d)]) for kind, d, p in self.lines if kind == "DEPCNT"]
         points = np.vstack([self.soundings, *(line for line in lines if np.isfinite(line[:, 2]).all())])

@@ -180,7 +180,7 @@ def _sound_path_model(
 ) -> bool:
     """Model the path length of sound to or from a beacon.
 
-    For a round trip, the state contains a clone of the pose at its start.
+    For a round trip, the state contains a clone of the pose at the start of the trip.
 
     ``image`` selects which legs are echoes. Return False if the clone is missing.
     """
@@ -214,8 +214,8 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) -> None:
-    """Add the mean and the standard deviation of a distance's second-order error to ``found`` (2). The distance is
-    d, in direction u.
+    """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
+    d, in the direction u.
 
     Uncertainty across the path increases the distance on average; the block of P at o contains this uncertainty.
     """

@@ -54,7 +54,9 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """Return the thrust in N that keeps a library model at a speed. A run over a hundred ship lengths determines it."""
+    """Return the thrust in N that keeps a library model at a speed. The thrust is determined in a run over a hundred
+    ship lengths.
+    """
     own = library()[model]
     assert own.box is not None
     step, period = _time_steps(own.box.length)
@@ -123,7 +125,7 @@ def run_encounter(
 
 
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:
-    """Return the motion at ``time`` in s of another vessel, which keeps its course and speed.
+    """Return the motion of another vessel at ``time`` (s). The vessel keeps its course and speed.
 
     The other vessels are not bodies in the simulation, because in many cases all of them meet at the origin, where
     bodies would collide and leave their courses.

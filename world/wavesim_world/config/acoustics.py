@@ -196,7 +196,9 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class Pinger:
-    """Pinger that sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
+    """Pinger that transmits without a command. It transmits at each multiple of `period` on its own clock, plus
+    `offset`.
+    """
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval between pings, on the clock of the node.", "time", low=0.01)

@@ -148,8 +148,9 @@ def sea_components(
 
 
 def elevation(sea: Floats, time: float, north: Any, east: Any) -> Floats:
-    """Return the surface elevation (m, up) above still water at the given time (s) and at points in m, which are arrays
-    of any shape."""
+    """Return the surface elevation (m, up) above still water at the given time (s) and at points. The coordinates of
+    the points in m are arrays of any shape.
+    """
     x, y = np.asarray(north, float)[..., None], np.asarray(east, float)[..., None]
     angle = sea[:, S_FREQUENCY] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]
     return np.asarray(np.sum(sea[:, S_AMPLITUDE] * cos(angle), axis=-1))

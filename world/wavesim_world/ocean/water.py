@@ -27,7 +27,9 @@ NO_SCALAR = -1.0  #: value of a scalar quantity where it is absent
 
 
 def pressure(world: World, depth: Floats) -> Floats:
-    """Return absolute pressure in dbar: UNESCO 44 for a standard ocean (35, 0 C), or P0 + P1 z + P2 z^2 if P1 is configured."""
+    """Return absolute pressure in dbar: UNESCO 44 for a standard ocean (salinity 35, 0 C), or P0 + P1 z + P2 z^2 if P1
+    is configured.
+    """
     z = np.asarray(depth, float)
     if world.pressure_1 == 0.0:
         return np.asarray(world.pressure_0 + seawater.pressure(z, world.latitude))
