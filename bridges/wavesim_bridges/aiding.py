@@ -1,5 +1,5 @@
-"""Navigation aids for an autopilot that computes its own position: acoustic fixes and Doppler velocities, sent as MAVLink
-over UDP, as a companion computer sends them.
+"""Navigation aids for an autopilot that computes its own position: acoustic fixes and Doppler velocities. The aids are
+sent as MAVLink messages over UDP, as by a companion computer.
 """
 
 from __future__ import annotations

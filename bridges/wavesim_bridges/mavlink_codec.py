@@ -134,8 +134,7 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """Decode the messages in a datagram, and list the reasons why parts of it are unusable. Skip undeclared messages.
-    """
+    """Decode the messages in a datagram, and list the reasons why parts of it are unusable. Skip undeclared messages."""
     found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):

@@ -55,7 +55,7 @@ class AlarmRules:
     stale: float = 5.0
     battery: float = 0.2  #: minimum charge of a battery, as a fraction of its capacity
     navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate in m
-    #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator states
+    #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator reports
     sigmas: float = 5.0
     #: simulation time in s for which a condition must hold before it is an alarm, and must be over before the alarm
     #: ends

@@ -1,5 +1,5 @@
-"""Commands for the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
-browser, ``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
+"""Commands for the viewer. ``wavesim plot`` draws plots of a run, ``wavesim viz`` opens mission control in the browser,
+``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class AlarmsMessage(TypedDict):
 
 
 class EstimatesMessage(TypedDict):
-    """Estimates by navigators: row, north, east, down and three standard deviations of each estimate."""
+    """Estimates from navigators: row, north, east, down and three standard deviations of each estimate."""
 
     type: Literal["beliefs"]
     bodies: list[Numbers]

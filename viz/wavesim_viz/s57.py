@@ -140,7 +140,7 @@ def _parts(shapely: Any, shape: Any, kind: str) -> list[Any]:
 
 
 def _places(shapely: Any, shape: Any) -> Floats:
-    """Return the path as rows of latitude and longitude."""
+    """Return the points of a shape as rows of latitude and longitude."""
     found: Floats = shapely.get_coordinates(shape)[:, ::-1]
     return found
 

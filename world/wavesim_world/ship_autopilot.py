@@ -203,8 +203,7 @@ class LeewayEstimator:
         self.north = self.east = 0.0
 
     def heading(self, course: float, now: ShipMotion, turn: float, dt: float) -> float:
-        """Return the heading that keeps the vessel on a course over ground. ``turn`` is the desired yaw rate (rad/s).
-        """
+        """Return the heading that keeps the vessel on a course over ground. ``turn`` is the desired yaw rate (rad/s)."""
         s, c = sin_cos(now.heading)
         share = min(1.0, dt / self.tau)
         off = now.sway + self.pivot * now.yaw_rate - (c * self.east - s * self.north)
@@ -249,7 +248,7 @@ class WaypointPilot:
         )
 
     def course_and_speed(self, now: ShipMotion) -> tuple[float, float]:
-        """Return the (course over ground in rad, speed in m/s) that the mission requires at the current position."""
+        """Return (course over ground in rad, speed in m/s), as the mission requires at the current position."""
         if self.guidance is None:
             return self.course, self.speed
         course = self.guidance.course(now.north, now.east)

@@ -367,7 +367,7 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
 
 
 def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
-    """Draw the tracks from above, and the horizontal errors over time with the 3-sigma bound that the filter states."""
+    """Draw the tracks from above, and the horizontal errors over time with the 3-sigma bound reported by the filter."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")

@@ -114,8 +114,8 @@ def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats,
 
 @device_function
 def _velocity(e: Floats, x: Floats, ix: Ints, w: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model a velocity over ground or through water along the rows d in B, with scale error and misalignment of the
-    log.
+    """Model a velocity over ground or through water along the rows d in B, including the scale error and the
+    misalignment of the log.
     """
     kind, R, u, t = int(e[KIND]), pose.R, pose.u, pose.t
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)

@@ -1,4 +1,5 @@
-"""Quality of an estimate: position error, error over a travelled distance, and consistency with the stated covariance.
+"""Quality of an estimate: position error, error over a travelled distance, and consistency with the reported
+covariance.
 
 Tracks are aligned only on request, because alignment hides the heading error.
 """

@@ -33,7 +33,7 @@ def _inverse(L: Floats, m: int, W: Floats) -> None:
 
 @device_function
 def _apply_innovation(a: Floats, A: Floats, H: Floats, U: Floats, W: Floats, pull: Floats) -> None:
-    """Update a -= H^T pull, and A += H^T (W H / 2 - U) and its transpose."""
+    """Subtract H^T pull from a, and add H^T (W H / 2 - U) and its transpose to A."""
     m, n = H.shape
     for k in range(m):
         for i in range(n):

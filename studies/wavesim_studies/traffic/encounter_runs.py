@@ -77,7 +77,8 @@ def _time_steps(length: float) -> tuple[float, float]:
 def run_encounter(
     encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
 ) -> EncounterRun:
-    """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
+    """Simulate an encounter until own ship has passed its goal, but at most for twice the time that the straight route
+    takes.
 
     If ``beyond`` is given, the run instead lasts (1 + ``beyond``) times as long as the vessels would take to meet.
     ``avoid`` enables the avoider.

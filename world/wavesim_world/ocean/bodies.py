@@ -21,7 +21,8 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.ocean.scene import intersect_box, intersect_cylinder
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-STRIP = 30  #: maximum mean number of bodies per strip for which a search in strips is faster than a search in a tree
+#: maximum mean number of bodies per strip; with more bodies, a search in a tree is faster than a search in strips
+STRIP = 30
 ELEMENTS = 200_000  #: number of beam-body pairs tested in one batch
 
 
@@ -190,8 +191,7 @@ class BodyObstacles:
         return i, j
 
     def _nearest_first(self, starts: Floats, i: Ints, j: Ints) -> tuple[Ints, Ints]:
-        """Sort the pairs by distance, so that a later pair can be skipped if its beams have already hit a nearer body.
-        """
+        """Sort the pairs by distance, so that a later pair can be skipped if its beams have already hit a nearer body."""
         apart = norm(self.p[j] - starts[i, 0]) - self.radius[j]
         order = np.argsort(apart, kind="stable")
         return i[order], j[order]

@@ -133,8 +133,8 @@ def sea_components(
 ) -> Floats:
     """Return the (n, SEA_COLUMNS) sea components of a configuration for a seed.
 
-    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values if a command changed
-    them during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
+    ``height`` (m), ``peak`` (rad/s) and ``direction`` (of travel, rad) replace the configured values if a command
+    changed them during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
     """
     world = loaded.config.world
     waves, (h, p) = world.waves, sea_state(world.waves)

@@ -73,7 +73,7 @@ def gaussian_sum(of: Sequence[Gaussian], p_W: Floats) -> Floats:
 
 
 def uniform_current(current: Current, time_s: float) -> Floats:
-    """Return the uniform current (north, east, down), including its tidal stream, at the given time, in m/s."""
+    """Return the uniform current (north, east, down), including its tidal stream, in m/s at the given time."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
         [
