@@ -1,5 +1,5 @@
-"""Generic commands for any model: surge, sway, heave, roll, pitch, yaw, rudder and planes, mixed into commands for its
-actuators.
+"""Generic commands for any model: surge, sway, heave, roll, pitch, yaw, rudder and planes. The mixer of a model
+converts them to commands for the actuators.
 
     mix = Mixer("lauv")
     broker.answer(mix(surge=0.6, rudder=0.1, planes=-0.05))

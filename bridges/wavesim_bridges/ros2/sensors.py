@@ -277,8 +277,8 @@ def _number(field: str) -> Stamped:
 
 
 def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Floats:
-    """Return the covariance (3, 3) in S of a velocity from all beams of a Doppler log, or only from those with bottom
-    lock.
+    """Return the covariance (3, 3) in S of a velocity that a Doppler log measures with all of its beams, or only with
+    the beams that have bottom lock.
     """
     along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
     if locked:
