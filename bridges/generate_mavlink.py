@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 PACKAGE = Path(__file__).parent / "wavesim_bridges"
 SOURCES = ("mavlink.py", "mavlink_mission.py", "px4.py", "px4_sensors.py", "aiding.py")
-#: messages that are generated without the fields added to the standard later; the bridge answers each TIMESYNC,
-#: whichever system the message names
+#: messages that are generated without the fields that the standard added later; in TIMESYNC, these fields name a target
+#: system, but the bridge answers each TIMESYNC regardless of its target
 FIRST_VERSION = {"TIMESYNC"}
 
 

@@ -225,8 +225,8 @@ def direction_sigma(head: UsblHead, sound_speed: float) -> float:
     """Return the standard deviation in rad of a direction, computed from the errors of the USBL head and of the AHRS
     heading.
 
-    The further apart the hydrophones are, the smaller the error from the arrival times is. This error differs between
-    directions; the function uses its largest value.
+    The further apart the hydrophones are, the smaller is the error caused by the arrival times. This error differs
+    between directions; the function uses the largest error.
     """
     places = np.array([h.position for h in head.hydrophone])
     spread = np.linalg.eigvalsh(np.cov(places.T, bias=True) * len(places))

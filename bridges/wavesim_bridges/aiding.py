@@ -1,5 +1,5 @@
-"""Navigation aids for an autopilot that computes its own position: acoustic fixes and Doppler velocities, sent as MAVLink
-over UDP, as a companion computer sends them.
+"""Navigation aids for an autopilot that computes its own position: acoustic fixes and Doppler velocities. The aids are
+sent as MAVLink messages over UDP, as by a companion computer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config import load
 
-PORT = 14560  #: UDP port of the first vehicle's aids
+PORT = 14560  #: UDP port for the navigation aids of the first vehicle
 SYSTEM, COMPONENT = 1, 197  #: MAVLink identity of the sender: a visual-inertial odometry component
 AUTOPILOT = 1  #: MAVLink component number of an autopilot
 HEARTBEAT_S = 1.0  #: interval in s between heartbeats, and between attempts to set the origin

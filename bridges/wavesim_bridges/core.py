@@ -100,10 +100,10 @@ class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     If the server stops responding, the bridge waits for it to be restarted. If the server ends the session, the bridge
-    tries to join again. A server that had only lost contact accepts the bridge immediately. If the server does not
-    answer, it has shut down, and the bridge exits too. While the bridge is disconnected, the server removes the
-    vehicle, as it does whenever it loses a pilot. ``joined`` is called as soon as the server has sent the vehicle's
-    equipment, before the first step.
+    tries to join again. If the server had merely lost contact with the bridge, it accepts the bridge immediately. If it
+    does not answer the new attempt, it has shut down, and the bridge exits too. While the bridge is disconnected, the
+    server removes the vehicle, as it does whenever it loses a pilot. ``joined`` is called as soon as the server has
+    sent the vehicle's equipment, before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:

@@ -17,7 +17,7 @@ from wavesim_sdk.errors import Refused, SessionLost, WaveSimError
 from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
-BROADCAST = "broadcast"  #: name that IMC uses for all systems
+BROADCAST = "broadcast"  #: name by which IMC addresses all systems
 TIMEOUT_S = 5.0  #: default simulation time in s to wait for the reply to a range request
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: simulation time in s after which a request to a recharging transducer is repeated

@@ -1,8 +1,8 @@
 """Messages from operators to DUNE's simulator, which the bridge applies to the vehicle: manual fixes, leaks, servo
 faults and long-baseline beacons.
 
-Fixes, leaks and faults become requests to the server, which need rights: `<grant to="lauv" role="pilot" rights="pose
-fault"/>`.
+Fixes, leaks and faults become requests to the server. These requests need rights:
+`<grant to="lauv" role="pilot" rights="pose fault"/>`.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class OperatorCommands:
         self._pending_requests[broker.fault(name, "frozen", FAULT_LASTS_S)] = "the fault", None
 
     def _report(self, broker: AsyncBroker, step: Step) -> None:
-        """Report the leak detector's values as states of DUNE's leak sensors, both on change and periodically."""
+        """Report the leak detector's values as states of DUNE's leak sensors, both when they change and periodically."""
         name = next((s.name for s in broker.sensors if s.type == "leak"), None)
         value = step.sensors.get(name) if name is not None else None
         if value is None:

@@ -29,7 +29,7 @@ SERVOS = {
 
 
 class ReferencePoint:
-    """Reference position of the reported states, on the sea surface. It is the world's origin or an operator's fix."""
+    """Position on the sea surface to which the reported states refer: the world's origin or an operator's fix."""
 
     def __init__(self, world: WorldOrigin) -> None:
         self.world = world

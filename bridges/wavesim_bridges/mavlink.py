@@ -437,7 +437,7 @@ def _ms(m: VehicleMotion) -> int:
 
 
 class GroundStationSocket(asyncio.DatagramProtocol):
-    """Socket for both ground stations: QGroundControl and MAVSDK."""
+    """Socket for both kinds of ground station: QGroundControl and MAVSDK."""
 
     def __init__(self, station: MavlinkVehicle, instance: int) -> None:
         self._station = station

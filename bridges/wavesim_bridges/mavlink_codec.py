@@ -134,7 +134,7 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """Decode the messages in a datagram, and list the reasons for unusable parts. Skip undeclared messages."""
+    """Decode the messages in a datagram, and list the reasons why parts of it are unusable. Skip undeclared messages."""
     found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):
@@ -154,7 +154,7 @@ class MavlinkStream:
         self._left = b""
 
     def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-        """Return the messages that these bytes complete, and the reasons for unusable bytes."""
+        """Return the messages that these bytes complete, and the reasons why any bytes are unusable."""
         found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0

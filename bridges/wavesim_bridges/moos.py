@@ -233,7 +233,9 @@ class MoosCommunity:
             stream.close()
 
     async def _keep_alive(self) -> None:
-        """Send the greeting and the subscriptions, and then heartbeats. Each answer contains the time."""
+        """Send the greeting and the subscriptions, and then heartbeats. The MOOSDB's answer to a heartbeat contains the
+        MOOS time.
+        """
         now = time.time()
         self._send(
             MoosMessage(TIMING, time=now), *(MoosMessage(REGISTER, key, 0.0, now) for key in self._subscriptions)

@@ -1,7 +1,7 @@
 """Codec for MOOS: messages, and the packets between a MOOSDB and its clients. It uses neither sockets nor a clock.
 
 A client sends :data:`GREETING`, then a packet with its name. The MOOSDB answers with WELCOME or POISON. From then on,
-both sides send packets at any time. All numbers are little-endian.
+both sides may send packets at any time. All numbers are little-endian.
 """
 
 from __future__ import annotations

@@ -50,9 +50,9 @@ BOAT = {"port", "starboard"}
 
 
 def allocation(places: Floats, directions: Floats) -> Floats:
-    """Return the 6 x n matrix of forces and torques of n unit thrusts, from their positions and directions (both n x 3,
-    FRD). A row without any element above 0.1 (for a torque, a lever arm of 0.1 m) is set to zero, because the hull's
-    stability keeps the vehicle level.
+    """Return the 6 x n matrix of the forces and torques that n thrusters produce at unit thrust, given their positions
+    and directions (both n x 3, FRD). A row without any element above 0.1 (for a torque, a lever arm of 0.1 m) is set to
+    zero, because the hull's stability keeps the vehicle level.
     """
     matrix = np.vstack([directions.T, np.cross(places, directions).T])
     matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0

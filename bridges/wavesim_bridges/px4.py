@@ -97,9 +97,10 @@ class Px4Server:
     """Server for PX4, which accepts one connection at a time. It sends a frame every 4 ms of PX4's clock and receives
     the outputs that answer it.
 
-    The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` regardless of delays. An answer
-    contains the time of its frame. Controllers that run slower than the frames answer every second or third frame. The
-    bridge predicts the next answer from the last ones, and waits only when an answer is due.
+    The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` per frame, regardless of delays. An
+    answer contains the time of its frame. Controllers that run slower than the frames answer every second or third
+    frame. The bridge predicts the time of the next answer from the intervals between the last ones, and waits only when
+    an answer is due.
     """
 
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:

@@ -52,7 +52,7 @@ class Px4Sensors:
     """Generator of sensor frames for one PX4 instance. ``now_us`` is the time of PX4's clock in us.
 
     The barometer reports the air pressure at an altitude equal to the negative depth. PX4 has no model of water
-    pressure, so it would read a depth of 3 m as a change in altitude of 2 km.
+    pressure, so it would interpret a depth of 3 m as a change in altitude of 2 km.
     """
 
     def __init__(self, origin: WorldOrigin, odometry: bool, seed: int) -> None:

@@ -16,8 +16,8 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 @dataclass(frozen=True)
 class ServoOutput:
-    """Servo output that moves one actuator. With ``sign`` -1, a positive output moves the actuator in the negative
-    direction of its model.
+    """Servo output that moves one actuator. With ``sign`` -1, a positive output moves the actuator in the direction
+    that is negative in its model.
     """
 
     actuator: str
@@ -90,8 +90,8 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 class Mixer:
     """Conversion of numbered outputs, each from -1 to 1, to commands in the units of the actuators. For a thruster
     commanded in N, thrust is proportional to the square of the output, as for a motor whose speed follows the output.
-    Full output commands the thrust limit in the direction of the output. All other commands are proportional to the
-    output, and full output commands the larger limit of the actuator.
+    Full output commands the thrust limit in the direction of the output. For any other actuator, the command is
+    proportional to the output, and full output commands the larger of the actuator's two limits.
     """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:
@@ -108,7 +108,7 @@ class Mixer:
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
         """Return the commands in the order of the actuators. None means that an actuator keeps its last command,
-        because the autopilot does not have or does not use its output.
+        because the autopilot does not have or does not use the output for this actuator.
         """
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:

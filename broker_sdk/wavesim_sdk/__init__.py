@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-#: map from each exported name to its module and, if it has another name there, to that name
+#: map from each exported name to its module and, if the name is different there, to that name
 _PLACES = {
     "AsyncBroker": ("broker",),
     "Broker": ("broker",),

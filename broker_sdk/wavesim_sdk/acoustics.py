@@ -60,7 +60,8 @@ def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> f
 
 
 def position_from_ranges(beacons: Floats, ranges: Floats, depth: float, near: Sequence[float]) -> Floats | None:
-    """Return the least-squares position (north, east, depth) from ranges to beacons (n, 3) at a known depth.
+    """Return the least-squares position (north, east, depth) of a vehicle at a known depth, from its ranges to beacons
+    (n, 3).
 
     ``near`` (north, east) is the starting point of the search and selects one of the two possible positions. Return
     None if the search fails.

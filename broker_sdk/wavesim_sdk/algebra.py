@@ -56,7 +56,7 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def inverse(matrix: Any) -> Floats:
-    """Return the inverse of a matrix (n, n) by Gauss-Jordan elimination with row pivoting.
+    """Return the inverse of a matrix (n, n), computed by Gauss-Jordan elimination with row pivoting.
 
     Raises ValueError if the matrix is singular.
     """
@@ -102,8 +102,8 @@ def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, F
     """Return the pseudo-inverse (k, n) of a matrix (n, k), the rank of the matrix, and its singular directions (k, k),
     for small k.
 
-    The function keeps the eigenvectors of M^T M whose singular values exceed ``tolerance`` times the largest one.
-    The last directions span the null space.
+    For a matrix M, the function keeps the eigenvectors of M^T M whose singular values exceed ``tolerance`` times the
+    largest one. The last directions span the null space.
     """
     m = np.asarray(points, float)
     values, directions = symmetric_eigen(matmul(m.T, m))

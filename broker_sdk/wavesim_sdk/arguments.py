@@ -120,7 +120,9 @@ def request_error(request: Any, error: Malformed) -> InvalidArgument:
 
 
 def key_bytes(value: Any) -> bytes | None:
-    """Check and return a pre-shared key, which the public key of the server may follow. None means no key and is valid."""
+    """Check and return a pre-shared key. The public key of the server may follow it. None is valid and means that there
+    is no key.
+    """
     if value is None or (isinstance(value, bytes) and len(value) in (KEY_BYTES, 2 * KEY_BYTES)):
         return value
     # without the key itself

@@ -1,4 +1,4 @@
-"""Array types, for readers and type checkers, and the view of a table as numbers."""
+"""Array types for readers and type checkers, and functions that view a table as numbers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""WaVeSim viewer: pictures of logs, and mission control in the browser."""
+"""WaVeSim viewer: plots of logs, and mission control in the browser."""

@@ -50,11 +50,12 @@ class AlarmRules:
     """Thresholds of the alarm rules; 0 disables a rule."""
 
     silent: float = 3.0  #: maximum wall time in s without a datagram from the pilot of a body
-    #: maximum number of periods (plus half a second) without a new value from an instrument that has produced values
+    #: maximum number of periods (plus half a second) since the newest value from an instrument; instruments that have
+    #: not produced a value are not checked
     stale: float = 5.0
     battery: float = 0.2  #: minimum charge of a battery, as a fraction of its capacity
     navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate in m
-    #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator states
+    #: maximum horizontal error of the estimate, in units of the standard deviation that the navigator reports
     sigmas: float = 5.0
     #: simulation time in s for which a condition must hold before it is an alarm, and must be over before the alarm
     #: ends
@@ -153,7 +154,9 @@ class AlarmMonitor:
         self._unshelve(now)
 
     def _end(self, key: tuple[str, int], now: float, at_once: bool) -> None:
-        """Forget a condition that does not hold at the moment. Its alarm ends after the delay."""
+        """Forget a condition that no longer holds, and end its alarm. An alarm ends only after the delay, unless
+        ``at_once`` is set.
+        """
         condition = self._conditions[key]
         condition.over = now if condition.over is None else condition.over
         if condition.alarm is not None and now - condition.over < self.rules.delay and not at_once:
@@ -164,7 +167,7 @@ class AlarmMonitor:
             self.version += 1
 
     def note(self, notice: Notice) -> None:
-        """Add an instantaneous event that the server has reported. Normal operation raises no alarm."""
+        """Add an instantaneous event that the server has reported. Events of normal operation raise no alarm."""
         text, crossing = notice["text"], crossing_side(notice["text"])
         if crossing:
             self._note_crossing(notice)
@@ -186,7 +189,7 @@ class AlarmMonitor:
                 alarm.until, self._noted[name] = alarm.since, alarm
 
     def note_fence_change(self) -> None:
-        """End fence alarms immediately, instead of after the delay, if the changed fences no longer apply to the body."""
+        """End fence alarms immediately, instead of after the delay, if the bodies do not violate the changed fences."""
         self._fences_changed = True
 
     def _raise(self, kind: str, row: int, name: str, text: str, time: float, *, same_text: bool = False) -> Alarm:
@@ -240,7 +243,9 @@ class AlarmMonitor:
     # -- rules ---------------------------------------------------------------------------------
 
     def _limit(self, kind: str, row: int, limit: float, side: float = -1.0) -> float:
-        """Return a limit. While its alarm is active, the dead band moves the limit to one side (-1: down)."""
+        """Return a limit. While the alarm for this limit is active, the dead band moves the limit in the direction
+        ``side`` (-1: down).
+        """
         condition = self._conditions.get((kind, row))
         active = condition is not None and condition.alarm is not None
         return limit * (1.0 + side * self.rules.band) if active else limit

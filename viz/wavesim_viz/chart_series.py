@@ -117,8 +117,8 @@ def _seconds(time_ns: Any) -> Floats:
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> ChartData:
     """Resample the lines of one chart to common times. These are the times of the first line and, before its start and
-    after its end, the times of the other lines. Each line has its newest value at these times. A long line keeps the
-    minimum and maximum of each interval, so that peaks are not lost.
+    after its end, the times of the other lines. At each of these times, each line has its newest value. If there are
+    more than ``points`` times, each line keeps the minimum and maximum of each interval, so that peaks are not lost.
     """
     times = np.zeros(0)
     for t, _ in lines:
@@ -137,8 +137,8 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Floats) -> Floats:
-    """Insert a time with a missing value into each gap of a line, so that the chart does not bridge the gap with a
-    straight line.
+    """Return a time within each gap of a line. The chart has a missing value there, so that it does not bridge the gap
+    with a straight line.
     """
     if len(t) < 3:
         return np.zeros(0)

@@ -1,5 +1,5 @@
-"""Commands for the viewer. ``wavesim plot`` draws pictures of a run, ``wavesim viz`` opens mission control in the
-browser, ``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
+"""Commands for the viewer. ``wavesim plot`` draws plots of a run, ``wavesim viz`` opens mission control in the browser,
+``wavesim configure`` edits vehicle models, and ``wavesim soundings`` reads a sea bed from an electronic chart.
 """
 
 from __future__ import annotations
@@ -254,8 +254,9 @@ def _bind(address: str, port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def private_link(url: str, token: str) -> Iterator[str]:
-    """Yield an address for a browser's command line, which other users of the machine can read. With a ``token``, it is
-    the address of a private file that leads to ``url``; the file exists until the end of the block.
+    """Yield an address for the command line of a browser. Other users of the machine can read this command line. If
+    there is a ``token``, the address is therefore that of a private file that redirects to ``url``. The file exists
+    until the end of the block.
     """
     if not token:
         yield url

@@ -105,7 +105,7 @@ class Configurator:
         return found
 
     def vehicles(self, _query: Any) -> list[VehicleEntry]:
-        """List the configurations' bodies whose own instruments can be edited."""
+        """List all bodies, from all configurations, whose own instruments can be edited."""
         found: list[VehicleEntry] = []
         for name, path in self._configurations().items():
             try:
@@ -183,7 +183,7 @@ class Configurator:
         return {"ok": True, "look": model_info(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> ModelCheck:
-        """Check, with the configuration reader, a vehicle whose own instruments were changed. Return the result."""
+        """Use the configuration reader to check a vehicle whose own instruments were changed. Return the result."""
         try:
             _, loaded, element = self._with_instruments(body)
             model, instruments, inherited = self._describe_body(loaded, element)

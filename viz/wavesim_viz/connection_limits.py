@@ -17,7 +17,7 @@ MAX_PER_ADDRESS = 64
 #: number of websockets that an address may open in one burst, and per second in the long run
 BURST, OPENINGS_PER_S = 32, 1.0
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
-BODY_S = 10.0  #: maximum time in s for the body of a request
+BODY_S = 10.0  #: maximum time in s to receive the body of a request
 
 
 class ConnectionRateLimiter:

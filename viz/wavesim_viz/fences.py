@@ -1,5 +1,5 @@
-"""Fences for the page: those of a configuration, of a running server, and of a log at any time; the bodies that violate
-them; and the changes that a page requests.
+"""Fences for the page. This module provides the fences of a configuration, of a running server, and of a log at any
+time. It also finds the bodies that violate fences, and sends the changes that a page requests.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class FenceHistory:
 def fence_violations(
     fences: Iterable[FenceInfo], frame: ViewerFrame, roster: Sequence[RosterEntry]
 ) -> dict[int, list[str]]:
-    """Return, by row, a text for each fence that a body violates. Buoys may be anywhere."""
+    """Return, by row, a text for each fence that a body violates. Buoys never violate a fence."""
     b = np.asarray(frame.bodies, float)
     watched = b[np.isin(b[:, 0], [r[0] for r in roster if r[3] != "buoy"]) & np.isfinite(b[:, 1:3]).all(axis=1)]
     rows, p = watched[:, 0].astype(int), watched[:, 1:3]

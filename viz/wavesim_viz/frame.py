@@ -1,6 +1,6 @@
 """State of the simulation at one moment for a viewer, and its encoding for the websocket.
 
-A frame is a header of 64 bytes, then ``bodies`` and ``signals`` as rows of float32 (little-endian)::
+A frame consists of a header of 64 bytes, followed by ``bodies`` and ``signals`` as rows of float32 (little-endian)::
 
      0  u4  magic "WVF1"          28  f4  real-time factor       44  u4  version of the roster
      4  u4  state of the run      32  f4  lateness, ms           48  u4  number of bodies

@@ -80,7 +80,7 @@ class History:
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     def add(self, frame: ViewerFrame, roster: Sequence[RosterEntry], beliefs: Sequence[Numbers]) -> None:
-        """Add a sample if the last one is old enough."""
+        """Add a sample if enough time has passed since the last one."""
         if self.moments and frame.time_s < self.moments[-1].time:
             self.clear()
         if self.moments and frame.time_s - self.moments[-1].time < self._every:

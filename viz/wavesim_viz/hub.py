@@ -420,7 +420,9 @@ class Hub:
         self.alarms.evaluate(frame, {b[0]: b[1] for b in roster}, self._beliefs, health)
 
     def _weather_of(self, source: ViewerSource, now: float) -> WeatherReport:
-        """Return the weather and the clients, with the state of the log and the number of pages that share a replay."""
+        """Return the weather and the clients, together with the state of the log and the number of pages that share a
+        replay.
+        """
         if now >= self._due["log"] and self._log_query.done():
             self._due["log"] = now + LOG_S
             with self.errors.contain(

@@ -82,8 +82,8 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Frames from a log. Their payloads do not fit into memory, so a thread copies the payloads into an unnamed file
-    for random access.
+    """Frames from a log. The payloads may not fit into memory, so a thread copies them into an unnamed file for random
+    access.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
@@ -240,8 +240,8 @@ class ImageStream:
                 self.pictures.popleft()
 
     def to_message(self) -> ImageMessage:
-        """Return the status message with the error and the epoch. If no image has announced the epoch yet, the page
-        does not know it.
+        """Return the status message with the error and the epoch. The page needs the epoch from this message if it has
+        not received an image of this epoch yet.
         """
         return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
 

@@ -433,7 +433,7 @@ class LiveSource:
         return body_equipment(row, int(who["generation"]), found, instruments, self._loaded)
 
     def model_of_body(self, name: str) -> Model | None:
-        """Return the model of a body that the configuration declares, or None if the model is unknown."""
+        """Return the model that the configuration declares for a body, or None if the model is unknown."""
         declared = {b["name"]: b["model"] for b in self._scene["bodies"]}
         return model_of(self._loaded, declared.get(name, ""))
 

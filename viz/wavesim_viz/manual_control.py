@@ -1,7 +1,7 @@
 """Manual control: a page drives a body as its pilot, with the protocol that every broker uses.
 
-Dead man's rule: a command is valid for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral when the user
-releases the keys, or when the page or its network stalls. If the page closes, its session leaves the body.
+Dead man's switch: a command is valid for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral when the
+user releases the keys, or when the page or its network stalls. If the page closes, its session leaves the body.
 """
 
 from __future__ import annotations

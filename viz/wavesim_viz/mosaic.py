@@ -110,8 +110,8 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, M
 
 
 def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) -> dict[str, tuple[float, float]]:
-    """Return, for each target, its largest level above the surroundings in dB and the slant range at that time in m. A
-    target that was never within the beam has no entry.
+    """Return, for each target, its largest level above the surroundings in dB, and the slant range in m at which this
+    level occurred. A target that was never within the beam has no entry.
     """
     found: dict[str, tuple[float, float]] = {}
     for frame, levels in sidescan_lines(path, body, name):

@@ -103,7 +103,7 @@ class AlarmsMessage(TypedDict):
 
 
 class EstimatesMessage(TypedDict):
-    """Estimates by navigators: row, north, east, down and three standard deviations of each estimate."""
+    """Estimates from navigators: row, north, east, down and three standard deviations of each estimate."""
 
     type: Literal["beliefs"]
     bodies: list[Numbers]
@@ -167,7 +167,7 @@ class PanelMessage(TypedDict):
 
 
 class ImageMessage(TypedDict):
-    """State of a sonar or camera that the page shows. The images shown belong to this epoch."""
+    """State of a sonar or camera that the page shows. Images from other epochs are invalid."""
 
     type: Literal["picture"]
     row: int

@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its log alone."""
+"""Plots of a run, drawn from its log alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _STYLE: Any = {
 
 
 class LoggedRun:
-    """Log of a run, with the data that all pictures need."""
+    """Log of a run, with the data that all plots need."""
 
     def __init__(self, path: Path) -> None:
         self.log: Log = read(path)
@@ -80,8 +80,8 @@ class LoggedRun:
 
 
 def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
-    """Draw every picture for which the log has data, in parallel processes. The processes are forked, so the caller
-    must not have threads. Return the paths of the pictures.
+    """Draw every plot for which the log has data, in parallel processes. The processes are forked, so the caller must
+    not have threads. Return the paths of the plots.
 
     Raise WaveSimError if one of the processes fails; the process prints the error.
     """
@@ -103,7 +103,7 @@ def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
 
 
 def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
-    """Draw the pictures with these file names, if the log has data for them."""
+    """Draw the plots with these file names, if the log has data for them."""
     with plt.rc_context(_STYLE), usable(run.log):
         for target in targets:
             figure = PICTURES[target.stem](run)
@@ -352,7 +352,7 @@ def ctd(run: LoggedRun) -> Figure | None:
     return figure
 
 
-#: rows of actuators in the picture of the motion: the kinds of actuator, the title of the row, and the axis label and
+#: rows of actuators in the plot of the motion: the kinds of actuator, the title of the row, and the axis label and
 #: factor for each unit
 _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
     (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
@@ -411,7 +411,7 @@ def _plot_actuation(
     ax.set_ylabel(" / ".join(dict.fromkeys(labels[a["unit"]][0] for _, a in mine)))
 
 
-#: function that draws each picture, by file name
+#: function that draws each plot, by file name
 PICTURES: dict[str, Callable[[LoggedRun], Figure | None]] = {
     "tracks": tracks,
     "navigation": navigation,

@@ -73,8 +73,8 @@ class ChartCell:
         }
 
     def bed(self, origin: Origin) -> Floats:
-        """Return north, east and depth in m, as an array (n, 3), of the soundings and of the points on depth contours.
-        ``origin`` is the origin of the world frame.
+        """Return the north, east and depth (m) of the soundings and of the points on depth contours, as an array (n,
+        3). ``origin`` is the origin of the world frame.
         """
         lines = [np.column_stack([p, np.full(len(p), d)]) for kind, d, p in self.lines if kind == "DEPCNT"]
         points = np.vstack([self.soundings, *(line for line in lines if np.isfinite(line[:, 2]).all())])
@@ -140,7 +140,7 @@ def _parts(shapely: Any, shape: Any, kind: str) -> list[Any]:
 
 
 def _places(shapely: Any, shape: Any) -> Floats:
-    """Return the path as rows of latitude and longitude."""
+    """Return the points of a shape as rows of latitude and longitude."""
     found: Floats = shapely.get_coordinates(shape)[:, ::-1]
     return found
 

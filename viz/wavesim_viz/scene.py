@@ -91,8 +91,8 @@ def describe(loaded: LoadedConfig) -> Scene:
 
 
 def empty(name: str) -> Scene:
-    """Build the scene of a server whose configuration is not on this machine, with models from the library and without
-    a sea bed.
+    """Build the scene of a server whose configuration is not on this machine. The scene contains models from the
+    library, but no sea bed.
     """
     return {
         "name": name,

@@ -1,5 +1,5 @@
-"""Encounters of a selected surface vessel: the distances at the closest points of approach and the times until then, if
-all vessels keep their course and speed.
+"""Encounters of a selected surface vessel: the distance at each closest point of approach and the time until it occurs,
+if all vessels keep their course and speed.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ async def static(request: web.Request) -> web.StreamResponse:
 
 
 async def appearance(request: web.Request) -> web.StreamResponse:
-    """Return the glTF file of a model in this scene."""
+    """Return the glTF file of a model in the scene."""
     source = request.app[HUB].source
     scene = source.scene()[1] if source is not None else None
     model = scene["models"].get(request.match_info["model"]) if scene is not None else None

@@ -102,7 +102,7 @@ def classes(root: type, found: dict[str, ElementRule]) -> dict[str, ElementRule]
 
 
 def parse(data: bytes) -> Any:
-    """Parse an uploaded file with its comments. Raise InvalidRequest if it cannot be read."""
+    """Parse an uploaded file, including its comments. Raise RequestFailed if the file cannot be read."""
     try:
         return xml.parse(data, comments=True)
     except ConfigError as error:

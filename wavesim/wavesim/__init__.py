@@ -1,6 +1,6 @@
 """WaVeSim, a simulation server for marine vehicles and acoustic navigation: the names that a program usually needs.
 
-Each name is imported from its own module when it is first used, so `import wavesim` itself takes no time.
+Each name is imported from its own module when it is first used, so `import wavesim` itself takes almost no time.
 """
 
 from importlib import import_module
@@ -34,7 +34,7 @@ __all__ = [
     "read_log",
 ]
 
-#: for each exported name, its module, and its name there if that differs
+#: map from each exported name to its module and, if the name is different there, to that name
 _PLACES = {
     "AsyncBroker": ("wavesim_sdk.broker",),
     "Broker": ("wavesim_sdk.broker",),

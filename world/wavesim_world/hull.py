@@ -147,7 +147,9 @@ class Hull:
 
 
 def _closed(triangles: Array) -> bool:
-    """Return whether each edge occurs equally often in both directions. Vertices closer than 1e-6 of the size are merged."""
+    """Return whether each edge occurs equally often in both directions. Vertices whose distance is less than 1e-6 of
+    the hull's size are merged.
+    """
     size = float(np.ptp(triangles.reshape(-1, 3), axis=0).max())
     _, at = np.unique(np.round(triangles.reshape(-1, 3) / (1e-6 * size)), axis=0, return_inverse=True)
     at = at.reshape(-1, 3).astype(np.int64)

@@ -26,7 +26,7 @@ TEMPERATURE_SIGMA = 0.002  #: noise of temperature, C
 
 CONDUCTIVITY_SIGMA = 0.0003  #: noise of conductivity, S/m
 SALINITY_SIGMA = 0.005
-SOUND_SIGMA = 0.02  #: noise of sound speed, m/s
+SOUND_SIGMA = 0.02  #: noise of the measured sound speed, m/s
 ECHO_SIGMA = 0.02  #: noise of an echosounder, m
 
 

@@ -1,5 +1,5 @@
-"""Generic commands for any model: surge, sway, heave, roll, pitch, yaw, rudder and planes, mixed into commands for its
-actuators.
+"""Generic commands for any model: surge, sway, heave, roll, pitch, yaw, rudder and planes. The mixer of a model
+converts them to commands for the actuators.
 
     mix = Mixer("lauv")
     broker.answer(mix(surge=0.6, rudder=0.1, planes=-0.05))
@@ -40,11 +40,11 @@ _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
 class Mixer:
     """Mixer of one model, given as its name in the library or as the loaded model.
 
-    Call it with keywords: ``surge``, ``sway``, ``heave``, ``roll``, ``pitch`` and ``yaw`` are fractions from -1 to 1 of
-    the largest effect along or about the axes of B (forward, starboard, down); ``rudder`` and ``planes`` are fin angles
-    in rad: a positive ``rudder`` turns the bow to starboard, and positive ``planes`` raise the bow. Larger values are
-    limited. The call returns commands by actuator for ``broker.answer``. :attr:`keywords` lists the keywords that the
-    model has.
+    Call the mixer with keywords. ``surge``, ``sway``, ``heave``, ``roll``, ``pitch`` and ``yaw`` are fractions from -1
+    to 1 of the largest effect along or about the axes of B (forward, starboard, down). ``rudder`` and ``planes`` are
+    fin angles in rad. A positive ``rudder`` turns the bow to starboard, and positive ``planes`` raise the bow. Larger
+    values are limited. The call returns commands by actuator for ``broker.answer``. :attr:`keywords` lists the keywords
+    that the model has.
     """
 
     def __init__(self, model: str | Model) -> None:
@@ -122,7 +122,7 @@ class Mixer:
 
 
 def _columns(model: Model) -> Floats:
-    """Return force and moment of each thruster per N of thrust, at angle 0: (6, n)."""
+    """Return the force and moment of each thruster per N of thrust, at swivel angle 0, as an array (6, n)."""
     if model.allocation is not None:
         return np.array(model.allocation.rows, float).reshape(6, -1)
     found = np.zeros((6, len(model.thruster)))
@@ -169,7 +169,7 @@ def _overload(thrusts: Floats, limits: Floats) -> float:
 
 
 def _law(t: Thruster, side: float) -> tuple[float, float]:
-    """Return the coefficients c1 and c2 of the thrust at rest, c1 n + c2 n abs(n), for positive or negative n."""
+    """Return the coefficients c1 and c2 of the bollard thrust c1 n + c2 n abs(n), for positive or negative n."""
     o = t.open_water
     if o is None:
         c1, c2, _ = t.reverse if side < 0.0 and t.reverse else t.coefficients
@@ -179,7 +179,7 @@ def _law(t: Thruster, side: float) -> tuple[float, float]:
 
 
 def _thrust_limits(t: Thruster) -> tuple[float, float]:
-    """Return the smallest and the largest thrust at rest in N."""
+    """Return the minimum and maximum bollard thrust in N."""
     found = []
     for command in (t.minimum, t.maximum):
         a, b = t.motor
@@ -191,7 +191,7 @@ def _thrust_limits(t: Thruster) -> tuple[float, float]:
 
 
 def _command(t: Thruster, force: float) -> float:
-    """Return the command, limited to its range, with which a thruster produces a thrust (N) at rest."""
+    """Return the command, limited to its range, at which a thruster produces a bollard thrust (N)."""
     c1, c2 = _law(t, force)
     size = abs(force)
     n = size / c1 if not c2 else (math.sqrt(c1 * c1 + 4.0 * c2 * size) - c1) / (2.0 * c2)

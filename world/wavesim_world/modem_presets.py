@@ -34,7 +34,7 @@ class ModemPreset:
     name: str
     title: str
     values: tuple[PresetValue, ...]
-    hydrophones: tuple[str, ...] = ()  #: positions of the hydrophones of a USBL head, forward, starboard, down
+    hydrophones: tuple[str, ...] = ()  #: positions of the hydrophones of a USBL head (forward, starboard, down)
     without: str = ""
 
     def text(self, key: str) -> str:

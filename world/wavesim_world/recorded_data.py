@@ -34,7 +34,8 @@ def actuator_position(model: Model, name: str) -> int:
 
 
 def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Floats], Floats]:
-    """Return columns (by name and by number) and times (s) of a CSV file with a header, or of plain columns of numbers.
+    """Return the columns (by name and by number) and the times (s) from a CSV file with a header, or from a file with
+    plain columns of numbers.
 
     The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a
     column, the time is the line number divided by ``rate``.

@@ -38,8 +38,8 @@ def fault_names_of(type_: str) -> list[str]:
 
 @dataclass(frozen=True)
 class InstrumentFault:
-    """Fault as stored in the `instruments` table: its kind, the numbers of the value that it affects, and its amount in
-    the unit of these numbers.
+    """Fault as stored in the `instruments` table: its kind, the affected numbers of the instrument's value, and its
+    amount in the unit of these numbers.
     """
 
     kind: SensorFault

@@ -3,9 +3,10 @@
     autopilot = ShipAutopilot(model)
     commands = autopilot.commands(heading, speed, ShipMotion(...), dt)
 
-The autopilot handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic. The gains
-follow from the model. The yaw moment reaches its maximum at a heading error of 0.25 rad. The damping is twice the
-critical damping for the yaw inertia. The gains of the PI control of thrust are proportional to the mass.
+The autopilot supports vessels with twin screws, vessels with nozzles or azimuth drives, vessels with a propeller and a
+rudder, and kinematic traffic. The gains follow from the model. The yaw moment reaches its maximum at a heading error of
+0.25 rad. The damping is twice the critical damping for the yaw inertia. The gains of the PI control of thrust are
+proportional to the mass.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from wavesim_world.config.validation import matrix
 from wavesim_world.config.vehicle import Model
 
 FULL_RUDDER_ERROR = 0.25  #: heading error in rad at which the rudder is hard over
-INTEGRAL_TIME_CONSTANTS = 60.0  #: integral time of the heading controller, in time constants of the controller
+#: integral time of the heading controller, as a multiple of the time constant of the controller
+INTEGRAL_TIME_CONSTANTS = 60.0
 MAX_NOZZLE_ANGLE = math.radians(35.0)  #: maximum angle of nozzles and azimuth drives, rad
 TURN_LEARNING_S = 2.0  #: time constant in s for learning the moment that sustains a turn
 DENSITY = 1025.0
-TURN_LEAD_LENGTHS = 0.8  #: distance a vessel travels before it starts to turn, in ship lengths
+TURN_LEAD_LENGTHS = 0.8  #: distance in ship lengths that a vessel travels before it starts to turn
 STEADY_TURN_TOLERANCE = 0.25  #: relative error of the yaw rate up to which a turn counts as steady
 MAX_CRAB_ANGLE = 0.6  #: maximum crab angle, rad
 
@@ -201,7 +203,7 @@ class LeewayEstimator:
         self.north = self.east = 0.0
 
     def heading(self, course: float, now: ShipMotion, turn: float, dt: float) -> float:
-        """Return the heading for a course over ground during a turn at a desired rate (rad/s)."""
+        """Return the heading that keeps the vessel on a course over ground. ``turn`` is the desired yaw rate (rad/s)."""
         s, c = sin_cos(now.heading)
         share = min(1.0, dt / self.tau)
         off = now.sway + self.pivot * now.yaw_rate - (c * self.east - s * self.north)
@@ -246,7 +248,7 @@ class WaypointPilot:
         )
 
     def course_and_speed(self, now: ShipMotion) -> tuple[float, float]:
-        """Return (course over ground in rad, speed in m/s) of the mission at this time."""
+        """Return (course over ground in rad, speed in m/s), as the mission requires at the current position."""
         if self.guidance is None:
             return self.course, self.speed
         course = self.guidance.course(now.north, now.east)

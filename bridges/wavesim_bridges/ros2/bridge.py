@@ -29,7 +29,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig
 
 BEAT_S = 0.1  #: wall time in s after which a stopped clock is published again
-LOOK_S = 0.02  #: interval in s between checks that the vehicle has joined
+LOOK_S = 0.02  #: interval in s between checks whether the vehicle has joined
 FAREWELL_S = 1.0
 TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"

@@ -25,8 +25,9 @@ SUSPICIOUS_SHARE, LONG_S = (
 
 
 class CommandTopics:
-    """Last command on each topic. A controller is considered lost after ``silence`` s without a command, measured on
-    both the wall clock and the simulation clock; 0 means never.
+    """Last command on each topic. A controller is considered lost when, on both the wall clock and the simulation
+    clock, more than ``silence`` s have passed without a command. If ``silence`` is 0, a controller is never considered
+    lost.
     """
 
     def __init__(

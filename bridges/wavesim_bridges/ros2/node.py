@@ -26,7 +26,7 @@ from wavesim_sdk.errors import BrokerError
 DEPTH = 10  #: number of DDS samples that are kept for slow readers
 MOST_READ = 64  #: maximum number of DDS samples that are read in one call
 MOST_PARTICIPANTS = 32
-#: interval between announcements in s, and therefore the maximum time until a later peer discovers the node
+#: interval between announcements in s, and therefore the maximum time until a peer that starts later discovers the node
 ANNOUNCED_S = 1
 #: maximum time in s to wait until the caller of a service can receive the answer, and polling interval in s
 CALLER_S, LOOK_S = 1.0, 0.01

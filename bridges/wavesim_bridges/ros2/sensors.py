@@ -121,7 +121,7 @@ class MountedInstrument:
         return quaternion(*self.declared.attitude)
 
     def variance(self, sigma: float) -> float:
-        """Return the variance of a value. ``sigma`` is the standard deviation that its noise has if the configuration
+        """Return the variance of a value. ``sigma`` is the standard deviation of the value's noise if the configuration
         contains ``noise="1"``.
         """
         return (self.declared.noise * sigma) ** 2
@@ -187,7 +187,7 @@ def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrument, v: Value) -> Message:
-    """Return the Imu message with the attitude of its link, from an AHRS on the body."""
+    """Return the Imu message with the attitude of the IMU's link added. The attitude comes from an AHRS on the body."""
     q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
     message.orientation, message.orientation_covariance = (
         imu.factory.quaternion(attitude_enu(q)),
@@ -277,8 +277,8 @@ def _number(field: str) -> Stamped:
 
 
 def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Floats:
-    """Return the covariance (3, 3) in S of a velocity from all beams of a Doppler log, or only from those with bottom
-    lock.
+    """Return the covariance (3, 3) in S of a velocity that a Doppler log measures with all of its beams, or only with
+    the beams that have bottom lock.
     """
     along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
     if locked:

@@ -98,7 +98,7 @@ class TopicLayout:
         return self._place(self._plain("joints"))
 
     def acoustics(self, what: str) -> str:
-        """Return the topic of `heard`, `send` or `range_bearing`."""
+        """Return the acoustic topic `heard`, `send` or `range_bearing`."""
         return self._place(self._table("acoustics").get(what, ""))
 
     @property

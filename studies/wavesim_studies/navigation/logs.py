@@ -1,5 +1,5 @@
-"""Inputs for the filter, read from the log of a vehicle. The values from its instruments are kept apart from the true
-states.
+"""Inputs for the filter, read from the log of a vehicle. The values from the vehicle's instruments are kept separate
+from the true states.
 
 Instruments are assumed to have the accuracy that the configuration in the log declares. Without an IMU, the filter uses
 the rates of the AHRS and random accelerations.
@@ -37,7 +37,7 @@ TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
-#: standard deviation in rad of the change in a source's apparent direction that refraction causes
+#: standard deviation in rad of the error that refraction causes in the apparent direction of a source
 RAY_BEND_SIGMA = 3e-3
 #: gate for measured speeds when there is no IMU; it is wide, so that sudden motion is not rejected as an outlier
 JOLT = 400.0
@@ -56,14 +56,15 @@ class EstimationCase:
     rows: Floats  #: measurements (N, WIDTH)
     sensors: list[str]  #: name of the sensor for each sensor number in the rows
     lever: Floats  #: position of the body's origin in B, relative to the IMU
-    datum: float  #: uncertainty in m that all beacon positions have in common; 0 if no sound is used
+    #: uncertainty in m that all beacon positions have in common; 0 if no ranges to moored beacons are used
+    datum: float
     time: Floats  #: times (T) of the true states in s
     p: Floats
     v: Floats
     q: Floats
 
     def run(self, smooth: bool = False) -> Track:
-        """Run the filter or the smoother, and return states at the times of the true states."""
+        """Run the filter or the smoother, and return the estimated states at the times of the true states."""
         track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
         return track.smoothed() if smooth else track
 
@@ -80,7 +81,7 @@ class EstimationCase:
 
 
 def vehicles(log: Log) -> list[str]:
-    """List the vehicles whose log contains true states, and values from an IMU or an AHRS."""
+    """List the vehicles for which the log contains both true states and values from an IMU or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
@@ -93,7 +94,7 @@ def _new(series: Series) -> Any:
 
 
 def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> EstimationCase:
-    """Return the inputs for one vehicle, without the given types of instruments. Raise LogError if the log lacks
+    """Return the inputs for one vehicle, except inputs of the types in ``without``. Raise LogError if the log lacks
     required data.
     """
     if name not in vehicles(log):
@@ -182,7 +183,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
 
 
 def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Floats, Floats]:
-    """Return the filter design, the samples from an IMU in B, and the position of the IMU."""
+    """Return the filter design, the samples from an IMU (expressed in B), and the position of the IMU."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:
@@ -223,14 +224,15 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
 
 
 def _mean(x: Floats) -> Floats:
-    """Return the mean of each value and its predecessor, because the filter expects means over each interval."""
+    """Return the mean of each value and its predecessor, because the filter expects the mean over each interval."""
     return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
 
 
 def _speed(found: dict[str, Any], time: Floats) -> tuple[Floats, float]:
-    """Return the velocity in B at these times, as measured by a speed log, and its random walk in m/s/sqrt(s).
+    """Return the velocity in B at the given times, as measured by a speed log or a Doppler log, and the random walk of
+    this velocity in m/s/sqrt(s).
 
-    The random walk is the part of the velocity changes over a second that exceeds the noise of the instrument.
+    The random walk is the part of the velocity change in one second that the noise of the instrument does not explain.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
@@ -255,7 +257,7 @@ def _speed(found: dict[str, Any], time: Floats) -> tuple[Floats, float]:
 
 
 def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[list[Floats], list[str]]:
-    """Return the measurements (N, WIDTH) of each instrument, and its name."""
+    """Return the measurements (N, WIDTH) from each instrument, and the names of the instruments."""
     rows: list[Floats] = []
     sensors: list[str] = []
     for type_, instruments in found.items():
@@ -289,7 +291,7 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
 def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor: int) -> tuple[list[Floats], float]:
     """Return the round trips to beacons at configured positions, and the standard deviation of these positions (m).
 
-    If the vehicle has a USBL head, the directions that it measures are added as another sensor.
+    If the vehicle has a USBL head, the directions measured by the head are added as another sensor.
     """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
@@ -328,8 +330,8 @@ def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor
 
 
 def _sight_sigma(head: Any) -> float:
-    """Return the standard deviation in rad of a direction that a head measures. It results from the timing across the
-    hydrophones and from refraction.
+    """Return the standard deviation in rad of a direction measured by a USBL head. It results from the timing across
+    the hydrophones and from refraction.
     """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
@@ -338,8 +340,8 @@ def _sight_sigma(head: Any) -> float:
 
 
 def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
-    """Return the standard deviation of a round trip's length in m, from the timing of both instruments and the beacon's
-    swing.
+    """Return the standard deviation in m of the length of a round trip. It results from the timing of both instruments
+    and from the swing of the beacon.
     """
     timing: list[float] = [1e-6]
     for t in (mine, its):
@@ -365,7 +367,7 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
 
 
 def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
-    """Draw the tracks from above, and the horizontal errors over time with the 3-sigma bound that the filter states."""
+    """Draw the tracks from above, and the horizontal errors over time with the 3-sigma bound reported by the filter."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")

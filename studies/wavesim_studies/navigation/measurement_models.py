@@ -114,8 +114,8 @@ def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats,
 
 @device_function
 def _velocity(e: Floats, x: Floats, ix: Ints, w: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model a velocity over ground or through water along the rows d in B, with scale error and misalignment of the
-    log.
+    """Model a velocity over ground or through water along the rows d in B, including the scale error and the
+    misalignment of the log.
     """
     kind, R, u, t = int(e[KIND]), pose.R, pose.u, pose.t
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
@@ -180,7 +180,7 @@ def _sound_path_model(
 ) -> bool:
     """Model the path length of sound to or from a beacon.
 
-    For a round trip, the state contains a clone of the pose at its start.
+    For a round trip, the state contains a clone of the pose at the start of the trip.
 
     ``image`` selects which legs are echoes. Return False if the clone is missing.
     """
@@ -214,8 +214,8 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) -> None:
-    """Add the mean and the standard deviation of a distance's second-order error to ``found`` (2). The distance is
-    d, in direction u.
+    """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
+    d, in the direction u.
 
     Uncertainty across the path increases the distance on average; the block of P at o contains this uncertainty.
     """

@@ -1,8 +1,9 @@
 """Functions that convert measurements to the numeric rows that the filter expects.
 
 Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, relative to the IMU.
-``sigma`` is one standard deviation for all numbers, one for each number, or a covariance (m, m). ``sensor`` is a number
-under which rejections are counted. ``gate`` is the maximum normalised innovation squared; 0 selects the 99 % quantile.
+``sigma`` is a common standard deviation of all numbers, a standard deviation for each number, or a covariance (m, m).
+``sensor`` is the number under which rejections are counted. ``gate`` is the maximum normalised innovation squared; 0
+selects the 99 % quantile.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def _rows(row: Floats, rows: Any) -> Floats:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Floats:
-    """Return the row of a measured position: the north and east coordinates of a point on the body, as from a GPS. An
-    optional third number is the down coordinate.
+    """Return the row of a measured position: the north and east coordinates of a point on the body, for example from
+    GPS. An optional third number is the down coordinate.
     """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
@@ -129,8 +130,8 @@ def one_way(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Return the row of a one-way path in m from the position of a beacon at emission, measured with the vehicle's
-    clock.
+    """Return the row of a one-way path in m, measured with the vehicle's clock. The path begins at the position of a
+    beacon at the time of emission.
 
     ``covariance`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
     filter. The weight of the measurement is therefore chosen so that the same information is not counted twice.
@@ -146,8 +147,8 @@ def _shared(row: Floats, known: Any) -> Floats:
 
 
 def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Floats:
-    """Return the row of our own position as estimated by another vehicle. ``covariance`` (3, 3) belongs to this
-    estimate.
+    """Return the row of our own position as estimated by another vehicle. ``covariance`` (3, 3) is the covariance of
+    this estimate.
 
     The estimate may depend on our own data, so covariance intersection is used.
     """
@@ -193,7 +194,7 @@ def plane(
 
 
 def each(row: Floats, times: Any, values: Any) -> Floats:
-    """Return N copies of a row (N, WIDTH), with individual times (N) and values (N, m)."""
+    """Return N copies (N, WIDTH) of a row, with individual times (N) and values (N, m)."""
     if not len(times):
         return np.zeros((0, len(row)))
     values = np.asarray(values, float).reshape(len(times), -1)
@@ -204,14 +205,14 @@ def each(row: Floats, times: Any, values: Any) -> Floats:
 
 
 def keep_pose(time: float) -> Floats:
-    """Clone the pose at this time, for round trips whose query was sent at this time."""
+    """Clone the pose at the given time, for round trips whose query was sent at that time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
     return row
 
 
 def drop_pose(time: float, asked: float) -> Floats:
-    """Remove the clone of the pose at this time."""
+    """Remove the clone of the pose at the given time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
     return row

@@ -1,4 +1,5 @@
-"""Quality of an estimate: position error, error over a travelled distance, and consistency with the stated covariance.
+"""Quality of an estimate: position error, error over a travelled distance, and consistency with the reported
+covariance.
 
 Tracks are aligned only on request, because alignment hides the heading error.
 """
@@ -84,8 +85,8 @@ def nees(error: Any, covariance: Any) -> Floats:
 
 
 def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
-    """Return the interval that contains the mean NEES or NIS of a consistent filter over ``runs`` runs, with
-    probability ``share``. Each NEES or NIS combines ``numbers`` errors.
+    """Return the interval that contains, with probability ``share``, the mean NEES or NIS of a consistent filter over
+    ``runs`` runs. Each NEES or NIS combines ``numbers`` errors.
     """
     low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
     return float(low), float(high)
@@ -110,7 +111,7 @@ class NavigationScore:
     depth_rms: float
     heading_rms: float  #: RMS heading error in rad
     distance: float
-    percent: float  #: final error in % of the distance
+    percent: float  #: final error in % of the distance travelled
     per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
     nees: float  #: mean NEES of the horizontal position, which is 2 for a consistent filter; NaN without covariances
 

@@ -33,7 +33,7 @@ def _inverse(L: Floats, m: int, W: Floats) -> None:
 
 @device_function
 def _apply_innovation(a: Floats, A: Floats, H: Floats, U: Floats, W: Floats, pull: Floats) -> None:
-    """Update a -= H^T pull, and A += H^T (W H / 2 - U) and its transpose."""
+    """Subtract H^T pull from a, and add H^T (W H / 2 - U) and its transpose to A."""
     m, n = H.shape
     for k in range(m):
         for i in range(n):
@@ -121,7 +121,7 @@ def _undo_clone_end(a: Floats, A: Floats, n: int, o: int) -> None:
 
 @device_function
 def _smoothed_state(P: Floats, a: Floats, A: Floats, n: int, base: int, S: Floats, found: Floats, d: Floats) -> None:
-    """Return the correction d of a state, and its smoothed covariance in P."""
+    """Compute the correction d of a state, and replace P by the smoothed covariance of the state."""
     for i in range(base):
         d[i] = 0.0
         for j in range(n):

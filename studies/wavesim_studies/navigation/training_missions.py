@@ -115,7 +115,9 @@ def run_mission(seed: int, seconds: float, log: Path) -> None:
 
 
 def make_dataset(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
-    """Run missions and add them to a dataset. Yield the name of each mission and its part of the split."""
+    """Run missions and add them to a dataset. Yield, for each mission, its name and the part of the split to which it
+    belongs.
+    """
     for k in range(count):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch) / "run.mcap"

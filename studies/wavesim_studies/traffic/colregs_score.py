@@ -51,7 +51,7 @@ class VesselTrack:
 
     @property
     def courses(self) -> Floats:
-        """Courses over time in rad, without jumps at a full turn."""
+        """Courses over time in rad, unwrapped so that there are no jumps at a full turn."""
         return np.asarray(np.unwrap(np.arctan2(self.velocities[:, 1], self.velocities[:, 0])))
 
     @property
@@ -217,7 +217,7 @@ def _score_pair(
     distance: float,
     time: float,
 ) -> dict[str, float]:
-    """Score the parts of one pair of vessels."""
+    """Compute the parts of the score for one pair of vessels."""
     speed = max(float(own.speeds[0]), 0.1)
     tcpa = _risk_tcpa(own, other, preferred)
     if not tcpa:

@@ -54,7 +54,9 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """Return the thrust in N that keeps a library model at a speed. A run over a hundred ship lengths determines it."""
+    """Return the thrust in N that keeps a library model at a speed. The thrust is determined in a run over a hundred
+    ship lengths.
+    """
     own = library()[model]
     assert own.box is not None
     step, period = _time_steps(own.box.length)
@@ -75,7 +77,8 @@ def _time_steps(length: float) -> tuple[float, float]:
 def run_encounter(
     encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
 ) -> EncounterRun:
-    """Simulate an encounter until own ship has passed its goal, or for at most twice the time of the straight route.
+    """Simulate an encounter until own ship has passed its goal, but at most for twice the time that the straight route
+    takes.
 
     If ``beyond`` is given, the run instead lasts (1 + ``beyond``) times as long as the vessels would take to meet.
     ``avoid`` enables the avoider.
@@ -123,7 +126,7 @@ def run_encounter(
 
 
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:
-    """Return the motion at ``time`` in s of another vessel, which keeps its course and speed.
+    """Return the motion of another vessel at ``time`` (s). The vessel keeps its course and speed.
 
     The other vessels are not bodies in the simulation, because in many cases all of them meet at the origin, where
     bodies would collide and leave their courses.

@@ -71,7 +71,7 @@ def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: 
 
 def _rogue_legs(other: VesselStart, own: VesselStart, meeting: float) -> list[tuple[float, float]]:
     """Return the legs of a rogue vessel. The vessel first follows its course. It then steers for the position that own
-    ship will reach in a third of the remaining time, and continues beyond it.
+    ship will reach after a third of the remaining time, and continues beyond it.
     """
     north, east = other.velocity
     leaves = (1.0 - BAND) * meeting

@@ -65,8 +65,8 @@ class Encounter:
 
     @property
     def meeting(self) -> float:
-        """Time in s at which the last of the other vessels is closest if no vessel acts; 60 s if all have already
-        passed.
+        """Time in s at which the last of the other vessels reaches its closest point of approach if no vessel acts; 60
+        s if all have already passed.
         """
         own, others = np.array([self.own.north, self.own.east]), [np.array([t.north, t.east]) for t in self.others]
         flown = [np.subtract(t.velocity, self.own.velocity) for t in self.others]

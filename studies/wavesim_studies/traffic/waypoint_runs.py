@@ -21,7 +21,7 @@ from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 PERIOD = 0.1  #: control period of the vessel in s
-PASS_TOLERANCE_M = 10.0  #: distance in m outside the arc at which a waypoint is missed
+PASS_TOLERANCE_M = 10.0  #: distance in m outside the arc beyond which a waypoint counts as missed
 
 
 @dataclass(frozen=True)

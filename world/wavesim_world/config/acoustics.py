@@ -1,4 +1,4 @@
-"""Declare the acoustic medium, and the transducers that send and receive in it.
+"""Declare the acoustic medium, and the transducers that transmit and receive in it.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians. Levels are in dB re 1 uPa (at 1 m for sources).
@@ -145,7 +145,7 @@ class Acoustics:
 
 @dataclass(frozen=True)
 class BeamPattern:
-    """Directivity of a transducer, the same for sending and receiving.
+    """Directivity of a transducer, the same for transmission and reception.
 
     pattern=piston: a disc whose -3 dB beam has the full width `width` around `axis`. pattern=toroid: strongest in the
     plane perpendicular to the `axis` and weak along the axis. The -3 dB points lie at the angle `width`/2 from that
@@ -196,7 +196,9 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class Pinger:
-    """Pinger that sends without a command, at each multiple of `period` on its own clock, plus `offset`."""
+    """Pinger that transmits without a command. It transmits at each multiple of `period` on its own clock, plus
+    `offset`.
+    """
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
     period: float = key("Interval between pings, on the clock of the node.", "time", low=0.01)

@@ -71,8 +71,8 @@ class GroundConfig:
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """Small target for imaging sonars. The target is a point. Its target strength is that of its shape, computed with
-    the formula for a rigid shape larger than a wavelength.
+    """Small target for imaging sonars. The target is a point. Its target strength is computed from `shape`, with the
+    formula for a rigid shape that is larger than a wavelength.
 
     A target casts no sonar shadow, and vehicles do not collide with it.
     """

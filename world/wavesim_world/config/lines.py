@@ -36,7 +36,7 @@ class Line:
     """Line (tether, mooring or tow cable) of lumped masses with elasticity, weight, buoyancy, drag and contact with the
     bed.
 
-    The line has no bending stiffness and cannot be compressed.
+    The line has no bending stiffness and carries no compressive force.
     """
 
     name: str = text("Name of the line: 1 to 31 letters, digits, - or _.")

@@ -70,8 +70,8 @@ class LoadedConfig:
     def sensor_rows(self) -> dict[str, int]:
         """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
 
-        A body in the configuration needs one row per instrument. A body that joins later is assumed to need as many
-        rows as the model with the most instruments of that type.
+        For each sensor type, a body in the configuration needs one row per instrument of that type. A body that joins
+        later is assumed to need as many rows as the model with the most such instruments.
         """
         total: Counter[str] = Counter()
         for body in self.config.fleet.bodies:

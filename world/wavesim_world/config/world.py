@@ -326,7 +326,7 @@ class BedConfig:
 
 @dataclass(frozen=True)
 class Soundings:
-    """Sea bed from a file: soundings, or a regular grid (ESRI ASCII with its y axis to the north).
+    """Sea bed from a file: soundings, or a regular grid (ESRI ASCII with the y axis pointing north).
 
     Soundings are lines `north east depth` in metres. They may follow the text `Data =`, as DUNE writes them. Between
     the points, the bed is interpolated linearly on Delaunay triangles. Outside the survey, the bed has the depth of the
@@ -431,9 +431,9 @@ class Samples:
     """Temperature and salinity measured at points in space and time, from a CSV file. They replace the temperature and
     conductivity profiles.
 
-    The file has the columns of a <volume> file without the flow, and its points may lie anywhere. The value at a
-    position is the mean of the points within a radius, weighted by inverse distance. If no point lies within the
-    radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant before the
+    The file has the same columns as a <volume> file, except the flow columns, and its points may lie anywhere. The
+    value at a position is the mean of the points within a radius, weighted by inverse distance. If no point lies within
+    the radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant before the
     first and after the last time.
     """
 

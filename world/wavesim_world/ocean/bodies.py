@@ -1,8 +1,8 @@
-"""Intersections of beams with bodies (boxes, cylinders along their x axis, spheres) at one tick.
+"""Intersections of beams with bodies (boxes, cylinders along their x axis, spheres) at a given tick.
 
 The algorithm is designed for thousands of beams and bodies. Bounding spheres exclude pairs of a beam and a body that
-cannot intersect. The nearest bodies are tested first, because a beam that hits one needs no test against bodies behind
-it. The remaining pairs are solved in closed form.
+cannot intersect. The nearest bodies are tested first, because a beam that hits a body needs no test against the bodies
+behind it. The remaining pairs are solved in closed form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.ocean.scene import intersect_box, intersect_cylinder
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-STRIP = 30  #: maximum mean number of bodies per strip for which a search in strips is faster than a search in a tree
+#: maximum mean number of bodies per strip; with more bodies, a search in a tree is faster than a search in strips
+STRIP = 30
 ELEMENTS = 200_000  #: number of beam-body pairs tested in one batch
 
 
@@ -48,7 +49,7 @@ class ModelShapes:
         self._table: Floats = np.zeros((0, 5))
 
     def table(self, models: Any) -> Floats:
-        """Return an array (n, 5) of shapes with one row per body for these models."""
+        """Return the shapes of bodies with these models as an array (n, 5), with one row per body."""
         if self._models is None or not np.array_equal(models, self._models):
             self._models = models.copy()
             self._table = np.array([self._of_model(m) for m in models.tolist()]).reshape(-1, 5)
@@ -60,7 +61,7 @@ class ModelShapes:
 
 
 class BodyObstacles:
-    """Bodies at one tick, as obstacles for beams."""
+    """Bodies at a given tick, as obstacles for beams."""
 
     def __init__(self, shapes: ModelShapes, rows: Ints, identity: Record, state: Record) -> None:
         self.rows, self.state = rows, state.take(rows)  # ten times as fast as indexing
@@ -190,14 +191,14 @@ class BodyObstacles:
         return i, j
 
     def _nearest_first(self, starts: Floats, i: Ints, j: Ints) -> tuple[Ints, Ints]:
-        """Sort the pairs by distance, so that later pairs can be skipped for beams that already hit a body."""
+        """Sort the pairs by distance, so that a later pair can be skipped if its beams have already hit a nearer body."""
         apart = norm(self.p[j] - starts[i, 0]) - self.radius[j]
         order = np.argsort(apart, kind="stable")
         return i[order], j[order]
 
     def _meet(self, o: Floats, d: Floats, j: Ints) -> Floats:
-        """Return the distances at which rays (n, 3), relative to the body origins, first hit bodies ``j``: 0 from
-        inside, inf = no hit.
+        """Return the distances at which rays (n, 3), relative to the body origins, first hit bodies ``j``. The distance
+        is 0 if a ray starts inside the body, and inf if it does not hit the body.
         """
         R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
         p, v = vecmat(o, R), vecmat(d, R)

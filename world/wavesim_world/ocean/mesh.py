@@ -64,7 +64,7 @@ def mesh_triangles(loaded: LoadedConfig) -> list[Floats]:
 
 
 def all_triangles(loaded: LoadedConfig) -> Floats:
-    """Return the triangles of all meshes of a world (n, 3, 3)."""
+    """Return the triangles (n, 3, 3) of all meshes of a world."""
     total = np.concatenate([np.zeros((0, 3, 3)), *mesh_triangles(loaded)])
     if len(total) > MAX_TRIANGLES:
         raise ConfigError(

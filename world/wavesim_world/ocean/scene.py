@@ -1,7 +1,7 @@
 """Ray casting against the fixed world: sea bed, walls, piers, tunnels, meshes and surface; thousands of rays at a time.
 
-A ray approaches the bed in steps whose length is limited by means of the maximum slope, so it cannot pass through a
-hill. Intersections with the other shapes are computed in closed form.
+A ray approaches the bed in steps. The maximum slope of the bed limits the length of the steps, so that the ray cannot
+pass through a hill. Intersections with the other shapes are computed in closed form.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class RaycastScene:
 
 
 def _towards(o: Floats, d: Floats, centre: Any, square: float) -> tuple[Any, Floats]:
-    """Return (indices, origins relative to the centre) of the rays whose squared distance from the centre is below
+    """Return (indices, origins relative to the centre) of the rays that pass the centre at a squared distance below
     ``square``.
     """
     rel = o - centre
@@ -125,7 +125,9 @@ def _towards(o: Floats, d: Floats, centre: Any, square: float) -> tuple[Any, Flo
 
 
 def intersect_box(p: Floats, v: Floats, half: Floats) -> Floats:
-    """Return the distance at which rays first hit a box around the origin: 0 from inside, inf = no hit."""
+    """Return the distance at which rays first hit a box around the origin. The distance is 0 if a ray starts inside the
+    box, and inf if it does not hit the box.
+    """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
     low, high = np.minimum(near, far), np.maximum(near, far)
@@ -136,7 +138,9 @@ def intersect_box(p: Floats, v: Floats, half: Floats) -> Floats:
 
 
 def intersect_cylinder(p: Floats, v: Floats, radius: Any, half: Any) -> Floats:
-    """Return the distance at which rays first hit an upright cylinder around the origin: 0 from inside, inf = no hit."""
+    """Return the distance at which rays first hit an upright cylinder around the origin. The distance is 0 if a ray
+    starts inside the cylinder, and inf if it does not hit the cylinder.
+    """
     a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
     c = p[:, 0] * p[:, 0] + p[:, 1] * p[:, 1] - radius * radius

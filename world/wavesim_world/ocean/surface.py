@@ -135,8 +135,8 @@ def sea_components(
 ) -> Floats:
     """Return the (n, SEA_COLUMNS) sea components of a configuration for a seed.
 
-    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values if a command changed
-    them during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
+    ``height`` (m), ``peak`` (rad/s) and ``direction`` (of travel, rad) replace the configured values if a command
+    changed them during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
     """
     world = loaded.config.world
     waves, (h, p) = world.waves, sea_state(world.waves)
@@ -150,8 +150,9 @@ def sea_components(
 
 
 def elevation(sea: Floats, time: float, north: Any, east: Any) -> Floats:
-    """Return the surface elevation (m, up) above still water at the given time (s) and at points in m, which are arrays
-    of any shape."""
+    """Return the surface elevation (m, up) above still water at the given time (s) and at points. The coordinates of
+    the points in m are arrays of any shape.
+    """
     x, y = np.asarray(north, float)[..., None], np.asarray(east, float)[..., None]
     angle = sea[:, S_FREQUENCY] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]
     return np.asarray(np.sum(sea[:, S_AMPLITUDE] * cos(angle), axis=-1))

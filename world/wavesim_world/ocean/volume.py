@@ -199,8 +199,8 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
 
 
 def _fill(values: Floats, missing: Mask) -> None:
-    """Fill the gaps of one quantity (depth, lat, lon). The value comes from the level above or, if the level above has
-    a gap there too, from the nearest column with data.
+    """Fill the gaps of one quantity (depth, lat, lon). Each missing value is copied from the level above or, if that
+    level has a gap there too, from the nearest column with data.
     """
     for k in range(len(values)):
         level, gaps = values[k], missing[k]

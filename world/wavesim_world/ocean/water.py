@@ -27,7 +27,9 @@ NO_SCALAR = -1.0  #: value of a scalar quantity where it is absent
 
 
 def pressure(world: World, depth: Floats) -> Floats:
-    """Return absolute pressure in dbar: UNESCO 44 for a standard ocean (35, 0 C), or P0 + P1 z + P2 z^2 if P1 is configured."""
+    """Return absolute pressure in dbar: UNESCO 44 for a standard ocean (salinity 35, 0 C), or P0 + P1 z + P2 z^2 if P1
+    is configured.
+    """
     z = np.asarray(depth, float)
     if world.pressure_1 == 0.0:
         return np.asarray(world.pressure_0 + seawater.pressure(z, world.latitude))
@@ -71,7 +73,7 @@ def gaussian_sum(of: Sequence[Gaussian], p_W: Floats) -> Floats:
 
 
 def uniform_current(current: Current, time_s: float) -> Floats:
-    """Return the uniform current (north, east, down), including its tidal stream, at the given time, in m/s."""
+    """Return the uniform current (north, east, down), including its tidal stream, in m/s at the given time."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
         [

@@ -40,7 +40,7 @@ def payload_bytes(s: SonarConfig | CameraConfig) -> int:
 
 
 def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
-    """Return the slot size in bytes of a ring into which the frames of all these instruments fit."""
+    """Return the slot size in bytes of a ring, so that a frame from any of these instruments fits into one slot."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 

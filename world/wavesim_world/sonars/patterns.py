@@ -1,5 +1,5 @@
-"""Beam patterns of line arrays: intensity, with a peak of 1, as a function of u. u is the sine of an angle minus the
-sine of the steering angle.
+"""Beam patterns of line arrays: intensity, with a peak of 1, as a function of u, which is the sine of an angle minus
+the sine of the steering angle.
 """
 
 from __future__ import annotations
