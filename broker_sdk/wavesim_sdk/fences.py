@@ -30,7 +30,7 @@ __all__ = [
     "violates",
 ]
 
-FENCE_SIDES = ("inside", "outside")  #: values of ``keep``; their index is the value in shared memory
+FENCE_SIDES = ("inside", "outside")  #: values of ``keep``; shared memory contains the index of the value
 MIN_CORNERS = 3
 MIN_AREA = 0.01  #: minimum area of a fence in m2
 _CROSSING = re.compile(r"(left|entered) the fence '.*' \(keep (inside|outside)\)", re.DOTALL)
@@ -83,7 +83,7 @@ def check_fence(fence: Fence) -> None:
 
 
 def check_corner_total(fences: Iterable[Fence]) -> None:
-    """Raise ValueError if all fences of a server together have too many corners."""
+    """Raise ValueError if the fences of a server have too many corners in total."""
     if (total := sum(len(f.corners) // 2 for f in fences)) > FENCE_CORNERS:
         raise ValueError(
             f"too many corners: all fences together would have {total}, and the maximum is {FENCE_CORNERS}; remove a "

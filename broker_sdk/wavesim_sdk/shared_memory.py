@@ -50,7 +50,7 @@ def segment_name(server: str, area: str) -> str:
 def process_start(pid: int) -> int:
     """Return the start time of a process in clock ticks since boot, or 0 if the process does not exist.
 
-    Together with the PID, the start time identifies a process uniquely, although PIDs are reused.
+    Together with the PID, the start time identifies a process uniquely, even though PIDs are reused.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()

@@ -112,7 +112,7 @@ class MissionFollower:
     # -- operator ------------------------------------------------------------------------------------
 
     def update(self, step: Step, broker: BrokerBase, place: tuple[float, float], depth: float = 0.0) -> None:
-        """Carry out the missions and commands of a step, answer them, and report changes.
+        """Carry out the missions and commands received in a step, answer them, and report changes.
 
         ``place`` is the position of the vehicle (north, east) in m in W; ``depth`` is its depth in m.
         """

@@ -175,7 +175,7 @@ class SessionLink:
     def _receive(self, sock: socket.socket, wait: float) -> bytes:
         """Return the next datagram, or an empty one after about ``wait`` seconds.
 
-        A single system call both waits and receives. This saves time in lockstep, where for example ten programs wait
+        A single system call both waits and receives. This saves time in lockstep, where, for example, ten programs wait
         for one another. The time limit of the socket is set only to values in WAITS_S, so that it seldom has to be
         changed.
         """

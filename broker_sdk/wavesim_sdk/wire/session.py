@@ -61,7 +61,7 @@ class Admission:
 
 @dataclass
 class RttStatistics:
-    """Statistics of the round-trip times of keep-alive datagrams in seconds."""
+    """Statistics of the round-trip times (in seconds) of keep-alive datagrams."""
 
     sent: int = 0
     replies: int = 0

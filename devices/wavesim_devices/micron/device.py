@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 TURN, AHEAD = 6400, 3200
 ALIVE_S = 1.0  #: interval of mtAlive
-BOOT_S, CENTRING_S = 1.0, 3.0  #: durations of a restart, and of finding the centre (assumed)
+BOOT_S, CENTRING_S = 1.0, 3.0  #: durations in s of a restart and of the search for the centre (assumed)
 SAMPLE_S = 640e-9  #: unit of ADInterval, s
 MOTOR_S = 1e-5  #: unit of MOTime, s per 1/16 gradian
 MAX_BINS = 1500
 ADC_DB = 80.0  #: maximum level of the converter
-#: initial gain at which echoes have the same levels as in the configured sonar (40 %); 210 = 80 dB
+#: initial gain (84, which is 40 %) at which echoes have the same levels as in the configured sonar, and full gain (210,
+#: which is 80 dB)
 NEUTRAL_GAIN, FULL_GAIN = 84, 210
 REVERSE = 0x0F  #: one-byte head command that reverses the direction of the scan
 V3B = {0x01: 0, 0x1D: p.V3B_BYTES}  #: number of bytes that follow the settings of a head command, by its first byte

@@ -28,7 +28,7 @@ class SendCommand:
     kind: str
     process: int | None  #: identifier ``p<id>`` of the sending program
     to: int
-    option: str  #: option of the command: ack, noack or force of an IM, or the time of an IMS
+    option: str  #: option of the command: `ack`, `noack` or `force` for an IM, or the time for an IMS
     data: bytes
 
 
