@@ -154,7 +154,7 @@ class SharedState:
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """Return all sessions except those of pilots, in the order of their bodies."""
+        """Return the sessions on bodies, except those of pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 

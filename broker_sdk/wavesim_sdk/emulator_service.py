@@ -330,5 +330,5 @@ class EmulatorService:
 
 
 def unknown_sensor(sensor: str, there: Sequence[str]) -> str:
-    """Return the message for a sensor type that the run does not have."""
+    """Return the message for a sensor type that the run does not use."""
     return f"no body of this run has a sensor of type '{sensor}'; available: {', '.join(there) or 'none'}"

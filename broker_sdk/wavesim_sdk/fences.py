@@ -1,7 +1,8 @@
 """Fences: the rules for their polygons, the test that determines on which side a point lies, and their rows in shared
 memory.
 
-A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` are north and east (m, W) of each corner in turn.
+A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` contain the north and east coordinates (m, W) of
+each corner in turn.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _CROSSING = re.compile(r"(left|entered) the fence '.*' \(keep (inside|outside)\)
 
 
 def corner_points(fence: Fence) -> Floats:
-    """Return the corners (n, 2) of a fence: north and east of each."""
+    """Return the north and east coordinates of the corners of a fence, as an array (n, 2)."""
     return np.array(fence.corners, float).reshape(-1, 2)
 
 

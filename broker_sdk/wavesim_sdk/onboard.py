@@ -1,4 +1,4 @@
-"""Steps and requests from on-board programs: the code shared by the blocking and the asyncio broker."""
+"""Steps for on-board programs and requests from them: the code shared by the blocking and the asyncio broker."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ class Avoider:
     def _until(self, paths: Paths, t: Target, after: float) -> Floats:
         """Return the time until which a target must be considered.
 
-        An overtaken vessel must be considered until she is finally past and clear (rule 13d).
+        An overtaken vessel must be considered until it is finally past and clear (rule 13d).
         """
         far = (
             2.0 * PARALLEL[-1] * self.length / self.speed

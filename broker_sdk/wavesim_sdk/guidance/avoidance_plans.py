@@ -187,8 +187,8 @@ class Plans:
         return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
 
     def sail(self, turn: Floats, share: Floats, hold: Floats, parallel: Floats) -> Paths:
-        """Return the plans with these turns (rad) and speed fractions; each holds its course for ``hold`` s and then
-        sails parallel to the leg for ``parallel`` s.
+        """Return the plans with these turns (rad) and speed fractions. In each plan, the vessel holds its course for
+        ``hold`` s and then sails parallel to the leg for ``parallel`` s.
         """
         u, (c, s) = self.speed, self.ahead
         st, ct = sin_cos(self.course + turn)

@@ -46,8 +46,8 @@ class MissionFollower:
     """Guidance along a mission that an operator can interrupt.
 
     The modes are *mission*, *goto* (followed by *loiter*), *return* (to the start, followed by *loiter*), *loiter*,
-    *paused* (the vehicle loiters and keeps its mission), and *aborted* (the vehicle has no mission and stops, at the
-    surface). A vehicle that cannot hold its position loiters on a circle.
+    *paused* (the vehicle loiters and keeps its mission), and *aborted* (the vehicle has no mission; it surfaces if it
+    can dive, and stops). A vehicle that cannot hold its position loiters on a circle.
     """
 
     def __init__(

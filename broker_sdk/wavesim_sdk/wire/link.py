@@ -27,7 +27,7 @@ FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to co
 
 
 def make_session(join: Join, key: bytes | None) -> ClientSession:
-    """Return a session, with a key if one is given or if the environment variable names a key file."""
+    """Return a session, with a key if one is given or if WAVESIM_KEYS names a key file."""
     if key is None and (file := os.environ.get(KEYS_VARIABLE)):
         from wavesim_sdk.wire import seal
 
@@ -39,7 +39,9 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
 
 
 def local_address(server: str) -> str:
-    """Return the local address to bind to: a loopback address for a server on loopback, otherwise any address."""
+    """Return the local address to bind to: the loopback address for a server on loopback, otherwise the wildcard
+    address.
+    """
     try:
         host = ipaddress.ip_address(server)
     except ValueError:
