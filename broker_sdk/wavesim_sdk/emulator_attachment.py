@@ -144,7 +144,7 @@ class LocalAttachment:
 
     @property
     def claim(self) -> SensorTableClaim:
-        """The claim on the table of values, created at its first use."""
+        """The claim on the table of values, which is created on first use."""
         if self._claim is None:
             self._claim = SensorTableClaim(self.state, self.sensor)
         return self._claim

@@ -98,7 +98,7 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Map from each row to the last body in that row, with the actuators and instruments of the body."""
+        """Map from each row to the last body that occupied it, with the actuators and instruments of this body."""
         found: dict[int, dict[str, Any]] = {}
         for _, b in self.json.get("/bodies", []):
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}

@@ -231,8 +231,8 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
     long.
 
     ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if the segment does not exist, and
-    NotRunning if another process is still creating it. Raises AttachError if permission is missing or if the segment is
-    of another kind.
+    NotRunning if another process is still creating it. Raises AttachError if this process may not open the segment or
+    if the segment is of another kind.
     """
     require_ordered_stores()
     try:

@@ -91,7 +91,8 @@ class MicrostrainSplitter:
 
 
 class MicrostrainMeasurement:
-    """Newest values of the sensors by type, and the quantities of the protocol that follow from them."""
+    """Newest values of the sensors by type, and the quantities that the protocol reports, computed from these values.
+    """
 
     def __init__(self, values: Mapping[str, Value], declination: float) -> None:
         self.values, self.declination = values, declination

@@ -100,7 +100,7 @@ def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[st
     which it occurs.
 
     Each named track is given as (times in s, positions in W). Two tracks are compared while both exist, at the times of
-    the first track. A track that never overlaps another one in time has no entry.
+    the first track. A track that overlaps no other track in time has no entry.
     """
     names = list(tracks)
     found: dict[str, tuple[str, float, float]] = {}

@@ -404,7 +404,9 @@ class MicroModemDevice:
             self._end_packet(packet, r)
 
     def _end_packet(self, packet: PacketAssembler, r: Reception) -> None:
-        """After the last signal of a packet, report its remaining frames and acknowledge them."""
+        """After the last signal of a packet, report the frames that have not been reported yet, and acknowledge the
+        packet if it requires this.
+        """
         self._packet = None
         s = packet.first
         missing = sorted(set(range(s.frames)) - packet.frames.keys())
