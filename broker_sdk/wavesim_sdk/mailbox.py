@@ -172,8 +172,7 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """Split readings into the messages that carry a state; a reading that does not fit into one message is split.
-        """
+        """Split readings into the messages that carry a state; a reading larger than one message is split."""
         found: list[list[bytes]] = [[]]
         room = _ROOM - MAILBOX_STATE.dtype.itemsize
         for name, value in state.sensors.items():

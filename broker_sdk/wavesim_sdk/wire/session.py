@@ -242,8 +242,7 @@ class Estimated:
 
 @dataclass(slots=True)
 class StepDone:
-    """A lockstep client answered a step. A late answer refers to a step before the pending one; its content is ignored.
-    """
+    """A lockstep client answered a step. A late answer refers to a step before the pending one; its content is ignored."""
 
     session: Session
     message: Done
