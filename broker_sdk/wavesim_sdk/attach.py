@@ -62,7 +62,7 @@ class FleetSnapshot:
     body.
 
     ``tables`` contains the other requested tables at the same tick. Snapshots with the same ``version`` have the same
-    bodies and instruments; None = unknown.
+    bodies and instruments; the version is None if it is unknown.
     """
 
     tick: int
@@ -154,7 +154,7 @@ class SharedState:
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """Return all sessions except those of pilots, in the order of their bodies."""
+        """Return the sessions on bodies, except those of pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
@@ -171,8 +171,8 @@ class SharedState:
         """Return the total number of records ever written to a table, and the records that follow the first ``seen``
         records.
 
-        The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total grew by more than
-        the number of records returned, the reader has missed the others.
+        The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total has grown by
+        more than the number of records returned, the reader has missed the difference.
         """
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))
@@ -190,7 +190,7 @@ class SharedState:
         raise UnknownPart(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
-        """Return the identity and motion of all bodies at one tick, together with the tables named.
+        """Return the identity and motion of all bodies at one tick, together with the tables in ``more``.
 
         All tables that the engine writes at each tick contain values from the same tick. While they were being copied,
         no body or instrument was added or removed, and no fault changed.
@@ -243,7 +243,7 @@ class SharedState:
         return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
 
     def sensor(self, body: str, name: str) -> Record:
-        """Return the newest value from an instrument on a body; ``valid`` is 0 if it has no value yet."""
+        """Return the newest value from an instrument on a body; ``valid`` is 0 if the instrument has no value yet."""
         suite = self.instruments(body)
         if name not in suite:
             raise UnknownPart(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
@@ -321,7 +321,7 @@ class SensorTableClaim:
         self._done.release()
 
     def wake(self) -> None:
-        """End the call of :meth:`wait_due` in another thread."""
+        """Interrupt a call to :meth:`wait_due` that is waiting in another thread."""
         self._due.release()
 
     def release(self) -> None:
@@ -359,7 +359,7 @@ def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) 
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove those semaphores from :func:`create_semaphores` that still exist, and return their names."""
+    """Remove the semaphores that :func:`create_semaphores` created and that still exist, and return their names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):

@@ -1,6 +1,6 @@
 """Brokers, which connect on-board programs to the server.
 
-A broker joins a body by its name and then works step by step::
+A broker joins a body by name and then works step by step::
 
     with Broker("lauv", lockstep=0.1) as broker:
         for step in broker.steps():
@@ -10,7 +10,7 @@ A broker joins a body by its name and then works step by step::
             broker.answer({"propeller": 8.0, "rudder-top": 0.1})
 
 The default server is the one that the environment variable WAVESIM_SERVER names. If this variable is not set, it is the
-server at port 9750 of this machine. ``Broker("lauv", "demo")`` selects a server on this machine by name, and
+server on port 9750 of this machine. ``Broker("lauv", "demo")`` selects a server on this machine by name, and
 ``Broker("lauv", "10.0.0.5:9750")`` selects a server on another machine.
 
 In lockstep, the server waits for each answer; with ``lockstep=0``, each new state is a step. ``broker.actuators`` and
@@ -53,12 +53,12 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
 LOOK_S = 0.5  #: maximum time in s between two checks of whether the server is still answering
-#: number of steps kept for a slow program; the oldest of them also contains the events in steps that were discarded
+#: number of steps kept for a slow program; the oldest kept step also contains the events of the discarded steps
 KEPT_STEPS = 1024
 
 
 class Broker(BrokerBase):
-    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because these methods also answer the keep-alive."""
+    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because these methods also answer keep-alives."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._link = open_link(self.join, self.server, key)
@@ -83,7 +83,7 @@ class Broker(BrokerBase):
         return [step for event in self._link.poll(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
-        """Wait for steps for at most ``timeout`` seconds. Return immediately when a step arrives or the run ends."""
+        """Wait at most ``timeout`` seconds for steps. Return immediately when a step arrives or the run ends."""
         limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
@@ -138,7 +138,7 @@ class Broker(BrokerBase):
 
 
 class AsyncBroker(BrokerBase):
-    """:class:`Broker` for asyncio; it answers the keep-alive whenever the event loop is running."""
+    """:class:`Broker` for asyncio; it answers keep-alives whenever the event loop is running."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._udp: UdpSocket | None = None
@@ -223,8 +223,8 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send everything that is due. Schedule the next call for the next timer, or for the next check of whether the
-        server is answering.
+        """Send everything that is due. Schedule the next call for the next timer or the next check of whether the
+        server is answering, whichever comes first.
         """
         if self._local is not None:
             self._local.session.flush()

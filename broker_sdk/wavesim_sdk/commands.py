@@ -208,11 +208,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> bytes:
-    """Return a command as bytes in the wire format: an item of REQUESTS."""
+    """Return a command as bytes in the wire format of a REQUESTS item."""
     return REQUESTS.pack(command)
 
 
 def decode(item: bytes) -> Command:
-    """Return the command encoded in these bytes of the wire format."""
+    """Return the command encoded in these bytes, which are in the wire format."""
     command: Command = REQUESTS.unpack(item)
     return command

@@ -1,7 +1,7 @@
 """Elementary functions with bit-identical results on every machine.
 
-The functions of a C library or of NumPy differ in the last bit between processors. The functions here use only ``+ - *
-/``, square roots, comparisons and powers of two, for which IEEE 754 defines the rounding. The same source therefore
+The results of a C library or of NumPy can differ in the last bit between processors. The functions here use only ``+ -
+* /``, square roots, comparisons and powers of two, for which IEEE 754 defines the rounding. The same source therefore
 produces the same numbers for a float, for an array, and, when compiled (:mod:`wavesim_kernels.compiled_elementary`),
 for a scalar or a SIMD vector.
 
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 _ARRAYS = (np.ndarray, list, tuple)
-_SMALL = 16  #: maximum size of an array that is computed element by element, because this is faster for small arrays
+_SMALL = 16  #: maximum size of an array whose elements are computed one by one, which is faster for small arrays
 _NEAREST = 6755399441055744.0  #: 1.5 2^52: adding and then subtracting this number rounds a float to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1: multiplying by this number splits a float into two halves (Veltkamp)
 _NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller numbers are subnormal
@@ -267,7 +267,7 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 class _ForFloats(ast.NodeTransformer):
-    """Rewriter that replaces calls of ``_where`` with conditional expressions and removes the decorators of the
+    """Rewriter that replaces calls to ``_where`` with conditional expressions and removes the decorators of the
     functions.
     """
 
@@ -286,7 +286,7 @@ class _ForFloats(ast.NodeTransformer):
 @functools.cache
 def _functions_of_floats() -> dict[str, Callable[..., Any]]:
     """Return the functions of this module, rewritten from the same source for floats only. The rewritten functions take
-    half as long as the original ones.
+    half the time of the original ones.
     """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[__name__]))
@@ -452,7 +452,7 @@ def flush(x: Any) -> Any:
     return _where(abs(x) < LEAST, 0.0, x)
 
 
-#: internal functions that the compiled version needs; it replaces the primitives with its own versions
+#: internal functions that the compiled version of this module needs; it replaces the primitives with its own versions
 INTERNAL_FUNCTIONS = (
     _two_sum,
     _two_product,

@@ -59,7 +59,7 @@ from wavesim_sdk.wire.messages import SHUTDOWN, Join, Role
 __all__ = ["EmulatorAttachment", "LocalAttachment", "RemoteAttachment", "attach_emulator", "is_remote"]
 
 MAX_UNACKNOWLEDGED = 1024  #: maximum number of unacknowledged requests before a frame has to wait
-FRAME_PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before the frame is overwritten
+FRAME_PATIENCE_S = 2.0  #: maximum time in s to wait for the log writer to read a frame before the frame is overwritten
 
 
 class EmulatorAttachment(Protocol):
@@ -144,7 +144,7 @@ class LocalAttachment:
 
     @property
     def claim(self) -> SensorTableClaim:
-        """The claim on the table of values, created at its first use."""
+        """The claim on the table of values, which is created on first use."""
         if self._claim is None:
             self._claim = SensorTableClaim(self.state, self.sensor)
         return self._claim

@@ -108,10 +108,10 @@ class DueWatcher:
 
 class EmulatorService:
     """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called with each due tick in
-    another thread, and must schedule a call of :meth:`on_due` in the server's event loop. ``before_frame`` is called
+    another thread, and must schedule a call to :meth:`on_due` in the server's event loop. ``before_frame`` is called
     before a frame is overwritten.
 
-    If the emulator made a mistake, the methods raise a ValueError with a message for the emulator.
+    If the emulator makes a mistake, the methods raise a ValueError with a message for the emulator.
     """
 
     def __init__(
@@ -330,5 +330,5 @@ class EmulatorService:
 
 
 def unknown_sensor(sensor: str, there: Sequence[str]) -> str:
-    """Return the message for a sensor type that the run does not have."""
+    """Return the message for a sensor type that the run does not use."""
     return f"no body of this run has a sensor of type '{sensor}'; available: {', '.join(there) or 'none'}"

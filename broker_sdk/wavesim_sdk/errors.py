@@ -42,7 +42,7 @@ class WaveSimError(Exception):
 
 
 class InvalidArgument(WaveSimError, ValueError):
-    """An argument of a call is invalid; the call has changed nothing. The message names the argument."""
+    """An argument of a call is invalid; the call had no effect. The message names the argument."""
 
     exit_code = 2
 

@@ -9,7 +9,7 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
 
-#: for each command from an optional package, the distribution (with its extra) whose installation provides the command
+#: the distribution, with its extra if any, that provides each command of an optional package
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(

@@ -1,7 +1,8 @@
 """Fences: the rules for their polygons, the test that determines on which side a point lies, and their rows in shared
 memory.
 
-A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` are north and east (m, W) of each corner in turn.
+A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` contain the north and east coordinates (m, W) of
+each corner in turn.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ __all__ = [
     "violates",
 ]
 
-FENCE_SIDES = ("inside", "outside")  #: values of ``keep``; their index is the value in shared memory
+FENCE_SIDES = ("inside", "outside")  #: values of ``keep``; shared memory contains the index of the value
 MIN_CORNERS = 3
 MIN_AREA = 0.01  #: minimum area of a fence in m2
 _CROSSING = re.compile(r"(left|entered) the fence '.*' \(keep (inside|outside)\)", re.DOTALL)
 
 
 def corner_points(fence: Fence) -> Floats:
-    """Return the corners (n, 2) of a fence: north and east of each."""
+    """Return the north and east coordinates of the corners of a fence, as an array (n, 2)."""
     return np.array(fence.corners, float).reshape(-1, 2)
 
 
@@ -83,7 +84,7 @@ def check_fence(fence: Fence) -> None:
 
 
 def check_corner_total(fences: Iterable[Fence]) -> None:
-    """Raise ValueError if all fences of a server together have too many corners."""
+    """Raise ValueError if the fences of a server have too many corners in total."""
     if (total := sum(len(f.corners) // 2 for f in fences)) > FENCE_CORNERS:
         raise ValueError(
             f"too many corners: all fences together would have {total}, and the maximum is {FENCE_CORNERS}; remove a "

@@ -1,8 +1,8 @@
 """Child processes created by fork, which start with everything that their parent has imported.
 
-A new interpreter needs at least a third of a second of processor time for imports. A fork starts with the imported
-modules and shares all memory that neither process writes. The child first releases everything else that it inherits
-(lock, sockets, signal handlers, session), and therefore behaves like a new program.
+A new interpreter needs at least a third of a second of processor time for imports. A forked process starts with the
+imported modules, and shares all memory to which neither process writes. The child first releases everything else that
+it inherits (lock, sockets, signal handlers, session), and therefore behaves like a new program.
 
 The parent must not have other threads, because a lock that another thread holds would stay locked in the child forever.
 """
@@ -142,7 +142,7 @@ def _let_go(keep: set[int], output: int | None) -> None:
 
 
 def _meaning(code: object) -> int:
-    """Return the exit code for a SystemExit."""
+    """Return the exit code that a SystemExit stands for."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -2,8 +2,8 @@
 
 A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table. One ring for each row of the
 ``camera`` table follows, in reverse order. The segment begins like the other segments: magic ``WAVESONR``, version, 16
-bytes of the record hash, and size, PID and start time of the server. Then follow the number of rings, the number of
-slots per ring, and the number of bytes per slot (8 bytes each).
+bytes of the record hash, and size, PID and start time of the server. The number of rings, the number of slots per ring,
+and the number of bytes per slot follow (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
 is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame
@@ -39,7 +39,7 @@ MAGIC = b"WAVESONR"
 VERSION = 1
 HEADER, RING = 4096, 64
 SLOTS = 4
-LOOK_S = 0.0005  #: poll interval in s of a writer that waits for the log
+LOOK_S = 0.0005  #: interval in s between two checks of whether the log writer has read a frame
 
 
 def _hash() -> bytes:
@@ -104,7 +104,7 @@ class FrameRings:
     def write(self, ring: int, record: Any, *payload: bytes, patience: float = 0.0) -> int:
         """Append a frame and return its number. Only one writer may call this at a time.
 
-        The call waits up to ``patience`` s of wall-clock time until the log has read the frame that is to be
+        The call waits up to ``patience`` s of wall-clock time until the log writer has read the frame that is to be
         overwritten.
         """
         body = b"".join(payload)
@@ -175,7 +175,9 @@ class FrameReader:
 
 
 def remove_rings(server: str) -> list[str]:
-    """Remove the segment of a server if it exists. Return the names of the removed segments."""
+    """Remove the segment of frame rings of a server if it exists. Return its name in a list, which is empty if the
+    segment did not exist.
+    """
     name = segment_name(server, "sonars")
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)

@@ -161,12 +161,12 @@ class ImagingFrame:
 
     @property
     def body(self) -> str:
-        """Name of the body that carries the sonar."""
+        """Name of the body that carries the sonar or camera."""
         return bytes(self.record["body"]).rstrip(b"\0").decode("utf-8", "replace")
 
     @property
     def name(self) -> str:
-        """Name of the sonar."""
+        """Name of the sonar or camera."""
         return bytes(self.record["name"]).rstrip(b"\0").decode("utf-8", "replace")
 
     @property

@@ -1,5 +1,5 @@
-"""The layout of all shared-memory tables, the hash by which two releases recognise the same layout, and the document
-that describes it.
+"""The layout of all shared-memory tables, the hash that shows whether two releases have the same layout, and the
+document that describes the layout.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ __all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "f
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
 }
-#: first parts of those topic names whose second part is the name of a body
+#: possible first parts of a topic name whose second part is the name of a body
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
@@ -98,7 +98,7 @@ class Log:
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Map from each row to the last body in that row, with the actuators and instruments of the body."""
+        """Map from each row to the last body that occupied it, with the actuators and instruments of this body."""
         found: dict[int, dict[str, Any]] = {}
         for _, b in self.json.get("/bodies", []):
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
@@ -118,7 +118,7 @@ class Log:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of all bodies in the run and of all bodies that any topic names."""
+        """The names of all bodies in the run and of all bodies that appear in the name of a topic."""
         bodies = [str(b["name"]) for _, b in self.json.get("/bodies", [])]
         parts = (topic.split("/")[1:] for topic in self.series)
         return tuple(dict.fromkeys([*bodies, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))

@@ -37,8 +37,9 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """The parts of a log from which columns are made: the texts about its bodies, and the names of the bodies in its
-    rows."""
+    """The parts of a log that are needed to make columns: the texts about its bodies, and the names of the bodies in
+    its rows.
+    """
 
     json: dict[str, list[tuple[int, dict[str, Any]]]]
 
@@ -125,8 +126,8 @@ def text_columns(messages: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[str,
 class LogTable:
     """One log topic as columns of equal length: ``table["v_WB_B_x"]`` is an array.
 
-    Vectors have one column for each axis, in the frame that their name states, as in the exported CSV files.
-    ``columns`` contains all arrays by name, and ``units`` the units of those that have one.
+    A vector has one column for each axis of the frame that its name states, as in the exported CSV files. ``columns``
+    contains all arrays by name; ``units`` contains the units of the columns that have one.
     """
 
     def __init__(self, topic: str, columns: dict[str, Array], units: Mapping[str, str]) -> None:

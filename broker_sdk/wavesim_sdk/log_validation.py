@@ -25,7 +25,7 @@ _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
 _LONG = ("configuration", "versions")  #: metadata values that may have many lines
-_CLOCKS = ("clock_ns", "reported_ns")  #: columns with times on bodies' clocks, which may be negative
+_CLOCKS = ("clock_ns", "reported_ns")  #: columns with readings of the clocks of bodies; such a reading may be negative
 
 
 def is_short_text(value: Any) -> bool:

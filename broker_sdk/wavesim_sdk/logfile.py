@@ -1,4 +1,4 @@
-"""Reader for log files. It yields all records in order, part after part, within limits that protect against files from
+"""Reader for log files. It yields all records in order, part by part, within limits that protect against files from
 other programs.
 
 A large log continues in additional files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own, because

@@ -1,7 +1,7 @@
 """The mailbox: a POSIX message queue that delivers states and events to a program in any language, with an optional
 signal for each message.
 
-A message has an 8-byte header (``int32`` kind, ``int32`` number of following bytes) and one record of
+A message has an 8-byte header (``int32`` kind, ``int32`` number of bytes that follow) and one record of
 ``wavesim_sdk.mailbox_tables``. In some kinds of message, more data follow the record. The first messages describe the
 body: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). They are
 followed by states (kind 1, ``mailbox_state`` and the readings from the sensors). Readings that do not fit are sent in
@@ -172,7 +172,7 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """Split readings into the messages that carry a state; a reading that is larger than a message is divided."""
+        """Split readings into the messages that carry a state; a reading larger than one message is split."""
         found: list[list[bytes]] = [[]]
         room = _ROOM - MAILBOX_STATE.dtype.itemsize
         for name, value in state.sensors.items():

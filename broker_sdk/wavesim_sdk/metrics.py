@@ -19,7 +19,7 @@ COUNTERS = (
     "commander_bad",
     "commander_unread",
 )
-#: metric and key label for each map in the status, by the name of the map
+#: for each map in the status, by name: the name of the metric, and the label that contains the keys of the map
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 

@@ -6,7 +6,7 @@
                 print(observer.names[int(body["id"])], body["p_WB_W"])
 
 A slow observer loses frames but never events. The server ends the session of an observer that sends no
-acknowledgements. An observer with rights in the configuration can also send commands:
+acknowledgements. An observer to which the configuration grants rights can also send commands:
 ``observer.wait(observer.push((50.0, 0.0, 0.0), body="auv"))``.
 """
 
@@ -81,8 +81,8 @@ class Observer(PrivilegedRequests):
         """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
 
         :param name: any name that describes the observer; grants and keys refer to this name
-        :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
-            WAVESIM_SERVER, else port 9750 of this machine
+        :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the server that the
+            environment variable WAVESIM_SERVER names, or port 9750 of this machine if the variable is not set
         :param rate: frames per second of wall time; 0: no frames
         :param bodies: rows of the bodies to receive; None: all bodies
         :param center: centre (north, east, down; m, W) of the area of interest; None: no limit
@@ -140,8 +140,8 @@ class Observer(PrivilegedRequests):
         self.link.flush(time.monotonic())
 
     def poll(self, timeout: float = 0.0) -> list[FleetFrame]:
-        """Wait for frames for at most ``timeout`` seconds. Return immediately when a frame is complete or a newer one
-        has begun.
+        """Wait at most ``timeout`` seconds for frames. Return immediately when a frame is complete or a newer one has
+        begun.
         """
         limit = time.monotonic() + timeout
         while True:

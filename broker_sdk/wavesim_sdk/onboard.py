@@ -1,4 +1,4 @@
-"""Steps and requests from on-board programs: the code shared by the blocking and the asyncio broker."""
+"""Steps for on-board programs and requests from them: the code shared by the blocking and the asyncio broker."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events in this step into a later step, because the program was too slow to process this one."""
+        """Move the events of this step into a later step, because the program was too slow to process this step."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -229,8 +229,8 @@ class BrokerBase(PrivilegedRequests):
         """Prepare a session; :meth:`connect` or a ``with`` block starts it. Raises InvalidArgument if an argument is invalid.
 
         :param name: name of the body in the configuration
-        :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the environment variable
-            WAVESIM_SERVER, else port 9750 of this machine
+        :param server: name of a server on this machine, ``"HOST:PORT"`` or ``(host, port)``; None: the server that the
+            environment variable WAVESIM_SERVER names, or port 9750 of this machine if the variable is not set
         :param role: ``"pilot"`` commands the actuators, and a body has only one pilot; ``"instrument"`` receives sound
             and selected sensors, and may send sound; ``"listener"`` only receives
         :param model: model of a new body, if the server accepts new names (``<network newcomers>``); otherwise empty
@@ -241,7 +241,7 @@ class BrokerBase(PrivilegedRequests):
         :param state_period: wall time in s between two states without lockstep; 0: the server's default
         :param previous: :attr:`token` of an earlier session, which this session resumes after a crash
         :param sensors: names of the sensors to receive; None: all
-        :param acoustics: whether to receive receptions
+        :param acoustics: whether to receive reports of acoustic receptions
         :param effort: whether the states contain forces and accelerations
         :param others: whether to receive events about bodies that are added or removed
         :param device: name of the device that this session serves; its faults arrive in ``Step.device_faults``
@@ -300,8 +300,8 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def end_reason(self) -> str:
-        """Reason why the server ended the session; empty while the session lasts, and if the program left or lost the
-        server.
+        """Reason why the server ended the session; empty while the session lasts, if the program left, or if it lost
+        the connection.
         """
         return self.session.end_reason
 
@@ -446,7 +446,7 @@ class BrokerBase(PrivilegedRequests):
         self._takes_commands = take
 
     def accept_command(self, command: CommandReceived, text: str = "") -> int:
-        """Accept a vehicle command, which the vehicle then carries out. ``text`` states how."""
+        """Accept a vehicle command, which the vehicle then carries out. ``text`` states how it does so."""
         return self.request(items.CommandAnswer(command.number, CommandResult.ACCEPTED, text))
 
     def refuse_command(self, command: CommandReceived, reason: str, *, supported: bool = True) -> int:

@@ -2,8 +2,8 @@
 created.
 
 A piece is one message: ``NUMBER PART PARTS\n`` in ASCII, followed by its part of the text; NUMBER is the ``id`` of the
-command, and PART is counted from 0. A queue remains when its process is killed, and a user can have only about fifty
-queues. Therefore, the name of a queue includes the PID of its process, and every process removes the queues of
+command, and PART is counted from 0. A queue persists after its process has been killed, and a user can have only about
+fifty queues. Therefore, the name of a queue includes the PID of its process, and every process removes the queues of
 processes that have exited. Message queues can be listed only if /dev/mqueue is mounted. Therefore, an empty
 shared-memory object of the same name makes each queue discoverable.
 """
@@ -129,7 +129,9 @@ def _remove(name: str) -> None:
 
 
 def remove_stale_queues(server: str = "*") -> list[str]:
-    """Remove this user's reply queues of processes that have exited, for one server or for all, and return their names."""
+    """Remove this user's reply queues whose processes have exited, for one server or for all, and return the names of
+    the queues.
+    """
     found = []
     for entry in SHARED_MEMORY.glob(f"wavesim.{server}.reply.*"):
         *_, pid, start, number = entry.name.split(".")

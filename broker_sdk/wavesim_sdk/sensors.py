@@ -312,8 +312,8 @@ def value_fields(table: Table) -> tuple[Field, ...]:
 
 
 def find_columns(table: Table, name: str) -> tuple[int, int, str]:
-    """Return (first number, count, unit) of a field such as `heading`, or of one of the numbers in a field, such as
-    `rates.2`.
+    """Return (index of the first number, count, unit) of a field such as `heading`, or of one of the numbers in a
+    field, such as `rates.2`.
 
     Raises a ValueError that lists the available names if the sensor does not have this field.
     """

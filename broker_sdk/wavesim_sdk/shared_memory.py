@@ -50,7 +50,7 @@ def segment_name(server: str, area: str) -> str:
 def process_start(pid: int) -> int:
     """Return the start time of a process in clock ticks since boot, or 0 if the process does not exist.
 
-    Together with the PID, the start time identifies a process uniquely, although PIDs are reused.
+    Together with the PID, the start time identifies a process uniquely, even though PIDs are reused.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -231,8 +231,8 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
     long.
 
     ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if the segment does not exist, and
-    NotRunning if another process is still creating it. Raises AttachError if permission is missing or if the segment is
-    of another kind.
+    NotRunning if another process is still creating it. Raises AttachError if this process may not open the segment or
+    if the segment is of another kind.
     """
     require_ordered_stores()
     try:

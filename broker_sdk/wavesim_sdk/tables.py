@@ -54,9 +54,10 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node could not receive while it was recharging
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    #: another reception overlapped this one in time and band, and this one was not stronger by the capture ratio
+    #: another reception overlapped this one in time and frequency, and this one was not stronger than the other by the
+    #: capture ratio
     COLLISION = 8
-    BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
+    BLOCKED = 9  #: an obstacle or a hill on the sea bed blocked the path
     SHADOW = 10  #: no ray reaches the node through the sound-speed profile
     ECHO = 11  #: a later path of a signal that had already been detected; not reported
     DROPPED = 12  #: the instrument lost the signal at random (`drop_out` key)

@@ -1,5 +1,6 @@
-"""Output of commands. It may contain text from other people's files and programs, which must not control the
-terminal."""
+"""Output of commands. It may contain text from other people's files and programs; such text must not control the
+terminal.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class InMemoryLink:
 
     client: ClientSession
     sessions: ServerSessions = field(default_factory=sessions_for_tests)
-    loss: float = 0.0  #: probability that a datagram is lost; the probability that it is duplicated is half as large
+    loss: float = 0.0  #: probability that a datagram is lost; the probability of a duplicate is half of it
     seed: int = 0
     now: float = 100.0
     address: Address = ("127.0.0.1", 4000)

@@ -36,7 +36,7 @@ NOISE_BYTES = 1_000_000
 CHUNK_BYTES = 4000
 ANSWER_S = 10.0
 NOISE_S = 60.0  #: time in s within which a device must process the noise
-STEP_TICKS = 25  #: the lockstep period of 100 ms
+STEP_TICKS = 25  #: number of ticks in the lockstep period of 100 ms
 #: invalid commands for the usual kinds of protocols; `--send` adds valid commands, which are also sent incompletely
 MALFORMED = (
     b"\r\n", b"\0", b"$", b"$\r\n", b"$P\r\n", b"$CCCFG,*00\r\n", b"#01\r\n", b"AT\r\n", b"AT?\n", b"+++AT*SENDIM,x,y\n",
@@ -62,7 +62,7 @@ class HostLink(Protocol):
         """Send bytes; return False if the device has closed the connection."""
 
     def is_open(self) -> bool:
-        """Return whether the device has kept the connection open, if the port shows this."""
+        """Return whether the device has kept the connection open, or True if the port does not show this."""
 
     def receive(self, timeout: float) -> bool:
         """Return whether bytes from the device arrive within this time in s. This call is not available for a host that
@@ -70,7 +70,7 @@ class HostLink(Protocol):
         """
 
     def finish(self) -> None:
-        """Wait until the device has read all bytes, if the port shows this."""
+        """Wait until the device has read all bytes, if the port shows whether it has."""
 
     def close(self) -> None:
         """Leave."""

@@ -1,4 +1,4 @@
-"""Network side of the emulator checker: a server that accepts one emulator, over the shared memory of a fake engine."""
+"""Network side of the emulator checker: a server that accepts one emulator and uses a fake engine's shared memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOUND_SPEED = 1500.0
 
 
 class EmulatorServer:
-    """Server on a UDP port of loopback, in its own thread, for the emulator of one sensor type."""
+    """Server on a loopback UDP port, in its own thread, for the emulator of one sensor type."""
 
     def __init__(self, name: str, sensor: str) -> None:
         self.sensor, self._state = sensor, SharedState(name)

@@ -91,7 +91,9 @@ class ClientSocket:
     def request(
         self, message: Any, *kinds: type[Any], token: int = 0, ack: int = 0
     ) -> tuple[bytes, codec.Header, Any] | None:
-        """Send a message repeatedly until an answer of one of these types arrives; return it, or None after ANSWER_S."""
+        """Send a message repeatedly until an answer of one of these types arrives; return the answer, or None after
+        ANSWER_S.
+        """
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             self.send(message, token, ack)

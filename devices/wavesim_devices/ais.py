@@ -106,7 +106,9 @@ def position_report(r: ais.AisReport, clock: Callable[[float], datetime] = utc) 
 
 
 def static_reports(r: ais.AisReport) -> Iterator[Payload]:
-    """Yield message 5 or both parts of message 24. An aid to navigation has neither: message 21 contains its name."""
+    """Yield message 5 or both parts of message 24. Yield nothing for an aid to navigation, because message 21 contains
+    its name.
+    """
     name, callsign = ais.six_bit_text(r.name), ais.six_bit_text(r.callsign)
     if r.kind == ais.CLASS_A:
         yield VoyageData.create(

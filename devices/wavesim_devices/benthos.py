@@ -3,8 +3,8 @@
 In command mode, the host sends AT commands, ``@Parameter=value`` and shell commands, and each answer ends with the
 prompt ``user:N>``. ``ATD2`` or ``ATO`` begins online mode, in which the bytes from the host become a packet once the
 host has been silent for ``FwdDelay``. ``+++`` after one second of silence ends online mode. A packet is one signal, or
-several signals without a pause. The first byte of each signal is the rate code, with the upper bit set if more signals
-follow; the second byte is the number of the signal. Time is simulation time.
+several signals without a pause. The first byte of each signal is the rate code, with the highest bit set if more
+signals follow; the second byte is the number of the signal. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-#: bit rate in bit/s by rate code (assumed; 140 and 15360 bit/s are the lowest and the highest)
+#: bit rate in bit/s by rate code, from 140 to 15360 bit/s (assumed)
 RATES: Mapping[int, int] = MappingProxyType(
     dict(zip(range(2, 14), (140, 300, 600, 800, 1066, 1200, 2400, 2560, 5120, 7680, 10240, 15360), strict=True))
 )
-PREAMBLE_S = 0.6  #: duration of a packet's preamble (assumed)
+PREAMBLE_S = 0.6  #: duration of a packet's preamble in s (assumed)
 MORE = 0x80  #: flag in a signal that is followed by another one
-GUARD_S = 1.0  #: time for which the host must be silent before +++
+GUARD_S = 1.0  #: time in s for which the host must be silent before +++
 PIECE, MAX_PACKET, MAX_QUEUE = 254, 4096, 8
 BROADCAST = 255
-RANGE_LIMIT_S = 15.0  #: time to wait for the reply to a range request (assumed)
+RANGE_LIMIT_S = 15.0  #: time in s for which the modem waits for the reply to a range request (assumed)
 KNOT = 1852.0 / 3600.0
 HEX_LINE = 16  #: number of bytes in a line of received data
 _SWITCH = ("Ena", "Dis")

@@ -129,8 +129,8 @@ class _CeruleanDevice:
 
 
 class OmniscanDevice(_CeruleanDevice):
-    """Virtual Omniscan 450. Both sides are devices on one serial or network port: channel 0 is the port side, channel 1
-    the starboard side. Strengths are levels in dB after the gain.
+    """Virtual Omniscan 450. The two sides of the sonar share one serial or network port as separate devices: channel 0
+    is the port side, channel 1 the starboard side. Strengths are levels in dB after the gain.
     """
 
     message = MONO_PROFILE

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 START, STOP, END = b"\xfe\x44", 0xFD, 0xFC  #: first bytes and last byte of a command, and last byte of the return data
 COMMAND_BYTES = 27
 ACCEPTED, OVERRUN = 0x40, 0x80  #: bits of the status: settings accepted, command lost
-SLAVE, TRANSMIT, SEND = 0x40, 0x01, 0x02  #: bits of the master and slave byte of an 881A
+SLAVE, TRANSMIT, SEND = 0x40, 0x01, 0x02  #: bits of the "master/slave" byte of an 881A
 #: bits of the control byte: hold the head; reverse its direction when this bit changes to 1 (assumed)
 HOLD, REVERSE = 0x04, 0x40
-#: header of the return data and number of points, by the value of the data points byte
+#: header of the return data and number of points, by the value of the "data points" byte
 POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}
 NEUTRAL_GAIN = 20  #: start gain in dB at which echoes have the same levels as in the configured sonar (assumed)
 THRESHOLD = 128  #: minimum sample value of an echo that determines the profile range (assumed)

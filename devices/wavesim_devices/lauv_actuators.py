@@ -4,9 +4,9 @@ The controllers command the propeller and the four fins of a body, so the device
 contain the actual values of the actuators.
 
 Motor: the host commands a fraction of the full voltage, or a speed. The speed is the electrical frequency in units of
-100 (command) or 10 (answer) revolutions per minute; the mechanical speed is this divided by the number of pole pairs.
-The force of the propeller grows with the square of the speed, and reaches the limits of the actuator at full speed. The
-motor stops if no command arrives within its watchdog time.
+100 (command) or 10 (answer) revolutions per minute; the mechanical speed is the electrical frequency divided by the
+number of pole pairs. The force of the propeller grows with the square of the speed, and reaches the limits of the
+actuator at full speed. The motor stops if no command arrives within its watchdog time.
 
 Servos: the host commands a position between the ends of the servo as a number from 0 to 255. A state contains the
 positions in degrees from the lower end, and is sent at the rate that the host requests. A servo keeps its position

@@ -91,7 +91,7 @@ class MicrostrainSplitter:
 
 
 class MicrostrainMeasurement:
-    """Newest values of the sensors by type, and the quantities of the protocol that follow from them."""
+    """Newest values of the sensors by type, and the quantities computed from them for the protocol."""
 
     def __init__(self, values: Mapping[str, Value], declination: float) -> None:
         self.values, self.declination = values, declination

@@ -114,7 +114,7 @@ _ENCODERS = {
 
 def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Message]:
     """Yield the messages for a sensor value, all with the same ``sid``. A value with missing numbers produces no
-    messages, except that a missing propeller speed omits only that propeller.
+    messages. If the speed of a propeller is missing, however, only the message for that propeller is omitted.
     """
     if type_ == "rpm" or all(map(math.isfinite, value.numbers)):
         yield from _ENCODERS[type_](value, bytes([sid % SEQUENCES]), time)

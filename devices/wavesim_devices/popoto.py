@@ -23,9 +23,9 @@ from wavesim_sdk.wire.items import Reception
 
 RATES = (80, 5120, 2560, 1920, 1280, 10240, 2560, 1280, 960, 640)  #: bit rate in bit/s of each payload mode
 MAX_DATA, ALL, FREE = 255, 255, "Available"
-HEADER_S = 0.5  #: duration of a packet without data (assumed)
+HEADER_S = 0.5  #: duration in s of a packet without data (assumed)
 DATA, RANGE_REPLY, RANGE_REQUEST = 0, 128, 129  #: types of packets, as encoded in headers
-REPLY_LIMIT_S = 15.0  #: time for which the modem waits for the reply to a range request (assumed)
+REPLY_LIMIT_S = 15.0  #: time in s for which the modem waits for the reply to a range request (assumed)
 LOWEST_POWER_W = 0.1
 MAX_PAGE = 8  #: maximum number of parameters in one reply to GetAllParameters
 

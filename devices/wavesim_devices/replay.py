@@ -3,8 +3,8 @@ recording.
 
 The replay follows the recorded times. Where the recording has bytes from a host, the replay waits until the driver has
 sent the same number of bytes, so that no answer precedes its command. A slower driver therefore delays all later
-events. If a driver sends less than the recording contains, the replay waits once for ``patience``, and then never again
-for this host.
+events. If a driver sends less than the recording contains, the replay waits once for ``patience`` seconds, and does not
+wait for this host again.
 """
 
 from __future__ import annotations

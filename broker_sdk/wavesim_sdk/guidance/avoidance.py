@@ -10,10 +10,10 @@ not know their intentions.
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return
 to the leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one
 horizon after the vessel is back on its leg. The vessel acts when the plan to continue along the leg is not free within
-``horizon``. It selects the plan of minimum cost; only large changes are candidates, because other vessels do not notice
-small ones. It holds its course until it can sail parallel to the leg, and sails parallel until it can return. The start
-of either stage requires a margin, but its continuation does not. As the stand-on vessel, it holds course and speed
-until the other vessel has failed to act for too long.
+``horizon``. It selects the plan with the minimum cost; only large changes of course and speed are candidates, because
+other vessels do not notice small ones. It holds its course until it can sail parallel to the leg, and sails parallel
+until it can return. The start of the parallel stage or of the return requires a margin; the continuation of a stage
+does not. As the stand-on vessel, it holds course and speed until the other vessel has failed to act for too long.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))
 STARBOARD_ONLY_ROLES = {
     EncounterRole.HEAD_ON,
     EncounterRole.GIVE_WAY,
-}  #: roles in which the vessel may not turn to port
+}  #: roles in which the vessel must not turn to port
 STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
 # costs: a turn of 1 rad, stopping, a port turn against the rules, passing ahead, a changed decision, a delay of one horizon,
 # cutting off a waypoint
@@ -61,18 +61,21 @@ PATIENCE = (
     35.0  #: distance before the closest approach, in ship lengths, at which the stand-on vessel may act (rule 17a ii)
 )
 CONFLICT_COST = 20.0  #: cost of a plan with an imminent conflict
-#: cost of a plan that passes a target at exactly ``clear_distance``, which is too close for the start of its next stage
+#: cost of a plan that passes a target at exactly ``clear_distance``; this is too close for the next stage of the plan
+#: to start
 MARGIN = 3.0
 #: minimum distances as fractions of ``clear_distance``: to select a plan, to start its next stage, and to continue its
 #: current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
-#: the next stage must stay free of conflicts until BEYOND horizons after its end, the current stage until 1 horizon
-#: after its end
+#: the next stage of a plan must stay free of conflicts until BEYOND horizons after the end of the manoeuvre, the
+#: current stage until 1 horizon after it
 BEYOND = 1.5
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: after LONGEST horizons, a vessel may stop if it then stays STOP times ``clear_distance`` away from all targets
+    #: after LONGEST horizons, a vessel may stop if it then stays at least STOP times ``clear_distance`` away from all
+    #: targets
+)
 LATE = 1.5  #: a manoeuvre is planned again after LATE times its planned duration, plus half a horizon
 ABORTED = 0.25  #: fraction of ``clear_distance`` added to the minimum distance of the next stage for each aborted stage
 NEW = math.radians(12.0)  #: minimum change of course that counts as a new turn
@@ -317,7 +320,7 @@ class Avoider:
     def _until(self, paths: Paths, t: Target, after: float) -> Floats:
         """Return the time until which a target must be considered.
 
-        An overtaken vessel must be considered until she is finally past and clear (rule 13d).
+        An overtaken vessel must be considered until it is finally past and clear (rule 13d).
         """
         far = (
             2.0 * PARALLEL[-1] * self.length / self.speed

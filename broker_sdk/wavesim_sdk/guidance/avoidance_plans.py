@@ -24,10 +24,10 @@ ANSWER, RADIUS = (
     #: multiplied by `reach`
 )
 REACH, LOSS = (0.3, 10.0), (-6.0, 12.0)  #: limits on the measured `reach` and `loss`
-MEASURED = math.radians(25.0)  #: smallest turn from which :class:`Turning` is estimated
+MEASURED = math.radians(25.0)  #: minimum turn in rad that is used to estimate :class:`Turning`
 GATHER = 6.0  #: distance, in ship lengths, that the vessel needs to reach full speed or to stop
 SHARPEST = math.radians(120.0)
-NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the return angle decreases in proportion
+NEAR_LEG = 8.0  #: distance from the leg, in ship lengths, below which the return angle is proportional to the distance
 FLAT = 0.25  #: angle of the flattest planned return to the leg, as a fraction of RETURN
 
 
@@ -35,7 +35,7 @@ FLAT = 0.25  #: angle of the flattest planned return to the leg, as a fraction o
 class Turning:
     """Turning behaviour of a vessel, in ship lengths, measured in each turn that ends steady on the new course.
 
-    The model replaces the arc of a turn by a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
+    The model replaces the arc of a turn with a corner, which lies ``reach (ANSWER + RADIUS tan(turn / 2))`` ahead of
     the start of the turn. The distance lost in the turn is ``loss sin(turn / 2)^1.5`` minus the difference between the
     path through the corner and the arc. For vessels that start and end a turn gently, ``loss`` is negative and
     multiplies the square of the sine. The model is accurate to one ship length for turns of up to 110 deg.
@@ -133,7 +133,7 @@ class Plans:
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _corner(self, turn: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the change of course of a turn in rad, its lag in s and its delay in s.
+        """Return the change of course in a turn in rad, and the lag and the delay of the turn in s.
 
         ``turn`` is the new course relative to the leg in rad; NaN means a return to the leg.
 
@@ -187,8 +187,8 @@ class Plans:
         return off, (n + order[1] * float(c) * lag, e + order[1] * float(s) * lag), 2.0 * lag + delay
 
     def sail(self, turn: Floats, share: Floats, hold: Floats, parallel: Floats) -> Paths:
-        """Return the plans with these turns (rad) and speed fractions; each holds its course for ``hold`` s and then
-        sails parallel to the leg for ``parallel`` s.
+        """Return the plans with these turns (rad) and speed fractions. In each plan, the vessel holds its course for
+        ``hold`` s and then sails parallel to the leg for ``parallel`` s.
         """
         u, (c, s) = self.speed, self.ahead
         st, ct = sin_cos(self.course + turn)

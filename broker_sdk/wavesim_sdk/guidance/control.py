@@ -105,8 +105,9 @@ class LineOfSight:
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
     ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next. The arc begins at the
     distance radius tan(turn/2) before the waypoint, and the vessel follows the arc like a leg. A vessel that is more
-    than ``acceptance`` off its leg goes to the waypoint first. ``lead`` is the distance in m that a vessel travels
-    before it starts to turn; at both ends of an arc, the ordered course and curvature change earlier by this distance.
+    than ``acceptance`` m off its leg does not start the arc before it has reached the waypoint. ``lead`` is the
+    distance in m that a vessel travels before it starts to turn; at both ends of an arc, the ordered course and
+    curvature change earlier by this distance.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def domain(length: float) -> tuple[float, float]:
     """Return the radii in m of the minimum and the preferred ship domain for own ship with a length of ``length`` m.
 
     Own ship must not enter the minimum domain around another vessel and should not enter the preferred one. Scores and
-    pictures of encounters use both circles; the reference avoider uses the preferred one.
+    plots of encounters use both domains; the reference avoider uses the preferred one.
     """
     return MIN_DOMAIN_LENGTHS * length, PREFERRED_DOMAIN_LENGTHS * length
 
@@ -82,7 +82,7 @@ def role(
 
 def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
     """Return the minimum distance in m of a relative track and the time in s at which it occurs. The track has
-    positions (n, axes) at ``times`` (n,) and is straight between them.
+    positions (n, 2) or (n, 3) at ``times`` (n,) and is straight between them.
     """
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])
@@ -96,10 +96,11 @@ def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
 
 
 def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
-    """Return, for each track, the name of the nearest other track, the minimum distance in m and its time in s.
+    """Return, for each track, the name of the nearest other track, the minimum distance in m, and the time in s at
+    which it occurs.
 
     Each named track is given as (times in s, positions in W). Two tracks are compared while both exist, at the times of
-    the first track. A track that never overlaps another one in time has no entry.
+    the first track. A track that overlaps no other track in time has no entry.
     """
     names = list(tracks)
     found: dict[str, tuple[str, float, float]] = {}

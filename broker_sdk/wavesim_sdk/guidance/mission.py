@@ -46,8 +46,8 @@ class MissionFollower:
     """Guidance along a mission that an operator can interrupt.
 
     The modes are *mission*, *goto* (followed by *loiter*), *return* (to the start, followed by *loiter*), *loiter*,
-    *paused* (the vehicle loiters and keeps its mission), and *aborted* (the vehicle has no mission and stops, at the
-    surface). A vehicle that cannot hold its position loiters on a circle.
+    *paused* (the vehicle loiters and keeps its mission), and *aborted* (the vehicle has no mission; it surfaces if it
+    can dive, and stops). A vehicle that cannot hold its position loiters on a circle.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class MissionFollower:
     # -- operator ------------------------------------------------------------------------------------
 
     def update(self, step: Step, broker: BrokerBase, place: tuple[float, float], depth: float = 0.0) -> None:
-        """Carry out the missions and commands of a step, answer them, and report changes.
+        """Carry out the missions and commands received in a step, answer them, and report changes.
 
         ``place`` is the position of the vehicle (north, east) in m in W; ``depth`` is its depth in m.
         """

@@ -90,12 +90,12 @@ class AddressValidator:
         return True
 
     def count_hello(self, now: float) -> None:
-        """Count a HELLO against the limit for all hosts together; raise Dropped if the limit is exceeded."""
+        """Count a HELLO against the combined limit for all hosts; raise Dropped if the limit is exceeded."""
         if not self._hellos.consume(now):
             raise Dropped("strangers")
 
     def count_join(self, now: float) -> None:
-        """Count a JOIN against the limit for all hosts together, before its cookie is checked; raise Dropped if the
+        """Count a JOIN against the combined limit for all hosts, before its cookie is checked; raise Dropped if the
         limit is exceeded.
         """
         if not self._joins.consume(now):
@@ -110,7 +110,7 @@ class AddressValidator:
         return self._mac("cookie", address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_cookie(self, cookie: bytes, address: Address, now: float) -> bool:
-        """Return whether this cookie was sent to the address in the current or the previous period."""
+        """Return whether the server sent this cookie to the address in the current or the previous period."""
         period = int(now // COOKIE_PERIOD_S)
         return any(hmac.compare_digest(cookie, self._mac("cookie", address, p)) for p in (period, period - 1))
 

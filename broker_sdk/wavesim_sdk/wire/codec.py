@@ -39,8 +39,8 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: functions that check payloads that the front end has forwarded to the engine; the fault search in benchmarks/world
-#: disables only the check in the front end
+#: functions with which the engine checks the payloads that the front end has forwarded; the fault search in
+#: benchmarks/world disables only the check in the front end
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer

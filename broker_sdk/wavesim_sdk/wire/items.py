@@ -32,7 +32,7 @@ MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
 MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
 MAX_ITEM_CORNERS = 48  #: maximum number of corners of a fence in a request
-#: six numbers for each of twelve thrusters, the largest number of thrusters that fits into a datagram
+#: six numbers for each thruster; the matrix of twelve thrusters is the largest that fits into a datagram
 ALLOCATION_NUMBERS = 6 * 12
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)

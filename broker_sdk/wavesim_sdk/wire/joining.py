@@ -97,8 +97,8 @@ def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[floa
 
 
 def version_1_refusal(data: bytes) -> bytes:
-    """Return a REFUSE in the format of version 1 as the answer to a HELLO of version 1; return an empty result for any
-    other datagram.
+    """Return a REFUSE in the format of version 1 as the answer to a HELLO of version 1; return an empty byte string for
+    any other datagram.
 
     The REFUSE is never longer than the HELLO.
     """

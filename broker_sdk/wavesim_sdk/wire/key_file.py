@@ -22,7 +22,7 @@ from pathlib import Path
 from wavesim_sdk.errors import ConfigError
 
 KEY_BYTES = 32
-ANY_CLIENT = "*"  #: name of a key that is valid for all names without a key of their own
+ANY_CLIENT = "*"  #: name of a key that is valid for every client name without its own key
 SERVER = "@server"  #: first word of the line with the private key of the server
 RETIRED = "retired"
 _KEEP = "surrogateescape"  # so that a changed file keeps comments in any encoding

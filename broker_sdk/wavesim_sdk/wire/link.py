@@ -27,7 +27,7 @@ FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to co
 
 
 def make_session(join: Join, key: bytes | None) -> ClientSession:
-    """Return a session, with a key if one is given or if the environment variable names a key file."""
+    """Return a session, with a key if one is given or if WAVESIM_KEYS names a key file."""
     if key is None and (file := os.environ.get(KEYS_VARIABLE)):
         from wavesim_sdk.wire import seal
 
@@ -39,7 +39,9 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
 
 
 def local_address(server: str) -> str:
-    """Return the local address to bind to: a loopback address for a server on loopback, otherwise any address."""
+    """Return the local address to bind to: the loopback address for a server on loopback, otherwise the wildcard
+    address.
+    """
     try:
         host = ipaddress.ip_address(server)
     except ValueError:
@@ -175,7 +177,7 @@ class SessionLink:
     def _receive(self, sock: socket.socket, wait: float) -> bytes:
         """Return the next datagram, or an empty one after about ``wait`` seconds.
 
-        A single system call both waits and receives. This saves time in lockstep, where for example ten programs wait
+        A single system call both waits and receives. This saves time in lockstep, where, for example, ten programs wait
         for one another. The time limit of the socket is set only to values in WAITS_S, so that it seldom has to be
         changed.
         """

@@ -418,7 +418,7 @@ MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
 
 LATEST_WINS = frozenset({Type.STATE, Type.ACTUATE, Type.ESTIMATE})
 
-#: record of one body in FLEET: little-endian, without gaps
+#: record of one body in FLEET: little-endian, without padding
 FLEET_RECORD = (
     ("id", "u4", 1, "row"),
     ("p_WB_W", "f8", 3, "position in W, m"),

@@ -5,10 +5,10 @@
         frequency: float = record_field(Number(0.0, 1e9), "carrier", "Hz")
         level: float | None = record_field(Nullable(Number()), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 
-A record is transmitted as the array of its items, in order. The declaration defines its checks (:meth:`Schema.decode` raises
-only :class:`Malformed`), its encoding, its line in the document and its entry in the machine-readable schema. A record may
-grow only at its end: a receiver ignores elements after those that it knows, and uses the default value of a missing
-``optional`` item.
+A record is transmitted as the array of its items, in order. The declaration defines its checks (:meth:`Schema.decode`
+raises only :class:`Malformed`), its encoding, its line in docs/PROTOCOL.md and its entry in the machine-readable
+schema. A record may grow only at its end: a receiver ignores elements after those that it knows, and uses the default
+value of a missing ``optional`` item.
 """
 
 from __future__ import annotations
@@ -271,8 +271,8 @@ def unpack(record: type[T], data: bytes) -> T:
 
 
 class TaggedUnion:
-    """Union of records, such as events. Each record is transmitted with the number of its type first. Unknown numbers
-    belong to later versions.
+    """Union of records, such as events. Each record is transmitted after the number of its type. Unknown numbers belong
+    to later versions.
     """
 
     def __init__(self, name: str, records: Mapping[int, type[Any]]) -> None:

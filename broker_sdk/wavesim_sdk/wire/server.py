@@ -570,7 +570,7 @@ class ServerSessions:
     def bye(self, session: Session, text: str, reason: str = "ended") -> None:
         """End a session and send BYE, which is repeated a few times.
 
-        The next call of :meth:`receive` or :meth:`poll` returns SessionGone for this session.
+        The next call to :meth:`receive` or :meth:`poll` returns SessionGone for this session.
         """
         if session.is_over:
             return
@@ -659,7 +659,7 @@ class ServerSessions:
             self.send(session, Keepalive(0))
 
     def take_ended(self) -> list[Happening]:
-        """Return the sessions that have ended since the last call of this method, :meth:`receive` or :meth:`poll`."""
+        """Return the sessions that have ended since the last call to this method, :meth:`receive` or :meth:`poll`."""
         gone, self._ended_events = self._ended_events, []
         return gone
 

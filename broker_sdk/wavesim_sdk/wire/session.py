@@ -61,7 +61,7 @@ class Admission:
 
 @dataclass
 class RttStatistics:
-    """Statistics of the round-trip times of keep-alive datagrams in seconds."""
+    """Statistics of the round-trip times (in seconds) of keep-alive datagrams."""
 
     sent: int = 0
     replies: int = 0
@@ -242,9 +242,7 @@ class Estimated:
 
 @dataclass(slots=True)
 class StepDone:
-    """A lockstep client answered a step. The content of a late answer, which refers to a step before the pending one,
-    is ignored.
-    """
+    """A lockstep client answered a step. A late answer refers to a step before the pending one; its content is ignored."""
 
     session: Session
     message: Done

@@ -254,7 +254,7 @@ def _with_nan(values: Sequence[float | None]) -> tuple[float, ...]:
 
 
 class Parts:
-    """Store of SENSORS datagrams by tick, until the state that they belong to is complete."""
+    """Store of SENSORS datagrams, by tick, for states that are not yet complete."""
 
     KEPT_TICKS = 2  #: maximum number of ticks for which parts are kept
 

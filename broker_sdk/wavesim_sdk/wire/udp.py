@@ -2,7 +2,8 @@
 
 asyncio-dgram 3.0 has an unbounded queue, and closes its transport on a malformed address. If a send fails, it raises
 the error later, in the ``recv`` of another task. This wrapper has a bounded queue, and drops and counts datagrams that
-do not fit. It also counts errors. It sends datagrams only to addresses from which it has received one.
+do not fit. It also counts errors. It sends datagrams only to addresses from which it has received at least one
+datagram.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def open_socket(address: str, port: int) -> socket.socket:
 
 
 class UdpSocket:
-    """One UDP socket, with bounded receiving and guarded sending."""
+    """One UDP socket with a bounded receive queue. It counts the datagrams that it could not send."""
 
     def __init__(self, stream: DatagramServer, queue: _BoundedQueue, sock: socket.socket) -> None:
         self._stream, self._queue, self._socket = stream, queue, sock

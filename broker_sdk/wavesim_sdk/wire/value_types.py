@@ -339,7 +339,7 @@ class Nullable(ValueType):
 
 @dataclass(frozen=True)
 class TaggedItem(ValueType):
-    """Type of an item in a :class:`TaggedUnion`, which is transmitted with its number first.
+    """Type of an item in a :class:`TaggedUnion`; the item is transmitted after the number of its type.
 
     The item remains a plain list at this stage. The union decodes each item separately, so that an invalid item does
     not affect its neighbours.

@@ -45,7 +45,7 @@ from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception, SignalSent
 
 FIRMWARE = {1: "0.93.0.30", 2: "2.0.36274"}
-REVISION_S = 10.0  #: interval of the CAREV sentences
+REVISION_S = 10.0  #: interval in s between two CAREV sentences
 LATE_S = 2.0  #: time in s after which the modem stops waiting for a frame
 MINI_FRAME = 90  #: the receiver reports a flexible packet of at most this many bytes as a mini frame
 MINI_BITS = 0x1FFF
@@ -404,7 +404,9 @@ class MicroModemDevice:
             self._end_packet(packet, r)
 
     def _end_packet(self, packet: PacketAssembler, r: Reception) -> None:
-        """After the last signal of a packet, report its remaining frames and acknowledge them."""
+        """After the last signal of a packet, report the frames that have not been reported yet, and acknowledge the
+        packet if it requires this.
+        """
         self._packet = None
         s = packet.first
         missing = sorted(set(range(s.frames)) - packet.frames.keys())

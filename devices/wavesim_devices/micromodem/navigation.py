@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from wavesim_devices.micromodem.sentences import INVALID_ARGUMENT, InvalidSentence, whole
 from wavesim_sdk.wire.items import Reception
 
-TOLERANCE_HZ = 400.0  #: largest difference between the frequency of a reply and that of its transponder
+TOLERANCE_HZ = 400.0  #: maximum difference in Hz between the frequency of a reply and that of its transponder
 REMUS_CODES = (
     1,
     2,
     3,
     4,
 )  #: codes of the replies from the digital transponders A to D; the configuration must contain the same codes
-REMUS_QUERY = 100  #: code of a query to digital transponders, before the channel is added
+#: base code of a query to digital transponders; the code is this number plus the number of the channel
+REMUS_QUERY = 100
 MAX_TIMEOUT_MS = 60_000
 
 
@@ -29,7 +30,7 @@ class NavigationQuery:
     expected: list[tuple[float, int | None] | None]  #: frequency in Hz of each transponder, and its code if it has one
     code: int | None = None
     duration: float | None = None  #: duration of the query in s; None = the transducer's own signal duration
-    sent_ns: int | None = None  #: time of the emission by the node's clock
+    sent_ns: int | None = None  #: time of the emission, as a reading of the node's clock
     deadline: float = 0.0  #: simulation time in s of the report; valid after the emission
     times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-MINI_S = 0.9  #: duration of an FSK mini-packet
+MINI_S = 0.9  #: duration of an FSK mini-packet in s
 BROADCAST = 127
 DATA, FLEXIBLE, CYCLE, MINI, ACK = range(5)  #: kinds of content that a signal can have
 _HEADER = struct.Struct(">2s9B")
@@ -32,7 +32,7 @@ class Rate:
         return 8.0 * self.size / self.bit_rate
 
 
-#: the maker publishes the packet length of rate 6 only; the packet lengths of the other rates follow from their bit
+#: the maker publishes only the packet length of rate 6; the packet lengths of the other rates follow from their bit
 #: rates, and the bit rates of rates 1 to 4 are assumed
 RATES = {
     0: Rate(1, 32, 80.0),

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from wavesim_sdk.imaging_frames import ImagingFrame
 
 TURN, AHEAD = 6400, 3200
-ALIVE_S = 1.0  #: interval of mtAlive
-BOOT_S, CENTRING_S = 1.0, 3.0  #: durations of a restart, and of finding the centre (assumed)
+ALIVE_S = 1.0  #: interval in s between two mtAlive messages
+BOOT_S, CENTRING_S = 1.0, 3.0  #: durations in s of a restart and of the search for the centre (assumed)
 SAMPLE_S = 640e-9  #: unit of ADInterval, s
 MOTOR_S = 1e-5  #: unit of MOTime, s per 1/16 gradian
 MAX_BINS = 1500
-ADC_DB = 80.0  #: maximum level of the converter
-#: initial gain at which echoes have the same levels as in the configured sonar (40 %); 210 = 80 dB
+ADC_DB = 80.0  #: maximum level of the converter in dB
+#: initial gain (84, which is 40 %) at which echoes have the same levels as in the configured sonar, and full gain (210,
+#: which is 80 dB)
 NEUTRAL_GAIN, FULL_GAIN = 84, 210
 REVERSE = 0x0F  #: one-byte head command that reverses the direction of the scan
 V3B = {0x01: 0, 0x1D: p.V3B_BYTES}  #: number of bytes that follow the settings of a head command, by its first byte
@@ -85,8 +86,9 @@ class HeadSettings:
         return Receiver((self.gain - NEUTRAL_GAIN) * ADC_DB / FULL_GAIN)
 
     def encode_levels(self, levels: list[float]) -> bytes:
-        """Return the bins. Levels from ADLow to ADLow + ADSpan are mapped to the values of a byte or, if the converter
-        has 4 bits, of half a byte. The first bin of each pair is then in the upper half of a byte.
+        """Return the bins. Levels from ADLow to ADLow + ADSpan are mapped to the values from 0 to 255 or, if the
+        converter has 4 bits, from 0 to 15. With 4 bits, each byte contains two bins, the first of them in its upper
+        half.
         """
         top = 255 if self.control & ADC8 else 15
         unit = ADC_DB / top

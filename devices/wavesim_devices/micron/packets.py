@@ -69,6 +69,6 @@ class PacketReader:
         return found
 
     def _drop(self) -> None:
-        """Count a malformed packet, and search for the next one after its first byte."""
+        """Count a malformed packet and drop its first byte. The search for the next packet starts after this byte."""
         self.bad += 1
         del self.buffer[:1]

@@ -103,7 +103,7 @@ class Nucleus:
                 self._navigate(ahrs, attitude, water)
 
     def _is_due(self, group: str, time_ns: int) -> bool:
-        """Return whether a packet is enabled and its period has begun."""
+        """Return whether a packet is enabled and is the first of its period."""
         settings = self.settings[group]
         period = time_ns * int(settings["FREQ"]) // 10**9
         if settings.get("DS") == "OFF" or self._last.get(group, -1) >= period:
@@ -374,5 +374,5 @@ def _selected(values: Mapping[str, str], keys: list[str]) -> str:
 
 
 def _values(text: str) -> str:
-    """Return the values from `KEY=value,...` without their keys, which only NMEA sentences contain."""
+    """Return the values in `KEY=value,...` without the keys, because only NMEA sentences contain keys."""
     return ",".join(part.partition("=")[2] or part for part in text.split(","))

@@ -14,8 +14,8 @@ _AHRS_OFFSET = 36
 
 
 def checksum(data: bytes) -> int:
-    """Return the checksum: the sum of the little-endian words of the data and of B58C. If the last byte is not part of
-    a word, it counts as a high byte.
+    """Return the checksum: the sum of B58C (hex) and the little-endian words of the data. If the number of bytes is
+    odd, the last byte counts as the high byte of a word.
     """
     words: tuple[int, ...] = struct.unpack(f"<{len(data) // 2}H", data[: len(data) // 2 * 2])
     return (0xB58C + sum(words) + (data[-1] << 8 if len(data) % 2 else 0)) & 0xFFFF

@@ -1,7 +1,7 @@
 """Split the bytes from the host of an S2C modem into commands.
 
 A command is a line that ends with LF or CR LF. The length field of an ``AT*SEND`` command states the number of data
-bytes that follow; they may have any values. A line end follows them.
+bytes that follow; these bytes may have any value. A line end follows the data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SendCommand:
     kind: str
     process: int | None  #: identifier ``p<id>`` of the sending program
     to: int
-    option: str  #: option of the command: ack, noack or force of an IM, or the time of an IMS
+    option: str  #: option of the command: `ack`, `noack` or `force` for an IM, or the time for an IMS
     data: bytes
 
 
