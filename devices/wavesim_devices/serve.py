@@ -221,7 +221,7 @@ class ServedDevice:
             host.send(data)
 
     def switch_fault(self, fault: DeviceFault) -> None:
-        """Replace the fault that the server has set. The faults from the options keep their times."""
+        """Replace the fault that the server has set. The faults from the options remain as scheduled."""
         self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:
@@ -245,7 +245,7 @@ class ServedDevice:
             self.device.step(step)
 
     def report_failure(self, error: Exception, occasion: str) -> None:
-        """Count a failure of the device, and report the first ones."""
+        """Count a failure of the device, and report it if it is one of the first ``MAX_REPORTED`` failures."""
         self.counts["failures"] += 1
         if self.counts["failures"] <= MAX_REPORTED:
             self.report(f"{self.device_type.title} failed {occasion}: {place_of(error)}: {error!r}")
@@ -267,7 +267,7 @@ class ServedDevice:
 
     @property
     def title(self) -> str:
-        """Text for the user that states the device and its ports."""
+        """Text for the user: the device and its ports."""
         if len(self.ports) == 1:
             return f"{self.device_type.title} of '{{}}' at {next(iter(self.ports.values())).path}"
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())

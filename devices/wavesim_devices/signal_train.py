@@ -9,8 +9,8 @@ from wavesim_sdk.broker import Step
 from wavesim_sdk.wire.items import SignalSent
 
 GAP_S = 1e-6  #: shortest pause between two signals of a train, so that rounding does not let them overlap
-#: function that requests a signal at a time on the node's clock, in ns (None = now), and returns the number of the
-#: request
+#: function that requests a signal for a given time on the node's clock, in ns (None = now), and returns the number of
+#: the request
 Emit = Callable[[int | None], int]
 
 

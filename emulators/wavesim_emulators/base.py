@@ -74,7 +74,7 @@ class Emulator:
         return None
 
     def sensor_bank(self, seed: int, count: int) -> SensorBank:
-        """Create all instruments of this type, with a table of this many rows, for use without a server."""
+        """Create all instruments of this type, with a table of ``count`` rows, for use without a server."""
         return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:

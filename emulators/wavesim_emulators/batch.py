@@ -148,11 +148,11 @@ class Batch:
     ) -> None:
         """Create a batch of the instruments ``fitted``, each with the key of its random numbers.
 
-        ``entries`` are their rows in the `instruments` table, ``values`` (n,) their newest values.
+        ``entries`` contains their rows in the `instruments` table, and ``values`` (n,) their newest values.
         """
         self.parameters, self.prepared = parameters, prepared
         self.period = period  #: number of ticks from one value to the next
-        #: rows of the bodies, and of the instruments in the table of the sensor type
+        #: rows of the bodies; rows of the instruments in the table of the sensor type
         self.rows, self.table_rows = entries["body"].copy(), entries["place"].copy()
         #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their amounts
         self.fault, self.fault_amount = entries["fault"], entries["fault_amount"]

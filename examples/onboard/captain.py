@@ -26,7 +26,7 @@ from wavesim_sdk.guidance.targets import Target, from_ais, from_radar
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
-SAME = 100.0  #: maximum distance in m between a radar target and an AIS target of the same vessel
+SAME = 100.0  #: distance in m up to which a radar target and an AIS target count as the same vessel
 
 
 class Captain:

@@ -3,7 +3,7 @@ NumPy only when a kernel is loaded.
 
 ``make wheels`` compiles the kernels of each package into shared libraries, one for each processor level, and writes a
 table of their entry points. The extension module ``_caller`` passes the arguments of a Python call to an entry point.
-Because only wheels contain the libraries, the table and this module, a checkout compiles its kernels. All levels
+Only wheels contain the libraries, the table and ``_caller``; therefore, a checkout compiles its kernels. All levels
 compute the same bits.
 
 An installation from wheels also compiles kernels if the tested version of Numba is installed, because only then can

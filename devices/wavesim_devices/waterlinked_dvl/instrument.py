@@ -160,8 +160,8 @@ class DvlInstrument:
                 self._report_position(position)
 
     def _pings_at(self, time_ns: int) -> bool:
-        """Return whether a measurement begins at this time. The measurement uses up a queued ping, or a ping of the
-        bottom search.
+        """Return whether a measurement begins at this time. The call uses up a queued ping (if the acoustics are
+        disabled), or a ping of the search for a nearer bottom.
         """
         if not self.settings.acoustic_enabled:
             self._queue, is_queued = max(self._queue - 1, 0), self._queue > 0
@@ -198,7 +198,9 @@ class DvlInstrument:
             host.report_velocity(measured, at, self.now_us, ensemble)
 
     def _choose_mode(self, altitude: float) -> None:
-        """Choose the first range mode that covers the altitude. If none does, choose the next one."""
+        """Choose the first range mode that covers the altitude. If no mode covers it, choose the mode after the current
+        one.
+        """
         allowed = self.settings.modes
         found = [k for k in allowed if RANGE_MODES[k].lowest <= altitude <= RANGE_MODES[k].highest]
         self._mode = found[0] if found else allowed[(self._mode - allowed[0] + 1) % len(allowed)]
@@ -209,8 +211,8 @@ class DvlInstrument:
             host.report_position(position, unix_s)
 
     def _calibrate(self, ahrs: Value | None) -> None:
-        """End each calibration: with an error if the vehicle is moving, otherwise successfully when its time has
-        passed.
+        """End each calibration, with an error if the vehicle is moving, or successfully when the time of the
+        calibration is over.
         """
         moves = math.hypot(*self._velocity) > REST_SPEED or (ahrs is not None and math.hypot(*ahrs.rates) > REST_RATE)
         for c in list(self._calibrations):

@@ -1,4 +1,4 @@
-"""Measurement of the Water Linked DVL: velocity, beams and altitude from one value from the ``dvl`` sensor."""
+"""Measurement of the Water Linked DVL: velocity, beams and altitude, computed from one value of the ``dvl`` sensor."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def rotation_about_z(degrees: float) -> Floats:
 
 
 class Meter:
-    """Computation of measurements. It estimates the noise of the beams from the difference between the two pairs of
-    opposite beams, which measure the same vertical velocity.
+    """Meter that converts sensor values into measurements. It estimates the noise of the beams from the difference
+    between the two pairs of opposite beams, which measure the same vertical velocity.
     """
 
     def __init__(self, variant: Variant, sound_speed: float) -> None:
