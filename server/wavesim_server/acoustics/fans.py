@@ -38,7 +38,8 @@ from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow
 from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: number of rays in the fan to each side, and the number of these that are beyond the vertical
+#: number of rays on each side of the fan, and the number of these rays that are beyond the vertical
+ANGLES, BACK = 332, 12
 FLAT = 2e-2  #: launch angle in rad above which the steps between the rays of the fan grow
 REACH = 0.06  #: distance from the receiver within which the fan is refined, as a fraction of a ray's maximum range
 CLOSE = 0.01  #: maximum distance in m by which a ray of the fan may miss the receiver before it is aimed
@@ -280,9 +281,7 @@ def _between(
 
 @device_function
 def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
-    """Return whether an aimed ray has already been found, because Newton's method can jump between the two rays of a
-    pair.
-    """
+    """Return whether an aimed ray has already been found. Newton's method can jump between the two rays of a pair."""
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)

@@ -1,8 +1,8 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
-Allocation, growth and the views for kernels follow from the declaration, so all members are accessed by name. Compiled
-code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy record
-arrays. Sent signals and receptions are written in place, as records of the log's tables.
+Allocation, growth and the views for kernels are derived from the declaration, so all members are accessed by name.
+Compiled code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy
+record arrays. Sent signals and receptions are written in place, as records of the log's tables.
 
 The frames are W (north-east-down) and B (the body). Times are seconds since the start, but integer nanoseconds in the
 records of the log.

@@ -222,8 +222,8 @@ def excursion(
 
 @device_function
 def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[bool, float]:
-    """Return (whether the ray reaches the receiver's depth, range at which it does). The range is the same as from
-    :func:`trace_ray`, which takes several times as long.
+    """Return (whether the ray reaches the receiver's depth, range at which it reaches this depth). The range is the
+    same as from :func:`trace_ray`, which takes several times as long.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
     p = cos(theta) / link.at_source.speed
@@ -310,7 +310,7 @@ def gradient_arc(
 ) -> bool:
     """Compute the direct ray in closed form for c = speed_0 + g z (a circle about the depth where c = 0).
 
-    Fills in ``ray``, in which the sines have a sign (positive downwards). Returns False if the arc leaves the water.
+    Fills in ``ray``, in which the sines are signed (positive downwards). Returns False if the arc leaves the water.
     """
     dz = receiver - source
     d = math.sqrt(x * x + dz * dz)

@@ -51,7 +51,7 @@ class Integrator:
 
     name: str
     times: tuple[float, ...]  #: times of the stages as fractions of the step; the first one is 0
-    stages: tuple[tuple[float, ...], ...]  #: weights of the derivatives of all earlier stages, for each stage
+    stages: tuple[tuple[float, ...], ...]  #: for each stage, the weights of the derivatives of all earlier stages
     weights: tuple[float, ...]  #: weights of the derivatives of all stages in the result of the step
     stable: float  #: stability limit: the maximum abs(lambda) h at which motions do not grow, with a margin
 
