@@ -82,7 +82,8 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
-    device: str = ""  #: name by which faults refer to the device; if it is empty, they cannot refer to it
+    #: name by which faults refer to the device; if the name is empty, faults cannot refer to the device
+    device: str = ""
     #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
@@ -145,7 +146,7 @@ class Host:
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection to the device, and the connection to the host if the port has connections."""
+        """Close the connection to the device and, on a port with connections, the connection to the host."""
         self._send(b"")
         self.forget_device()
 
@@ -281,7 +282,7 @@ def place_of(error: BaseException) -> str:
 
 async def _read_ports() -> None:
     """Let the devices receive all bytes that have arrived. A step then includes the bytes that the hosts sent before
-    it.
+    the step.
     """
     for _ in range(3):  # the selector reports the socket, its stream wakes the task of the port, the task reads
         await asyncio.sleep(0)

@@ -24,7 +24,7 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """Functions that are called as a signal progresses. All times are simulation times in s."""
+    """Functions that are called as the transmission of a signal progresses. All times are simulation times in s."""
 
     #: function that is called when the signal begins to leave the transducer
     began: Callable[[SignalSent], None] = _ignore

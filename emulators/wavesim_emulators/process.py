@@ -12,7 +12,7 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.emulator_attachment import EmulatorAttachment, attach_emulator, is_remote
 from wavesim_sdk.errors import AttachError, NotRunning
 
-LOOK_S = 0.2  #: interval in s between checks that the server is alive
+LOOK_S = 0.2  #: interval in s between checks whether the server is alive
 
 
 class EmulatorProcess:

@@ -4,7 +4,7 @@
 
 The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course.
 With --after, it begins to avoid other vessels only the given number of seconds after the start, like an inattentive
-crew. With --charted it also avoids the piers of the chart.
+crew. With --charted it also avoids the piers on the chart.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s,
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: number of each instrument, in the order of processing
 JOLT = 400.0  #: gate for speed measurements, wide enough for a vehicle that starts to move
 MEMORY = 2.0  #: maximum delay of a reply in s
-TWO_WAY, ONE_WAY = 0.3, 0.3  #: standard deviation of acoustic paths in m: beacons swing on their moorings
+#: standard deviation in m of the length of acoustic paths, because beacons swing on their moorings
+TWO_WAY, ONE_WAY = 0.3, 0.3
 
 
 class Reference:

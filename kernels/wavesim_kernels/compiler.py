@@ -82,7 +82,7 @@ def compile_for_types(function: Any, *arguments: Any) -> None:
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Return the machine-code address of a kernel for arguments of these types, for kernels that call it.
+    """Return the machine-code address by which other kernels call a kernel, for arguments of these types.
 
     The kernel is compiled or loaded first if necessary. With compilation off, the kernel itself is returned instead of
     its address. Raises TypeError if the kernel does not return a 64-bit integer.

@@ -238,7 +238,7 @@ class _Uncallable:
 
 
 def address(kernel: Any) -> int:
-    """Return the address of a kernel, for kernels that call it. Raises TypeError if the wheel does not contain the
+    """Return the address by which other kernels call a kernel. Raises TypeError if the wheel does not contain the
     address.
     """
     try:

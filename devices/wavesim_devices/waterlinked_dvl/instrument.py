@@ -33,7 +33,7 @@ MAX_PINGS = 15  #: maximum number of queued pings
 CYCLE_NS = 10_000_000_000  #: interval between two searches for a nearer bottom
 SEARCH_PINGS = 2  #: number of measurements that are lost during a search for a nearer bottom
 CALIBRATION_NS = 10_000_000_000  #: duration of a gyro calibration in ns
-#: limits of speed (m/s) and rate (rad/s) below which a vehicle is at rest
+#: limits of speed (m/s) and rate (rad/s) below which a vehicle counts as being at rest
 REST_SPEED, REST_RATE = 0.05, math.radians(2.0)
 PD4_ORDER = (2, 0, 3, 1)  #: transducers in the order of beams 1 to 4 of PD4
 VERSION = "2.7.2"
@@ -45,7 +45,7 @@ class Calibration:
     """Gyro calibration that is in progress."""
 
     end_ns: int
-    answer: Callable[[str], None]  #: function that receives the error, or an empty text
+    answer: Callable[[str], None]  #: function that receives the error, or an empty text if the calibration succeeds
 
 
 class MeasurementHost(Protocol):
@@ -120,7 +120,7 @@ class DvlInstrument:
 
     def calibrate_gyro(self, answer: Callable[[str], None]) -> None:
         """Calibrate the gyro. This takes 10 s, during which the vehicle must be at rest. ``answer`` receives the error,
-        or an empty text.
+        or an empty text if the calibration succeeds.
         """
         self._calibrations.append(Calibration(self._now_ns + CALIBRATION_NS, answer))
 

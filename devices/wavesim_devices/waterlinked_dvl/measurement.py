@@ -110,7 +110,7 @@ class Meter:
         return self._measurement(value.time_ns, interval_ms, velocity, beams, settings, altitude)
 
     def water(self, value: Value, settings: DvlSettings, interval_ms: float) -> Measurement:
-        """Measure the velocity through the water in a layer below the DVL, which must end above the bottom."""
+        """Measure the velocity through the water in a layer below the DVL. The layer must end above the bottom."""
         velocity = [v * settings.speed_of_sound / self.sound_speed for v in value.water]
         if value.altitude < WATER_LAYER[1] or not math.hypot(*velocity) <= WATER_SPEED:
             none = [Beam(math.nan, math.nan)] * len(ORDER)

@@ -229,7 +229,7 @@ def _mirrored_source(m: Medium, scene: AcousticScene, s: int, path: int, point: 
 
 @device_function
 def _sloping_bed_path(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> PropagationPath:
-    """Return the path that meets a bed that is not level; its length is NaN if there is no such path."""
+    """Return the path that bounces off a bed that is not level; its length is NaN if there is no such path."""
     w = m.water[0]
     ox, oy, oz = source_image(m, scene, s, path, point)
     dx, dy, dz = point.x - ox, point.y - oy, point.z - oz

@@ -56,8 +56,8 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: its position; the history, turning points and bottom bounces up to the leg. The rows of the column
-#: SINE are bottom bounces, not legs: the sine of the grazing angle at each bounce
+#: columns of a leg: its position; the history, turning points and bottom bounces up to the leg; and SINE, whose row k
+#: contains the sine of the grazing angle at bottom bounce k, not at leg k
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray

@@ -1,4 +1,4 @@
-"""Candidates of a new signal at all nodes, and candidates of the signals in transit at a node that wakes; compiled.
+"""Candidates of a new signal for all nodes, and candidates of the signals in transit for a node that wakes; compiled.
 
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """
@@ -68,7 +68,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
 
 @device_function
 def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """Mark a node as transmitting; because it is half duplex, it loses its receptions in progress."""
+    """Mark a node as transmitting. Because nodes are half duplex, it loses its receptions in progress."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
