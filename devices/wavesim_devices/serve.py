@@ -20,7 +20,8 @@ from wavesim_sdk.device_faults import DISCONNECTED, RESTARTED
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire.items import DeviceFault
 
-SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
+#: wall time in s between two steps of devices that use sound; it is short so that these devices answer promptly
+SOUND_PERIOD_S = 0.02
 
 MAX_REPORTED = 10  #: number of failures of a device that are reported individually
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from wavesim_sdk.broker import Step
 from wavesim_sdk.wire.items import SignalSent
 
-GAP_S = 1e-6  #: shortest pause between two signals of a train, so that rounding does not let them overlap
+#: shortest pause in s between two signals of a train; without it, the signals could overlap because of rounding
+GAP_S = 1e-6
 #: function that requests a signal for a given time on the node's clock, in ns (None = now), and returns the number of
 #: the request
 Emit = Callable[[int | None], int]

@@ -5,9 +5,9 @@ little-endian. Like the real receiver, the device initially sends NMEA sentences
 messages with CFG-MSG. It can also enable NMEA sentences and PUBX,00 with the sentence PUBX,40. The checksum of a
 sentence from the host is optional, because DUNE sends none.
 
-Under water, the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
-of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
-HDOP, and the list of satellites are nominal.
+Under water, the receiver has no fix. After surfacing, it obtains a fix only when the reacquisition time has passed. The
+number of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other
+than HDOP, and the list of satellites are nominal.
 """
 
 from __future__ import annotations

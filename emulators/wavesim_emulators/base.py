@@ -51,8 +51,8 @@ class Emulator:
     sensor: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
-    #: whether the emulator reads bodies without an instrument of its type; over the network, it receives only the
-    #: bodies that it needs
+    #: whether the emulator reads bodies without an instrument of its type; over the network, an emulator receives only
+    #: the bodies that it needs
     needs_all_bodies: ClassVar[bool] = True
 
     #: kernels of :meth:`measure`, each with arguments of the types that it receives

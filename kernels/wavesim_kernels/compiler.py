@@ -75,7 +75,8 @@ def always_inline(function: Function) -> Function:
 def compile_for_types(function: Any, *arguments: Any) -> None:
     """Compile or load a kernel for arguments of these types.
 
-    A device function is translated together with everything that it calls, so that kernels that call it compile faster.
+    A device function is translated together with everything that it calls. Kernels that call this function then compile
+    faster.
     """
     if MODE is Mode.COMPILE:
         function.compile(tuple(map(nb.typeof, arguments)))

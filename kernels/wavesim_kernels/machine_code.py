@@ -7,7 +7,7 @@ Only wheels contain the libraries, the table and ``_caller``; therefore, a check
 compute the same bits.
 
 An installation from wheels also compiles kernels if the tested version of Numba is installed, because only then can
-functions from other packages be compiled into them. The WAVESIM_KERNELS variable chooses between ``compile`` and
+functions from other packages be compiled into the kernels. The WAVESIM_KERNELS variable chooses between ``compile`` and
 ``machine-code``.
 """
 

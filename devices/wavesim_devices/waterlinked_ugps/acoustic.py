@@ -36,7 +36,8 @@ def raw_position(
     attitude: tuple[float, float],
     down: float | None,
 ) -> RawPosition | None:
-    """Return the position computed from a ping, or None if the ping has no direction or contradicts the depth.
+    """Return the position computed from a ping, or None if the ping has no direction or its range contradicts the
+    depth.
 
     ``emission`` is the period and the offset of the pings in s, and ``attitude`` is roll and pitch in rad. ``down`` is
     the known depth below the antenna in m; if it is None, the depth follows from the elevation of the arrival.

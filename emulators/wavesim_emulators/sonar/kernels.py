@@ -246,8 +246,8 @@ def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
 
 @device_function
 def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, raster: Ints) -> int:
-    """Return the material number of the bed at a point. It is that of the last region that contains the point. Outside
-    all regions, it comes from the grid; outside the grid, it is ``base``.
+    """Return the material number of the bed at a point. This is the material of the last region that contains the
+    point. Outside all regions, the grid gives the material; outside the grid, the material is ``base``.
     """
     for k in range(len(regions) - 1, -1, -1):
         g = regions[k]

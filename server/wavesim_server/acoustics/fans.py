@@ -207,7 +207,7 @@ def _refined(
 @device_function
 def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
     """Return whether two rays of the fan pass so close to the receiver, in the same leg, that a ray between them may
-    reach it.
+    reach the receiver.
     """
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:

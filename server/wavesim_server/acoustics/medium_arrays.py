@@ -31,7 +31,8 @@ DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recogni
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
 CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick into which its events are sorted
-FOUND = 512  #: maximum number of eigenrays to one node that are computed; the strongest of them are followed
+#: maximum number of eigenrays that are computed for one node; the strongest of these eigenrays are followed
+FOUND = 512
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node number of the special candidate that retires a signal

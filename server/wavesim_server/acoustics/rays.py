@@ -54,7 +54,8 @@ class Link(NamedTuple):
     """A source and a receiver in one water column: their depths in m, which must differ, and their horizontal distance
     in m.
 
-    :func:`make_link` adds the layer and the sound speed at each of the two depths, which every ray between them needs.
+    :func:`make_link` adds the layer and the sound speed at each of the two depths, because every ray between the two
+    depths needs these values.
     """
 
     profile: SoundSpeedProfile

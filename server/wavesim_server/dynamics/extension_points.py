@@ -37,7 +37,7 @@ class ActuatorType:
     """
 
     name: str
-    coefficients: tuple[str, ...]  #: names of the coefficients; there are at most OTHER_COEFFICIENTS of them
+    coefficients: tuple[str, ...]  #: names of the coefficients (at most OTHER_COEFFICIENTS)
     force: Callable[..., None]
 
     def __post_init__(self) -> None:
