@@ -100,7 +100,7 @@ def _features() -> set[str]:
 
 
 def description() -> str:
-    """Return a text that states how kernels run in this process, for the log of a run."""
+    """Return a description of how kernels run in this process, for the log of a run."""
     return f"machine code for {level()}" if MODE is Mode.MACHINE_CODE else MODE.name.lower()
 
 

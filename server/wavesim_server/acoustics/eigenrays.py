@@ -251,7 +251,9 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the kind of the paths that leave downwards (or upwards) and have the given number of reversals."""
+    """Return the kind of the paths that leave downwards (or upwards if ``down`` is false) and have the given number of
+    reversals.
+    """
     if reversals == 0:
         return _Course(0, 0, 1.0 if down else -1.0)
     turns, last_down = reversals - 1, down == (reversals % 2 == 1)

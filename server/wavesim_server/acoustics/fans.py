@@ -1,4 +1,5 @@
-"""Search for all rays from a source to a receiver that bounce off a bed that is not level; the search is compiled.
+"""Search for all rays that travel from a source to a receiver and bounce off a bed that is not level; the search is
+compiled.
 
 A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg,
 which is the part of a ray between two reversals, is searched separately. The history of a ray is its sequence of
@@ -77,8 +78,8 @@ def _angle(k: int) -> float:
 def scan(
     guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Floats, no_points: Floats, shot: Record
 ) -> tuple[int, int]:
-    """Add all rays from a to b that bounce off the bed to the ``count`` rays that have already been found. A ray has at
-    most ``guide.max_bounces`` bounces.
+    """Find all rays from a to b that bounce off the bed, and append them to the ``count`` rays that have already been
+    found. A ray has at most ``guide.max_bounces`` bounces.
 
     Returns (new number of rays, lower bound on the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.
@@ -132,7 +133,7 @@ def _ahead(w: Course, leg: Floats) -> float:
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, shot: Record) -> tuple[int, int]:
-    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, that reach the receiver.
+    """Add the rays that reach the receiver and are between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
 
     Each interval in which the rays have the same history is searched separately.
     """
@@ -170,7 +171,8 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]`` that reach the receiver, from low to high.
+    """Add the rays that reach the receiver and are between ``legs[LOW]`` and ``legs[HIGH]``, in the order from low to
+    high.
 
     The interval between the two launch angles is halved where the curvature of the range may hide a pair of rays.
     ``edge`` states whether the interval borders on rays with another history. The range may then be curved all the way
@@ -249,7 +251,8 @@ def _alike(w: Course, one: Floats, other: Floats) -> bool:
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays with launch angles between those of ``legs[LOW]`` and ``legs[end]`` that reach the receiver.
+    """Add the rays that reach the receiver and whose launch angles are between those of ``legs[LOW]`` and
+    ``legs[end]``.
 
     There is one such ray for each leg that passes over the receiver.
     """

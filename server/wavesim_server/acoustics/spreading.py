@@ -140,7 +140,8 @@ def spread_to_nodes(
 def _add_eigenray_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
-    """Find the eigenrays to a node's current position, and add candidates for those that have not yet passed the node.
+    """Find the eigenrays to a node's current position, and add candidates for the eigenrays on which the signal has not
+    yet passed the node.
 
     With echoes, candidates are added for the strongest eigenrays. Without echoes, only the eigenray that arrives first
     is used.
@@ -238,8 +239,8 @@ def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickIn
 
 @device_function
 def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval) -> None:
-    """Find the straight paths to a node's current position, and add candidates for those that have not yet passed the
-    node.
+    """Find the straight paths to a node's current position, and add candidates for the paths on which the signal has
+    not yet passed the node.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     c, passed = m.water[0].speed, time - m.signals[s].emission
