@@ -57,8 +57,7 @@ class InstrumentGroup:
 
 
 class SensorBank:
-    """All instruments of a sensor type. ``table`` contains their values, in the rows given by the `instruments` table.
-    """
+    """All instruments of a sensor type. ``table`` contains their values, in the rows given by the `instruments` table."""
 
     def __init__(self, emulator: Measuring, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table
