@@ -1,8 +1,8 @@
 """Parts of scanning sonars whose head is turned by the host: the newest echoes in each direction, and the motor of the
 head.
 
-The simulated sonar scans on its own. A device reports the newest echoes in the direction of its head, which are at most
-as old as one scan of the sonar.
+The simulated sonar scans on its own. A device reports the newest echoes in the direction of its head. These echoes are
+not older than the duration of one scan of the sonar.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Virtual Sea-Bird SBE 37 (MicroCAT, moored CTD) and SBE 45 (thermosalinograph), and CTD files (.cnv).
 
-A sample of the SBE 37 has temperature (T90, C), conductivity (S/m), pressure (dbar), date and time. An example is
-``24.8339, 0.97795,   -9.262, 07 Jan 2000, 04:51:39``. A sample of the SBE 45 has temperature, conductivity, salinity
-and sound speed (m/s). An example is ``24.8339,  0.97795,   5.0123, 1495.123``.
+A sample of the SBE 37 contains temperature (T90, C), conductivity (S/m), pressure (dbar), date and time. An example is
+``24.8339, 0.97795,   -9.262, 07 Jan 2000, 04:51:39``. A sample of the SBE 45 contains temperature, conductivity,
+salinity and sound speed (m/s). An example is ``24.8339,  0.97795,   5.0123, 1495.123``.
 
 Commands end with CR or LF. The instrument echoes each command, replies, and sends the prompt ``S>``.
 

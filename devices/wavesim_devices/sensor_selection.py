@@ -16,8 +16,8 @@ def select_sensors(
     """Select a sensor for each type: the named sensor, or the only sensor of that type. Returns the name of the sensor
     for each type.
 
-    Types that the body does not have are omitted. ``needs`` is the type that the device requires. Raises a BrokerError
-    that lists the missing and the available sensors.
+    Types for which the body has no sensor are omitted. ``needs`` is the type that the device requires. Raises a
+    BrokerError that lists the missing and the available sensors.
     """
     own = {s.name: s.type for s in sensors}
     for name in named:

@@ -20,7 +20,8 @@ from wavesim_sdk.device_faults import DISCONNECTED, RESTARTED
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire.items import DeviceFault
 
-SOUND_PERIOD_S = 0.02  #: wall time in s between two steps of devices that use sound, so that they answer promptly
+#: wall time in s between two steps of devices that use sound; it is short so that these devices answer promptly
+SOUND_PERIOD_S = 0.02
 
 MAX_REPORTED = 10  #: number of failures of a device that are reported individually
 
@@ -82,7 +83,8 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
-    device: str = ""  #: name by which faults refer to the device; if it is empty, they cannot refer to it
+    #: name by which faults refer to the device; if the name is empty, faults cannot refer to the device
+    device: str = ""
     #: whether the device joins as the pilot; the body is then in the simulation only during its session
     pilot: bool = False
     lockstep: float = 0.0
@@ -145,7 +147,7 @@ class Host:
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection to the device, and the connection to the host if the port has connections."""
+        """Close the connection to the device and, on a port with connections, the connection to the host."""
         self._send(b"")
         self.forget_device()
 
@@ -221,7 +223,7 @@ class ServedDevice:
             host.send(data)
 
     def switch_fault(self, fault: DeviceFault) -> None:
-        """Replace the fault that the server has set. The faults from the options keep their times."""
+        """Replace the fault that the server has set. The faults from the options remain as scheduled."""
         self.faults[self._scheduled :] = [LineFault(fault.kind, fault.amount)] if fault.kind != "none" else []
 
     def step(self, step: Step) -> None:
@@ -245,7 +247,7 @@ class ServedDevice:
             self.device.step(step)
 
     def report_failure(self, error: Exception, occasion: str) -> None:
-        """Count a failure of the device, and report the first ones."""
+        """Count a failure of the device, and report it if it is one of the first ``MAX_REPORTED`` failures."""
         self.counts["failures"] += 1
         if self.counts["failures"] <= MAX_REPORTED:
             self.report(f"{self.device_type.title} failed {occasion}: {place_of(error)}: {error!r}")
@@ -267,7 +269,7 @@ class ServedDevice:
 
     @property
     def title(self) -> str:
-        """Text for the user that states the device and its ports."""
+        """Text for the user: the device and its ports."""
         if len(self.ports) == 1:
             return f"{self.device_type.title} of '{{}}' at {next(iter(self.ports.values())).path}"
         return f"{self.device_type.title} of '{{}}' at " + ", ".join(f"{n} {p.path}" for n, p in self.ports.items())
@@ -281,7 +283,7 @@ def place_of(error: BaseException) -> str:
 
 async def _read_ports() -> None:
     """Let the devices receive all bytes that have arrived. A step then includes the bytes that the hosts sent before
-    it.
+    the step.
     """
     for _ in range(3):  # the selector reports the socket, its stream wakes the task of the port, the task reads
         await asyncio.sleep(0)

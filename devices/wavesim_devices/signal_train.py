@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from wavesim_sdk.broker import Step
 from wavesim_sdk.wire.items import SignalSent
 
-GAP_S = 1e-6  #: shortest pause between two signals of a train, so that rounding does not let them overlap
-#: function that requests a signal at a time on the node's clock, in ns (None = now), and returns the number of the
-#: request
+#: shortest pause in s between two signals of a train; without it, the signals could overlap because of rounding
+GAP_S = 1e-6
+#: function that requests a signal for a given time on the node's clock, in ns (None = now), and returns the number of
+#: the request
 Emit = Callable[[int | None], int]
 
 
@@ -30,8 +31,8 @@ class SignalTrain:
 
 
 class TrainTransmitter:
-    """The modem's transmitter, which sends one train at a time. ``gap`` is the pause in s between its
-    signals.
+    """The modem's transmitter, which sends one train at a time. ``gap`` is the pause in s between the signals of a
+    train.
     """
 
     def __init__(self, gap: float = GAP_S) -> None:

@@ -43,7 +43,7 @@ class JsonSplitter:
         self._in_string = self._escaped = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the complete objects. Their braces are balanced, but they may be invalid JSON."""
+        """Return the complete objects. The braces of each object are balanced, but the object may be invalid JSON."""
         found = []
         for byte in data:
             if not self._depth and byte != 0x7B:  # {

@@ -66,7 +66,7 @@ def shown(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class Recording:
-    """Traffic of a device that has been read from a file."""
+    """Traffic of a device, read from a file."""
 
     device: str
     ports: Mapping[str, str]  #: location of each port, as in ``--at``

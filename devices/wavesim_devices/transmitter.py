@@ -24,7 +24,7 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """Functions that are called as a signal progresses. All times are simulation times in s."""
+    """Functions that are called as the transmission of a signal progresses. All times are simulation times in s."""
 
     #: function that is called when the signal begins to leave the transducer
     began: Callable[[SignalSent], None] = _ignore
@@ -81,7 +81,7 @@ class Transmitter:
         self._put(lambda: self.broker.range_to(address, level), progress, PATIENCE_S)
 
     def cancel(self) -> None:
-        """Drop all signals that have not been requested from the transducer."""
+        """Drop all signals that have not yet been requested from the transducer."""
         dropped = [w for w in self._queue if w.number is None]
         self._queue = deque(w for w in self._queue if w.number is not None)
         for waiting in dropped:

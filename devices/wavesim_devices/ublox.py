@@ -1,13 +1,13 @@
 """Virtual u-blox receiver (M8, protocol 18): UBX messages and NMEA sentences from the ``gps`` sensor.
 
 A frame consists of B5 62, class, identifier, length (u16), content, and two check bytes (Fletcher). All numbers are
-little-endian. Like the real receiver, the device sends NMEA and no UBX messages when it starts. A host enables messages
-with CFG-MSG. It can also enable NMEA sentences and PUBX,00 with the sentence PUBX,40. The checksum of a sentence from
-the host is optional, because DUNE sends none.
+little-endian. Like the real receiver, the device initially sends NMEA sentences but no UBX messages. A host enables
+messages with CFG-MSG. It can also enable NMEA sentences and PUBX,00 with the sentence PUBX,40. The checksum of a
+sentence from the host is optional, because DUNE sends none.
 
-Under water, the receiver has no fix. After it has surfaced, it needs the reacquisition time to obtain a fix. The number
-of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other than
-HDOP, and the list of satellites are nominal.
+Under water, the receiver has no fix. After surfacing, it obtains a fix only when the reacquisition time has passed. The
+number of satellites, the position, the speed and the course come from the sensor. The vertical accuracy, the DOPs other
+than HDOP, and the list of satellites are nominal.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class FrameSplitter:
         del self._buffer[:count]
 
     def take_between(self) -> bytes:
-        """Return the bytes between frames that have arrived since the last call."""
+        """Return the bytes that have arrived between frames since the last call."""
         found = bytes(self._between)
         self._between.clear()
         return found
@@ -119,7 +119,7 @@ class FrameSplitter:
 
 @dataclass(frozen=True)
 class Fix:
-    """One navigation epoch: the time, and the value from the ``gps`` sensor, or None if there is no fix."""
+    """One navigation epoch: the time, and the value from the ``gps`` sensor (None if there is no fix)."""
 
     time_ns: int
     value: Value | None
@@ -304,7 +304,7 @@ class ReceiverSettings:
     rates: dict[tuple[int, int], int] = field(default_factory=_default_rates)
     output_mask: int = 0x03  #: protocols that the receiver sends, as a mask: bit 0 is UBX, bit 1 is NMEA
     baud: int = 9600
-    #: dynamic model and fix mode, which are stored without any effect
+    #: dynamic model and fix mode, which are stored but have no effect
     nav5: bytes = struct.pack("<HBB", 0xFFFF, 0, 3) + bytes(32)
 
 

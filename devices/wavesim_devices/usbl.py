@@ -23,7 +23,7 @@ GEOGRAPHIC = ("PTSAG", "PSONLLD")  #: telegrams that require a position of the s
 
 @dataclass(frozen=True)
 class UsblBeacon:
-    """Beacon, and how it is interrogated: a modem by its address, or a transponder by the frequency (Hz) of its query."""
+    """Beacon to interrogate: a modem by its address, or a transponder by the frequency (Hz) of its query."""
 
     number: int
     address: int = 0  #: acoustic address of the modem; 0 = the beacon is a transponder

@@ -16,7 +16,7 @@ from wavesim_devices.nmea import sentence
 
 MAX_FRAME = 99999
 ALL_HYDROPHONES = "F"  #: code that declares all four hydrophones of GAPS valid
-NO_DEPTH, CALCULATED_DEPTH = 0, 1  #: codes by which GAPS states the source of the depth
+NO_DEPTH, CALCULATED_DEPTH = 0, 1  #: codes with which GAPS indicates the source of the depth
 NO_SENSOR_DEPTH = 9999.0
 
 

@@ -4,7 +4,7 @@ Commands and replies are lines ``wcX,...`` and ``wrX,...*CRC``, as in the serial
 packet has eight bytes with arbitrary values: ``wcq,8,<bytes>`` queues a packet, and ``wrp,8,<bytes>`` reports a
 received packet.
 
-The modem in role a sends a packet every second, and the modem in role b answers each of them. Packets without data are
+The modem in role a sends a packet every second, and the modem in role b answers each packet. Packets without data are
 empty. The modems do not repeat lost packets. Time is simulation time.
 """
 

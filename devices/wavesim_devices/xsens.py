@@ -2,9 +2,9 @@
 other sensors.
 
 A message consists of FA FF, identifier, length (FF and a u16 if it exceeds 254), content, and a check byte that makes
-the sum of all bytes after FA equal to 0. Numbers are big-endian. The identifier of an answer is that of the command
-plus 1. The housing is mounted upright: its frame S is x forward, y to port, z up. Orientation and velocity are in the
-local frame that the data identifier selects: ENU, NED or NWU.
+the sum of all bytes after FA equal to 0 (modulo 256). Numbers are big-endian. The identifier of an answer is that of
+the command plus 1. The housing is mounted upright: its frame S is x forward, y to port, z up. Orientation and velocity
+are in the local frame that the data identifier selects: ENU, NED or NWU.
 """
 
 from __future__ import annotations

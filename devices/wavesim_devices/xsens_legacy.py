@@ -1,6 +1,6 @@
 """Legacy message MTData of an Xsens MTi, which SetOutputMode selects instead of MTData2.
 
-Its content follows from the output mode and the output settings. Quantities that the body does not measure are 0. The
+The output mode and the output settings determine its content. Quantities that the body does not measure are 0. The
 local frame is ENU (assumed), or NED if bit 31 of the settings is set.
 """
 
@@ -67,7 +67,7 @@ class LegacyOutput:
         return b""
 
     def number_of_period(self, time_ns: int) -> int:
-        """Return the number of the period that contains a time."""
+        """Return the number of the period that contains a given time."""
         return time_ns * TICKS_PER_S // (10**9 * self.period * (self.skipped + 1))
 
     def content(self, measured: MtiMeasurement) -> bytes:

@@ -113,8 +113,8 @@ def fill_poses(
 ) -> None:
     """Fill the poses of sensors (n, POSE_COLUMNS) from the `state` table.
 
-    ``levers`` are positions in B and ``rotations`` (1 or n, 9) R_BS, row by row. ``level`` is the height in m of the
-    water surface above the mean.
+    ``levers`` contains positions in B. ``rotations`` (1 or n, 9) contains R_BS, row by row. ``level`` is the height in
+    m of the water surface above the mean.
     """
     for i in range(len(bodies)):
         b, one = state[bodies[i]], out[i]
@@ -142,10 +142,10 @@ def fill_poses(
 
 @kernel
 def publish(values: Ints, places: Ints, generations: Ints, generation: int, end: int, table: Ints) -> int:
-    """Copy rows of values, up to the column ``end``, to the table, and increment the sequence number of each row.
+    """Copy rows of values (their first ``end`` columns) to the table, and increment the sequence number of each row.
 
-    ``generations`` contains the generation of the current instrument in each row. If the column ``generation`` of a
-    value differs from it, the instrument was removed, and the value is skipped. Return the number of copied rows.
+    ``generations`` contains the generation of the current instrument in each row. If a value has another generation in
+    its column ``generation``, its instrument was removed, and the value is skipped. Return the number of copied rows.
     """
     count = 0
     for i in range(len(places)):

@@ -51,8 +51,8 @@ class Emulator:
     sensor: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  #: other shared-memory tables that the emulator reads, at the same tick
 
-    #: whether the emulator reads bodies without an instrument of its type; over the network, it receives only the
-    #: bodies that it needs
+    #: whether the emulator reads bodies without an instrument of its type; over the network, an emulator receives only
+    #: the bodies that it needs
     needs_all_bodies: ClassVar[bool] = True
 
     #: kernels of :meth:`measure`, each with arguments of the types that it receives
@@ -74,7 +74,7 @@ class Emulator:
         return None
 
     def sensor_bank(self, seed: int, count: int) -> SensorBank:
-        """Create all instruments of this type, with a table of this many rows, for use without a server."""
+        """Create all instruments of this type, with a table of ``count`` rows, for use without a server."""
         return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:

@@ -148,11 +148,11 @@ class Batch:
     ) -> None:
         """Create a batch of the instruments ``fitted``, each with the key of its random numbers.
 
-        ``entries`` are their rows in the `instruments` table, ``values`` (n,) their newest values.
+        ``entries`` contains their rows in the `instruments` table, and ``values`` (n,) their newest values.
         """
         self.parameters, self.prepared = parameters, prepared
         self.period = period  #: number of ticks from one value to the next
-        #: rows of the bodies, and of the instruments in the table of the sensor type
+        #: rows of the bodies; rows of the instruments in the table of the sensor type
         self.rows, self.table_rows = entries["body"].copy(), entries["place"].copy()
         #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their amounts
         self.fault, self.fault_amount = entries["fault"], entries["fault_amount"]
@@ -249,7 +249,7 @@ class Measuring(Protocol):
 
 
 def steady_weather(world: World, time_s: float) -> Record:
-    """Return the configured weather, without gusts, drift and the slowly varying part of the wind."""
+    """Return the configured weather, without gusts, drift or the slowly varying part of the wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction

@@ -12,7 +12,7 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.emulator_attachment import EmulatorAttachment, attach_emulator, is_remote
 from wavesim_sdk.errors import AttachError, NotRunning
 
-LOOK_S = 0.2  #: interval in s between checks that the server is alive
+LOOK_S = 0.2  #: interval in s between checks whether the server is alive
 
 
 class EmulatorProcess:
@@ -49,7 +49,7 @@ class EmulatorProcess:
         """Run the emulator. Return the number of writes. ``ready`` is called when the engine starts to wait for values.
 
         In the default, synchronous mode, the engine reports when a value is due and waits for it, unless the engine
-        runs in real time. A free emulator runs at its own pace in wall-clock time.
+        runs in real time. A free-running emulator runs at its own pace in wall-clock time.
         """
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)

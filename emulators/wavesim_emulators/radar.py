@@ -1,7 +1,7 @@
 """Target list of a radar: echoes of bodies above the water at each scan, and tracks that follow them.
 
-Only ranges and bearings associate an echo with a track. The tracks of ships that pass close to each other can therefore
-be swapped, as at sea.
+An echo is associated with a track only by its range and bearing. The tracks of ships that pass close to each other can
+therefore be swapped, as at sea.
 """
 
 from __future__ import annotations

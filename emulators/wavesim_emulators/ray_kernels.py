@@ -176,7 +176,7 @@ def cast_rays(
 
 @kernel
 def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: Floats, limit: float) -> bool:
-    """Return whether any ray may hit a body other than its own, within its range and ``limit``.
+    """Return whether any ray, within its range and ``limit``, may hit a body other than that of its instrument.
 
     ``own`` (n,) contains the row of each instrument's body in the `state` table. ``bodies`` contains the rows of all
     bodies, and ``radii`` the radii of their bounding spheres.

@@ -27,7 +27,7 @@ DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
 class InstrumentGroup:
-    """Instruments that differ only in name, mount, noise and body. One pass computes all of them."""
+    """Instruments that differ only in name, mount, noise and body. One pass computes the values of all of them."""
 
     def __init__(self, emulator: Measuring, parameters: Any, period: int) -> None:
         self.parameters, self.period = parameters, period
@@ -38,8 +38,8 @@ class InstrumentGroup:
         self.pending: deque[tuple[int, Ints, Record]] = deque()
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains the last value in each instrument's row, which may be
-        that of an earlier instrument.
+        """Set the instruments of the group. ``newest`` contains the last value in the row of each instrument. An
+        earlier instrument in this row may have measured that value.
         """
         self.entries = entries  # rows of the `instruments` table
         self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
@@ -57,7 +57,7 @@ class InstrumentGroup:
 
 
 class SensorBank:
-    """All instruments of a sensor type. ``table`` contains their values, at the rows given by the `instruments` table."""
+    """All instruments of a sensor type. ``table`` contains their values, in the rows given by the `instruments` table."""
 
     def __init__(self, emulator: Measuring, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table
@@ -68,7 +68,7 @@ class SensorBank:
         self._words = as_words(table)
         self._count = value_count(sensor_table_of(emulator.sensor))
         self._generation = HEAD_COLUMNS + self._count  # column
-        #: number of columns of a row without the state: published values and generation
+        #: number of columns in a row, excluding the state: published values and generation
         self._visible_width = self._generation + 1
         self._last = table.copy()  # newest value of each, as of the last change of the instruments
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
@@ -76,8 +76,8 @@ class SensorBank:
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
-        """Update the table to a tick: compute the values from all instruments that are due at or before ``due`` and
-        have not been computed yet. Return True if the table changed.
+        """Update the table to a tick: compute the values of all instruments that are due at or before ``due`` and have
+        not been computed yet. Return True if the table changed.
         """
         changed = False
         if view.version is None or view.version != self._version:
@@ -189,7 +189,7 @@ class SensorBank:
         return self.has_state
 
     def _publish(self, places: Ints, words: Any, end: int) -> bool:
-        """Publish values up to the column ``end``, except values of removed instruments."""
+        """Publish the first ``end`` columns of the values, except those of removed instruments."""
         return bool(publish(words, places, self._generations, self._generation, end, self._words) > 0)
 
     def _apply_faults(self, group: InstrumentGroup, batch: Batch, before: Record, now: Record, faults: Record) -> None:

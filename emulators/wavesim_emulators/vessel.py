@@ -44,8 +44,8 @@ class AnemometerEmulator(Emulator):
 
 
 class ThrusterDrive(NamedTuple):
-    """Two masks of the thrusters of a model: those that have a shaft, and those that are commanded by force. An element
-    is 1 if the thruster has the property, otherwise 0.
+    """Two masks for the thrusters of a model. An element of ``shaft`` is 1 if the thruster has a shaft, and an element
+    of ``force`` is 1 if the thruster is commanded by force; otherwise, the element is 0.
     """
 
     shaft: Floats

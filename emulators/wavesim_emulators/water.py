@@ -18,7 +18,7 @@ from wavesim_world.ocean.water import NO_SCALAR, Water, depth_of_pressure
 
 
 class WaterEmulator(Emulator):
-    """Base class of sensors that measure the surrounding water. In air, they have no value."""
+    """Base class of sensors that measure the surrounding water. In air, these sensors have no value."""
 
     kernels = water_kernels.CONDITIONS_KERNELS
 

@@ -1,4 +1,4 @@
-"""Run bodies with the extensions in this folder and print numbers as JSON. Install the folder first (``pip install
+"""Run bodies with the extensions in this folder and print the results as JSON. Install the folder first (``pip install
 .``).
 
 python sail.py

@@ -1,5 +1,5 @@
-"""Send packets with the modem type in this folder and print numbers as JSON. Install the folder first (``pip install
-.``).
+"""Send packets with the modem type in this folder and print the results as JSON. Install the folder first (``pip
+install .``).
 
 python talk.py
 """
@@ -26,7 +26,9 @@ def simulation(kind: str) -> tuple[Simulation, int]:
 
 
 def talked(kind: str, packets: int) -> dict[str, object]:
-    """Return duration, departure times and decoded fraction of four-byte packets that are requested every 4.3 s."""
+    """Request a four-byte packet every 4.3 s. Return the duration, the departure times and the decoded fraction of the
+    packets.
+    """
     sim, row = simulation(kind)
     sent, heard = [], 0
     for _ in range(packets):

@@ -4,7 +4,7 @@
 
 The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course.
 With --after, it begins to avoid other vessels only the given number of seconds after the start, like an inattentive
-crew. With --charted it also avoids the piers of the chart.
+crew. With --charted it also avoids the piers on the chart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wavesim_sdk.guidance.targets import Target, from_ais, from_radar
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
-SAME = 100.0  #: maximum distance in m between a radar target and an AIS target of the same vessel
+SAME = 100.0  #: distance in m up to which a radar target and an AIS target count as the same vessel
 
 
 class Captain:

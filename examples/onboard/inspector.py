@@ -102,8 +102,8 @@ class Inspector:
         return dict(zip(self.names, forces.tolist(), strict=True)), None
 
     def _newest(self, number: int, broker: Broker) -> ImagingFrame | None:
-        """Return the frame with this number or a later one; None if it has already been returned or does not arrive in
-        time. The pieces of a frame may arrive after the step that announces it, or never.
+        """Return the frame with this number or a later one; None if this frame has already been returned or does not
+        arrive in time. The pieces of a frame may arrive after the step that announces it, or never.
         """
         if number <= self.seen:
             return None

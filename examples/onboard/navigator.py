@@ -28,7 +28,9 @@ class Beacon:
 
 
 class Navigator:
-    """Navigation filter of one vehicle. Its matrices are lists: for so few numbers, they are much faster than arrays."""
+    """Navigation filter of one vehicle. Its matrices are lists, because lists are much faster than arrays for so few
+    numbers.
+    """
 
     HISTORY = 400
     GAP = 1.0  # s without instruments after which the motion in between counts as unknown

@@ -30,7 +30,7 @@ class NmeaBoat(Boat):
         self.origin = Origin(world.latitude, world.longitude)
         self.device = NmeaDevice(self.take, {"gps": "gps", "ahrs": "ahrs"})
         self.place: tuple[float, float] | None = None  #: north and east in m
-        self.track = (0.0, 0.0)  #: speed in m/s and course in rad over ground
+        self.track = (0.0, 0.0)  #: speed (m/s) and course (rad) over ground
         self.bow: float | None = None  #: heading in rad
 
     def take(self, line: bytes) -> None:

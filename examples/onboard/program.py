@@ -26,7 +26,8 @@ def run(
 ) -> int:
     """Drive the vehicle named on the command line until the run has ended; return the exit code.
 
-    ``make`` creates the software from the loaded configuration, the body and, if ``options`` adds any, the parsed options.
+    ``make`` creates the software from the loaded configuration, the body, and the parsed options (if ``options`` is
+    given).
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="config.xml")

@@ -2,9 +2,9 @@
 
 python recorded.py --config ../trials/recorded.xml --vehicle boat --commands odin-zigzag.csv --map port=port --map 4=nozzle*deg
 
-File names are relative to the folder of the configuration. Each line of commands holds until the next line is due. A
-measured track (--track) is published as the estimate: the viewer shows it next to the vehicle, and the report of the
-trial contains its distance from the vehicle.
+File names are relative to the folder of the configuration. Each line of commands remains in effect until the next line
+is due. A measured track (--track) is published as the estimate: the viewer shows it next to the vehicle, and the report
+of the trial contains its distance from the vehicle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SOON = 1e-6  #: a line of commands already counts as due this time in s before its own time
+SOON = 1e-6  #: time in s before the time of a line of commands at which the line already counts as due
 
 
 class Recorded:

@@ -3,10 +3,10 @@
 The filter uses round trips, one-way travel times and directions from a USBL head, and replaces
 :class:`navigator.Navigator`.
 
-Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with the vehicle's
-possible acceleration as its uncertainty. Speed through water, depth, angles and sound correct the filter; the current
-is part of the state. A round trip involves two positions: the one at the query, and the one at the reception of the
-reply.
+Rates and angles of the AHRS propagate the filter. The acceleration is computed from the turn rate and the speed; its
+uncertainty is the random acceleration of the vehicle. Speed through water, depth, angles and acoustic measurements
+correct the filter; the current is part of the state. A round trip involves two positions: the one at the query, and the
+one at the reception of the reply.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s,
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: number of each instrument, in the order of processing
 JOLT = 400.0  #: gate for speed measurements, wide enough for a vehicle that starts to move
 MEMORY = 2.0  #: maximum delay of a reply in s
-TWO_WAY, ONE_WAY = 0.3, 0.3  #: standard deviation of acoustic paths in m: beacons swing on their moorings
+#: standard deviation in m of the length of acoustic paths, because beacons swing on their moorings
+TWO_WAY, ONE_WAY = 0.3, 0.3
 
 
 class Reference:

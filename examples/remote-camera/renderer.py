@@ -1,7 +1,7 @@
 """A renderer for cameras that runs on any machine, for example one with a GPU: python renderer.py HOST:PORT (or NAME on
 the server's machine).
 
-Replace `render` by your own renderer. The images must have the size that the configuration states for <camera>.
+Replace `render` with your own renderer. The images must have the size that <camera> states in the configuration.
 """
 
 import sys

@@ -29,7 +29,7 @@ QUIET = '<inertia xx="1" yy="1" zz="1"/><added-mass diagonal="0 0 0 0 0 0"/><lin
 
 
 def configuration(tick_ms: float) -> str:
-    """Return a configuration with four transponders and a vehicle without forces that turns on a circle."""
+    """Return a configuration with four transponders, and a vehicle that moves in a circle without any forces."""
     ghost = f'<sphere diameter="0.1 m"/><mass value="1000 kg"/>{QUIET}<buoyancy volume="1 m3"/>'
     asker = '<transducer threshold="60 dB" recharge="0 s"/>'
     models = f'<model name="vehicle" type="underwater">{ghost}{asker}</model>'

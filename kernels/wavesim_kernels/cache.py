@@ -39,7 +39,9 @@ def cache_folder() -> Path:
 
 
 def folder_for(source: Path) -> Path:
-    """Return the folder of those kernels that are defined in the folder ``source``. Each checkout has its own folder."""
+    """Return the cache folder for the kernels that are defined in the folder ``source``. Each checkout has its own
+    folder.
+    """
     return cache_folder() / f"{source.name}_{hashlib.sha256(os.fsencode(source)).hexdigest()[:16]}"
 
 

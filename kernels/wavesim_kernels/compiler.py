@@ -75,14 +75,15 @@ def always_inline(function: Function) -> Function:
 def compile_for_types(function: Any, *arguments: Any) -> None:
     """Compile or load a kernel for arguments of these types.
 
-    A device function is translated together with everything that it calls, so that kernels that call it compile faster.
+    A device function is translated together with everything that it calls. Kernels that call this function then compile
+    faster.
     """
     if MODE is Mode.COMPILE:
         function.compile(tuple(map(nb.typeof, arguments)))
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Return the machine-code address of a kernel for arguments of these types, for kernels that call it.
+    """Return the machine-code address by which other kernels call a kernel, for arguments of these types.
 
     The kernel is compiled or loaded first if necessary. With compilation off, the kernel itself is returned instead of
     its address. Raises TypeError if the kernel does not return a 64-bit integer.

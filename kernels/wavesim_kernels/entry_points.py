@@ -1,4 +1,5 @@
-"""Entry points of kernels for callers without Numba, as LLVM code with a description of the arguments, for wheels.
+"""Entry points in wheels, through which callers call kernels without Numba: LLVM code and a description of the
+arguments.
 
 An entry point has the signature ``int32_t entry(const int64_t *arguments, int64_t *result)``. It receives an array as
 its address, lengths and strides, a tuple as its members, and a number as one word. It returns 0 or an error code.

@@ -3,11 +3,11 @@ NumPy only when a kernel is loaded.
 
 ``make wheels`` compiles the kernels of each package into shared libraries, one for each processor level, and writes a
 table of their entry points. The extension module ``_caller`` passes the arguments of a Python call to an entry point.
-Because only wheels contain the libraries, the table and this module, a checkout compiles its kernels. All levels
+Only wheels contain the libraries, the table and ``_caller``; therefore, a checkout compiles its kernels. All levels
 compute the same bits.
 
 An installation from wheels also compiles kernels if the tested version of Numba is installed, because only then can
-functions from other packages be compiled into them. The WAVESIM_KERNELS variable chooses between ``compile`` and
+functions from other packages be compiled into the kernels. The WAVESIM_KERNELS variable chooses between ``compile`` and
 ``machine-code``.
 """
 
@@ -100,7 +100,7 @@ def _features() -> set[str]:
 
 
 def description() -> str:
-    """Return a text that states how kernels run in this process, for the log of a run."""
+    """Return a description of how kernels run in this process, for the log of a run."""
     return f"machine code for {level()}" if MODE is Mode.MACHINE_CODE else MODE.name.lower()
 
 
@@ -238,7 +238,7 @@ class _Uncallable:
 
 
 def address(kernel: Any) -> int:
-    """Return the address of a kernel, for kernels that call it. Raises TypeError if the wheel does not contain the
+    """Return the address by which other kernels call a kernel. Raises TypeError if the wheel does not contain the
     address.
     """
     try:

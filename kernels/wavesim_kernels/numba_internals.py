@@ -332,7 +332,7 @@ class _Cache(FunctionCache):
             self._remove_earlier()
 
     def _remove_earlier(self) -> None:
-        """Remove those cached files of this function that were compiled from earlier sources and not used lately."""
+        """Remove the cached files of this function that were compiled from earlier sources and not used recently."""
         folder, kept = Path(self._cache_path), Path(self._cache_file._index_path)
         for index in folder.glob(f"{self._family}-????????????????.{sys.implementation.cache_tag}.nbi"):
             if index != kept and index.stat().st_mtime < time.time() - _KEPT_S:

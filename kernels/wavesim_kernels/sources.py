@@ -78,7 +78,9 @@ def _text(value: Any) -> str:
 
 
 def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]:
-    """Return the file digests, by path, of all functions compiled into this one, and the constants as strings."""
+    """Return the digests, by path, of the source files of all functions compiled into this one, and the constants as
+    strings.
+    """
     files: dict[str, str] = {}
     constants: set[str] = set()
     seen, todo = {function}, [function]

@@ -1,4 +1,4 @@
-"""WaVeSim server, with engine, network front end, logger and models."""
+"""WaVeSim server: engine, network front end, logger and models."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -77,12 +77,12 @@ class Contacts:
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """Request that the list of pairs that can meet is rebuilt in the next tick, because a body was moved."""
+        """Request that the list of pairs that can meet be rebuilt in the next tick, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:
-        """If bodies were added or removed, sort the occupied rows by the southern edge of their bodies, as the search
-        requires.
+        """If bodies were added or removed, sort the occupied rows by the southern edge of their bodies, as the contact
+        search requires.
         """
         if self._order_stale:
             self._order_stale = False

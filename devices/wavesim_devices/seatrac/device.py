@@ -23,7 +23,8 @@ PART_NUMBERS = {"X150": 795, "X110": 843}
 BANNER = b"Blueprint Subsea SeaTrac %s\r\nMain firmware 2.2.1024\r\n"
 REBOOT_S = 6.0
 SLACK_S = 0.5  #: time in s for which the beacon waits in addition to the duration of the longest answer
-SUPPLY_V, AIR_PRESSURE_PA, TEMPERATURE_C = 12.0, 101325.0, 15.0  #: values that the beacon reports without a sensor
+#: values that the beacon reports if the body has no sensor for them
+SUPPLY_V, AIR_PRESSURE_PA, TEMPERATURE_C = 12.0, 101325.0, 15.0
 DEPTH_STEP_M = 0.5
 SUPPLY_MV = round(SUPPLY_V * 1000)
 _USBL_TYPES = (

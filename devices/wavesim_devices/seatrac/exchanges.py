@@ -1,7 +1,7 @@
 """Signals of SeaTrac beacons in the water.
 
 The transducer of the addressed beacon replies to each request automatically, so ranges do not depend on how fast the
-beacons' programs run. The content of an answer is a packet that follows this reply.
+beacons' programs run. The content of an answer follows this reply in a separate packet.
 """
 
 from __future__ import annotations

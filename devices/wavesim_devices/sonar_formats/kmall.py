@@ -22,7 +22,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
 
 ECHO_SOUNDER = 2040
-#: struct format of a datagram header: size, type, version, system, echosounder, s, ns
+#: struct format of a datagram header: size, type, version, system, echosounder, seconds, nanoseconds
 HEADER = struct.Struct("<I4sBBHII")
 MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
 NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: detection methods, as in the `detection` column of the soundings

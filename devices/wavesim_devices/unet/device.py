@@ -23,8 +23,8 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-#: wall time in s to wait before a line is processed, because fjagepy 2.2.0 fails if an answer arrives before it waits
-#: for one
+#: wall time in s to wait before a line is processed, because fjagepy 2.2.0 fails if an answer arrives before fjagepy is
+#: waiting for it
 READING_S = 0.02
 
 

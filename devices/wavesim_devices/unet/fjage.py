@@ -1,9 +1,9 @@
 """Container of fjåge agents, as a gateway sees it: a TCP port on which each line is one JSON object.
 
 A request ``{"id": ..., "action": "agents"}`` gets an answer with the same ``id``. A message
-``{"action": "send", "message": {"clazz": ..., "data": {...}}}`` goes to the agent, gateway or topic ``recipient``. The
-identifier of an agent is its name. The identifier of a topic is ``#name``, and that of an agent's own topic is
-``#name__ntf``. A gateway receives the messages for the identifiers that it has listed with ``wantsMessagesFor``.
+``{"action": "send", "message": {"clazz": ..., "data": {...}}}`` goes to the agent, gateway or topic that ``recipient``
+names. The identifier of an agent is its name. The identifier of a topic is ``#name``, and that of an agent's own topic
+is ``#name__ntf``. A gateway receives the messages for the identifiers that it has listed with ``wantsMessagesFor``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_WATCHED = 256  #: maximum number of identifiers that a gateway may list
 
 @dataclass(frozen=True)
 class AgentMessage:
-    """Message between agents: its class, and its fields other than the common ones."""
+    """Message between agents: its class, its own fields, and the fields that all messages have."""
 
     clazz: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -59,8 +59,8 @@ def to_json_bytes(data: bytes) -> dict[str, str]:
 
 
 def from_json_bytes(value: Any) -> bytes | None:
-    """Return the bytes that a list of signed or unsigned numbers or a base64 object contains; None if the value is
-    neither.
+    """Return the bytes in a value that is a list of signed or unsigned numbers, or a base64 object. Return None if the
+    value is neither.
     """
     try:
         if isinstance(value, dict) and value.get("clazz") == "[B":

@@ -100,8 +100,8 @@ class PhysicalAgent(ParameterAgent):
         frame_type: int = DATA,
         at: int | None = None,
     ) -> None:
-        """Send a frame. ``head`` is the head of a frame that is not a simple datagram; ``at`` is the time to send it in
-        ns.
+        """Send a frame. ``head`` contains the header of a frame that is not a simple datagram. ``at`` is the time in ns
+        at which to send the frame.
         """
         power = self.powers[frame_type]
         frame = (head or bytes([DATAGRAM << 6 | datagram.protocol])) + datagram.data
@@ -224,7 +224,7 @@ class LinkAgent(ParameterAgent):
         self.container.reply(message, UNET + "DatagramFailureNtf", "FAILURE", to=datagram.to, reason=reason)
 
     def receive(self, heard: Reception, kind: int, sequence: int, datagram: UnetDatagram) -> None:
-        """Process a received frame of the link that is addressed to this node."""
+        """Process a link frame that this node has received and that is addressed to it."""
         if kind == ACKNOWLEDGEMENT:
             pending = self._pending.get(sequence)
             if pending is not None and pending.datagram.to == heard.from_address:

@@ -59,7 +59,7 @@ _MEASURED: Mapping[int, tuple[tuple[str, str], ...]] = MappingProxyType(
 )  # fmt: skip
 _COUNTS = {"ypr": 3, "quaternion": 4, "deltas": 7, "lla": 3, "gps_lla": 3}
 _VECTORS = ("magnetic", "acceleration", "rates", "velocity", "gps_velocity", "gps_accuracy")
-#: register whose content each type of ASCII output sends
+#: for each type of ASCII output, the register whose content it sends
 ASCII_TYPES: Mapping[int, tuple[str, int]] = MappingProxyType(
     {
         1: ("VNYPR", 8), 2: ("VNQTN", 9), 10: ("VNMAG", 17), 11: ("VNACC", 18), 12: ("VNGYR", 19), 13: ("VNMAR", 20),

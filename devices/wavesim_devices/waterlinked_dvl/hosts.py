@@ -155,8 +155,8 @@ def _rfc3339(unix_us: int) -> str:
     return datetime.fromtimestamp(unix_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-#: output of the serial port by the number in the wcp command: none, a PD format, or sentences with or without the old
-#: ones
+#: output of the serial port, by the number in the wcp command: none, a PD format, or sentences with or without those of
+#: the old format
 OUTPUTS: Mapping[str, str] = MappingProxyType({"0": "", "1": "old", "2": "pd6", "3": "new", "6": "pd4"})
 LATER = "later"  #: placeholder for a reply that follows later
 #: order of the settings in the wcs command
@@ -277,7 +277,7 @@ class SerialConnection(HostConnection):
 
 
 def _serial_value(name: str, text: str) -> Any:
-    """Return the value of a setting in the serial protocol, or None if the value is malformed."""
+    """Return the value of a setting, read from its text in the serial protocol, or None if the text is malformed."""
     if name == "range_mode":
         return text
     if name.endswith("enabled"):

@@ -33,7 +33,7 @@ MAX_PINGS = 15  #: maximum number of queued pings
 CYCLE_NS = 10_000_000_000  #: interval between two searches for a nearer bottom
 SEARCH_PINGS = 2  #: number of measurements that are lost during a search for a nearer bottom
 CALIBRATION_NS = 10_000_000_000  #: duration of a gyro calibration in ns
-#: limits of speed (m/s) and rate (rad/s) below which a vehicle is at rest
+#: limits of speed (m/s) and rate (rad/s) below which a vehicle counts as being at rest
 REST_SPEED, REST_RATE = 0.05, math.radians(2.0)
 PD4_ORDER = (2, 0, 3, 1)  #: transducers in the order of beams 1 to 4 of PD4
 VERSION = "2.7.2"
@@ -45,7 +45,7 @@ class Calibration:
     """Gyro calibration that is in progress."""
 
     end_ns: int
-    answer: Callable[[str], None]  #: function that receives the error, or an empty text
+    answer: Callable[[str], None]  #: function that receives the error, or an empty text if the calibration succeeds
 
 
 class MeasurementHost(Protocol):
@@ -120,7 +120,7 @@ class DvlInstrument:
 
     def calibrate_gyro(self, answer: Callable[[str], None]) -> None:
         """Calibrate the gyro. This takes 10 s, during which the vehicle must be at rest. ``answer`` receives the error,
-        or an empty text.
+        or an empty text if the calibration succeeds.
         """
         self._calibrations.append(Calibration(self._now_ns + CALIBRATION_NS, answer))
 
@@ -160,8 +160,8 @@ class DvlInstrument:
                 self._report_position(position)
 
     def _pings_at(self, time_ns: int) -> bool:
-        """Return whether a measurement begins at this time. The measurement uses up a queued ping, or a ping of the
-        bottom search.
+        """Return whether a measurement begins at this time. The call uses up a queued ping (if the acoustics are
+        disabled), or a ping of the search for a nearer bottom.
         """
         if not self.settings.acoustic_enabled:
             self._queue, is_queued = max(self._queue - 1, 0), self._queue > 0
@@ -198,7 +198,9 @@ class DvlInstrument:
             host.report_velocity(measured, at, self.now_us, ensemble)
 
     def _choose_mode(self, altitude: float) -> None:
-        """Choose the first range mode that covers the altitude. If none does, choose the next one."""
+        """Choose the first range mode that covers the altitude. If no mode covers it, choose the mode after the current
+        one.
+        """
         allowed = self.settings.modes
         found = [k for k in allowed if RANGE_MODES[k].lowest <= altitude <= RANGE_MODES[k].highest]
         self._mode = found[0] if found else allowed[(self._mode - allowed[0] + 1) % len(allowed)]
@@ -209,8 +211,8 @@ class DvlInstrument:
             host.report_position(position, unix_s)
 
     def _calibrate(self, ahrs: Value | None) -> None:
-        """End each calibration: with an error if the vehicle is moving, otherwise successfully when its time has
-        passed.
+        """End each calibration, with an error if the vehicle is moving, or successfully when the time of the
+        calibration is over.
         """
         moves = math.hypot(*self._velocity) > REST_SPEED or (ahrs is not None and math.hypot(*ahrs.rates) > REST_RATE)
         for c in list(self._calibrations):

@@ -1,4 +1,4 @@
-"""Measurement of the Water Linked DVL: velocity, beams and altitude from one value from the ``dvl`` sensor."""
+"""Measurement of the Water Linked DVL: velocity, beams and altitude, computed from one value of the ``dvl`` sensor."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def rotation_about_z(degrees: float) -> Floats:
 
 
 class Meter:
-    """Computation of measurements. It estimates the noise of the beams from the difference between the two pairs of
-    opposite beams, which measure the same vertical velocity.
+    """Meter that converts sensor values into measurements. It estimates the noise of the beams from the difference
+    between the two pairs of opposite beams, which measure the same vertical velocity.
     """
 
     def __init__(self, variant: Variant, sound_speed: float) -> None:
@@ -110,7 +110,7 @@ class Meter:
         return self._measurement(value.time_ns, interval_ms, velocity, beams, settings, altitude)
 
     def water(self, value: Value, settings: DvlSettings, interval_ms: float) -> Measurement:
-        """Measure the velocity through the water in a layer below the DVL, which must end above the bottom."""
+        """Measure the velocity through the water in a layer below the DVL. The layer must end above the bottom."""
         velocity = [v * settings.speed_of_sound / self.sound_speed for v in value.water]
         if value.altitude < WATER_LAYER[1] or not math.hypot(*velocity) <= WATER_SPEED:
             none = [Beam(math.nan, math.nan)] * len(ORDER)

@@ -49,7 +49,7 @@ RANGE_MODES = (
 
 @dataclass(frozen=True)
 class DvlSettings:
-    """Settings that a host can change. The fields have the names of the protocol."""
+    """Settings that a host can change. The fields have the names that the protocol uses."""
 
     speed_of_sound: float = 1500.0
     acoustic_enabled: bool = True

@@ -30,7 +30,7 @@ LOW, HIGH = "low-frequency", "high-frequency"  #: modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
 STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude spans 100 values
-IMU_BATCH_NS = 80_000_000  #: duration of a batch in ns, which keeps its latency below 100 ms
+IMU_BATCH_NS = 80_000_000  #: duration of a batch in ns, short enough to keep the latency of its samples below 100 ms
 TEMPERATURE_C = 30.0
 ABOUT = {
     "chipid": "0x57415645",
@@ -66,7 +66,7 @@ def _status(name: str, message: str, status: str = "ok") -> dict[str, Any]:
 
 
 class _UdpConnection:
-    """Connection to the receivers of the datagrams, which send nothing that the sonar reads."""
+    """Connection to the receivers of the datagrams. The sonar does not read what they send, but counts it as errors."""
 
     def __init__(self) -> None:
         self.errors = 0
@@ -295,7 +295,7 @@ class Sonar3D15:
 
 
 class _AddressField:
-    """Setting that is an address on loopback, or empty."""
+    """Setting whose value is a loopback address or empty."""
 
     def check(self, name: str, value: Any) -> str:
         """Return the address. Raises InvalidContent if it is invalid."""

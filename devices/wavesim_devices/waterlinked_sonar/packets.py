@@ -70,7 +70,7 @@ def single(number: int, value: float) -> bytes:
 
 
 def delimited(number: int, data: bytes, is_message: bool = False) -> bytes:
-    """Encode a field with a length: bytes, text, packed numbers or a message. An empty message is encoded, too."""
+    """Encode a length-delimited field: bytes, text, packed numbers or a message. An empty message is also encoded."""
     return varint(number << 3 | _DELIMITED) + varint(len(data)) + data if data or is_message else b""
 
 

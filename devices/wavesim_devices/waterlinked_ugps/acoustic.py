@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from wavesim_devices.level_frame import Point, level_direction
 from wavesim_sdk.wire.items import Reception
 
-POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: gains by which each ping corrects the filtered position and velocity
+POSITION_GAIN, VELOCITY_GAIN = 0.5, 0.15  #: gains with which each ping corrects the filtered position and velocity
 SPREAD_GAIN = 0.1  #: gain of the running mean square of the filter's innovations
 PING_LIMIT = 4.0  #: number of periods without a ping after which the filter restarts
 
@@ -23,7 +23,7 @@ PING_LIMIT = 4.0  #: number of periods without a ping after which the filter res
 class RawPosition:
     """Position computed from one ping: forward, starboard and down from the antenna (m), in a level frame."""
 
-    time: float  #: time of arrival by the node's clock in s
+    time: float  #: time of arrival on the node's clock in s
     point: Point
     level: float  #: received level in dB
     noise: float  #: noise level in the band of the ping in dB
@@ -36,7 +36,8 @@ def raw_position(
     attitude: tuple[float, float],
     down: float | None,
 ) -> RawPosition | None:
-    """Return the position computed from a ping, or None if the ping has no direction or contradicts the depth.
+    """Return the position computed from a ping, or None if the ping has no direction or its range contradicts the
+    depth.
 
     ``emission`` is the period and the offset of the pings in s, and ``attitude`` is roll and pitch in rad. ``down`` is
     the known depth below the antenna in m; if it is None, the depth follows from the elevation of the arrival.

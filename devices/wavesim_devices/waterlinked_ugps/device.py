@@ -154,7 +154,7 @@ class UnderwaterGps:
 
     @property
     def _is_valid(self) -> bool:
-        """Whether the topside has recently received the locator, at a position inside the search area."""
+        """Whether the locator was received recently and its position is inside the search area."""
         point = self._filter.point
         if point is None or self._raw is None or self._now - self._raw.time > PING_LIMIT * self.emission[0]:
             return False

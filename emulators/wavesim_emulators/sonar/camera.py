@@ -41,8 +41,8 @@ BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board
 
 @dataclass(frozen=True)
 class WaterOptics:
-    """Optical properties of water with turbidity: coefficients (3,) of direct light, of the veil, of daylight with
-    depth and of backscatter; colour (3,) of the veil; daylight at the surface.
+    """Optical properties of turbid water: coefficients (3,) for direct light, for the veil, for the decrease of
+    daylight with depth and for backscatter; colour (3,) of the veil; daylight at the surface.
     """
 
     direct: Array
@@ -170,8 +170,9 @@ class CameraView:
         return np.asarray(total)
 
     def depths(self, r: Array, label: Array) -> Array:
-        """Return the true distance along the axis of each pixel (rows, columns); inf = no hit. It is interpolated
-        where all rays around the pixel hit the same object; elsewhere it is that of the nearest ray.
+        """Return, for each pixel (rows, columns), the true distance along the optical axis of the camera; inf = no hit.
+        The distance is interpolated where all rays around the pixel hit the same object. Elsewhere, it is that of the
+        nearest ray.
         """
         near = 1.0 / (r * self.D[..., 0])
         flat = label.ravel()

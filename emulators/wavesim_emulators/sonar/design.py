@@ -19,7 +19,7 @@ SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
 HEIGHT = 1.3  #: angular height that the rays of a fan cover, as a multiple of the fan's beam width
 WIDE = 1.2  #: half width of the angle that the rays of a pencil beam cover, in units of lambda/L
-ACROSS = 3  #: number of rays of a sounding across the track; the same number along the track
+ACROSS = 3  #: number of rays of a sounding in each direction, across and along the track
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class SonarDesign:
     @functools.cached_property
     def noise_power(self) -> float:
         """Noise power per resolved range cell, in linear units: the thermal noise in the band minus the gain of a beam,
-        plus the electronic noise floor. A longer bin sums several cells.
+        plus the electronic noise floor. The noise of a bin that is longer than a cell is the sum over its cells.
         """
         p = self.preset
         thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)

@@ -21,7 +21,7 @@ from wavesim_sdk.extras import check_installed
 from wavesim_world.sonars import patterns
 
 SLICES = 8  #: number of parts into which a ping is divided if the receiver turns during the ping
-STEADY_TURN = 0.1  #: a turn of the receiver during a ping is neglected below this fraction of the beam width
+STEADY_TURN = 0.1  #: fraction of the beam width below which a turn of the receiver during a ping is neglected
 PATTERN_RESOLUTION = 64  #: number of entries per lambda/L in the table of a beam pattern
 SIDELOBES = 40  #: extent of the table of a beam pattern, in lambda/L
 
@@ -39,8 +39,8 @@ EXPONENTIAL_QUANTILES = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.
 
 @dataclass(frozen=True)
 class SonarPose:
-    """Pose and motion of a sonar at the time of transmission: position in W, rotation of its frame S to W, velocity and
-    angular velocity in W.
+    """Pose and motion of a sonar at the time of transmission: position in W, rotation from its frame S to W, velocity
+    and angular velocity in W.
     """
 
     p: Floats

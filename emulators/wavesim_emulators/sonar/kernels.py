@@ -90,7 +90,7 @@ class TriangleHits(NamedTuple):
 
 
 class SurfaceLevel(NamedTuple):
-    """Level of the sea surface above 0 (m), and the material of the surface (-1 = the surface is ignored)."""
+    """Height of the sea surface above the mean (m), and the material of the surface (-1 = the surface is ignored)."""
 
     level: float
     material: int
@@ -109,9 +109,9 @@ class FanHits(NamedTuple):
 
 
 class Backscatter(NamedTuple):
-    """Backscattering strengths s_b of each material for each degree of incidence (materials, 91), and random patches
-    that vary this strength: the quantiles of their factor, the size of their cells (m, 0 = no patches), and the key of
-    their random numbers.
+    """Backscattering strengths s_b of each material for each degree of incidence (materials, 91), and the random
+    patches that vary these strengths. The patches are given by the quantiles of their factor, the size of their cells
+    (m, 0 = no patches), and the key of their random numbers.
     """
 
     tables: Floats
@@ -246,8 +246,8 @@ def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
 
 @device_function
 def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, raster: Ints) -> int:
-    """Return the material number of the bed at a point. It is that of the last region that contains the point. Outside
-    all regions, it comes from the grid; outside the grid, it is ``base``.
+    """Return the material number of the bed at a point. This is the material of the last region that contains the
+    point. Outside all regions, the grid gives the material; outside the grid, the material is ``base``.
     """
     for k in range(len(regions) - 1, -1, -1):
         g = regions[k]

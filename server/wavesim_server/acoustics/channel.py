@@ -1,4 +1,4 @@
-"""The acoustic channel, which adds and removes transducers, plans their emissions, and collects records."""
+"""The acoustic channel, which adds and removes transducers, schedules their emissions, and collects records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wavesim_world.config.acoustics import BeamPattern, Modem
 from wavesim_world.ocean.water import Water
 
 NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
-MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be planned ahead
+MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be scheduled in advance
 
 
 class EmissionRequest(NamedTuple):
@@ -144,7 +144,7 @@ class AcousticChannel:
                 self.grow()
 
     def remove(self, row: int) -> None:
-        """Remove a transducer and its planned emissions. Its signals in transit continue to travel."""
+        """Remove a transducer and its scheduled emissions. Its signals in transit continue to travel."""
         node = self.nodes.pop(row, None)
         if node is None:
             return
@@ -246,7 +246,7 @@ class AcousticChannel:
         self._plan_emission(row, asked)
 
     def send(self, row: int, payload: bytes, to: int, duration: float | None, asked: EmissionRequest) -> None:
-        """Plan a modem packet; see :meth:`wavesim_server.Simulation.send`."""
+        """Schedule a modem packet; see :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
         length = self._packet(row, SignalKind.DATA, to, payload, duration)
         kind = modems.modem_type_of(modem)
@@ -257,7 +257,7 @@ class AcousticChannel:
             node.next_departure = asked.at * 1e-9 + length
 
     def _packet(self, row: int, kind: SignalKind, to: int, payload: bytes, duration: float | None) -> float:
-        """Turn the requested emission into a modem packet, and return its length in s."""
+        """Turn the requested emission into a modem packet, and return the duration of the packet in s."""
         modem = self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
@@ -275,7 +275,7 @@ class AcousticChannel:
         return length
 
     def _plan_packet(self, row: int, payload: bytes, asked: EmissionRequest) -> None:
-        """Plan the packet made by :meth:`_packet`, and keep its payload."""
+        """Schedule the packet that :meth:`_packet` has made, and keep its payload."""
         self._plan_emission(row, asked)
         self._handles += 1
         self._payloads[self._handles] = bytes(payload)
@@ -300,7 +300,7 @@ class AcousticChannel:
         return round(max(kind.departure(modem, requested, busy, draw), requested) * 1e9)
 
     def range_request(self, row: int, to: int, payload: bytes, duration: float | None, asked: EmissionRequest) -> None:
-        """Plan an acoustic range query; see :meth:`wavesim_server.Simulation.range_request`."""
+        """Schedule an acoustic range query; see :meth:`wavesim_server.Simulation.range_request`."""
         self._packet(row, SignalKind.RANGE_REQUEST, to, payload, duration)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
@@ -389,7 +389,7 @@ class AcousticChannel:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Return the numbers of signals that have been sent and received since the start, and of signals in transit."""
+        """Return the numbers of signals sent and received since the start, and the number of signals in transit."""
         sent, heard, live = self._totals
         return int(sent[0]), int(heard[0]), int(live[0])
 

@@ -98,8 +98,8 @@ class EigenraySearch(NamedTuple):
 def solve_launch_angle(
     link: Link, low: float, high: float, down: bool, reversals: int, no_points: Floats, ray: Record
 ) -> float:
-    """Find the launch angle of the ray that reaches the receiver, between two angles that bracket it. ``ray`` receives
-    the ray, without its length. Returns NaN if there is no such ray.
+    """Find the launch angle of the ray that reaches the receiver, given two angles that bracket this launch angle.
+    ``ray`` receives the ray, without its length. Returns NaN if there is no such ray.
 
     Where a ray grazes a maximum of the sound speed, the range jumps: on one side of the jump the ray turns at the
     maximum, and on the other side it continues. No ray reaches the ranges in between.
@@ -240,7 +240,9 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
 
 class _Course(NamedTuple):
-    """Kind of a path: how often it runs to the upper and to the lower reversal, and the sign of its last part."""
+    """Kind of a path: the factors with which ``upper_x``, ``lower_x`` and ``way`` of a fan ray add up to the range of
+    the path.
+    """
 
     upper: int
     lower: int
@@ -249,7 +251,9 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the kind of the paths that leave downwards (or upwards) and have the given number of reversals."""
+    """Return the kind of the paths that leave downwards (or upwards if ``down`` is false) and have the given number of
+    reversals.
+    """
     if reversals == 0:
         return _Course(0, 0, 1.0 if down else -1.0)
     turns, last_down = reversals - 1, down == (reversals % 2 == 1)
@@ -314,9 +318,9 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     reversals, or if ``search.found`` is full.
 
     Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between the
-    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths if the
-    range of the rays between them has an extremum that lies on the other side of the receiver. The derivative of the
-    range then has opposite signs at the two rays.
+    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths, provided
+    that the range has an extremum between the two rays and that this extremum lies on the other side of the receiver.
+    The derivative of the range then has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0
@@ -392,7 +396,7 @@ def _add_eigenray(
 
 @device_function
 def _angle_beyond_receiver(search: EigenraySearch, one: Record, other: Record, course: _Course) -> float:
-    """Find a launch angle between two neighbouring rays of the fan at which a ray reaches the other side of the
+    """Find a launch angle at which a ray between two neighbouring rays of the fan reaches the other side of the
     receiver.
 
     The search bisects for the extremum of the range. Returns NaN if there is no such angle, for example if the tangents

@@ -2,10 +2,10 @@
 tick.
 
 A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive. The
-candidates in a slot are in chunks of adjacent records, so that the next ones are known while one is being processed. An
-event is planned to the nanosecond. Its slot in the wheel of events is its tick. When the tick begins, its events are
-sorted into bins: short intervals of the tick, each with a list in the order of time, kind and key. Therefore, the cost
-of planning an event and of taking the next one does not depend on the number of events.
+candidates in a slot are in chunks of adjacent records, so that the next candidates are known while one is being
+processed. An event is scheduled to the nanosecond. Its slot in the wheel of events is its tick. When the tick begins,
+its events are sorted into bins: short intervals of the tick, each with a list in the order of time, kind and key.
+Therefore, the cost of scheduling an event and of taking the next one does not depend on the number of events.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ AHEAD = 3  #: number of candidates after the current one whose data are prefetch
 
 
 class FollowedPath(NamedTuple):
-    """A path that a candidate follows. It has an index, and a flag for the path on which the signal is expected to
-    arrive first. Rays also have a launch angle (rad) and a travel time (s).
+    """A path that a candidate follows. It has an index, and a flag that is set if the signal is expected to arrive
+    first on this path. A ray also has a launch angle (rad) and a travel time (s).
     """
 
     path: int

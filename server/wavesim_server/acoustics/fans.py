@@ -1,4 +1,5 @@
-"""Search for all rays from a source to a receiver that bounce off a bed that is not level; the search is compiled.
+"""Search for all rays that travel from a source to a receiver and bounce off a bed that is not level; the search is
+compiled.
 
 A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg,
 which is the part of a ray between two reversals, is searched separately. The history of a ray is its sequence of
@@ -38,7 +39,8 @@ from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow
 from wavesim_server.acoustics.types import Record, Records, Vector
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: number of rays in the fan to each side, and the number of these that are beyond the vertical
+#: number of rays on each side of the fan, and the number of these rays that are beyond the vertical
+ANGLES, BACK = 332, 12
 FLAT = 2e-2  #: launch angle in rad above which the steps between the rays of the fan grow
 REACH = 0.06  #: distance from the receiver within which the fan is refined, as a fraction of a ray's maximum range
 CLOSE = 0.01  #: maximum distance in m by which a ray of the fan may miss the receiver before it is aimed
@@ -76,8 +78,8 @@ def _angle(k: int) -> float:
 def scan(
     guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Floats, no_points: Floats, shot: Record
 ) -> tuple[int, int]:
-    """Add all rays from a to b that bounce off the bed to the ``count`` rays that have already been found. A ray has at
-    most ``guide.max_bounces`` bounces.
+    """Find all rays from a to b that bounce off the bed, and append them to the ``count`` rays that have already been
+    found. A ray has at most ``guide.max_bounces`` bounces.
 
     Returns (new number of rays, lower bound on the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.
@@ -131,7 +133,7 @@ def _ahead(w: Course, leg: Floats) -> float:
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, shot: Record) -> tuple[int, int]:
-    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, that reach the receiver.
+    """Add the rays that reach the receiver and are between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``.
 
     Each interval in which the rays have the same history is searched separately.
     """
@@ -169,7 +171,8 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]`` that reach the receiver, from low to high.
+    """Add the rays that reach the receiver and are between ``legs[LOW]`` and ``legs[HIGH]``, in the order from low to
+    high.
 
     The interval between the two launch angles is halved where the curvature of the range may hide a pair of rays.
     ``edge`` states whether the interval borders on rays with another history. The range may then be curved all the way
@@ -206,7 +209,7 @@ def _refined(
 @device_function
 def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
     """Return whether two rays of the fan pass so close to the receiver, in the same leg, that a ray between them may
-    reach it.
+    reach the receiver.
     """
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
@@ -248,7 +251,8 @@ def _alike(w: Course, one: Floats, other: Floats) -> bool:
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, shot: Record
 ) -> tuple[int, int]:
-    """Add the rays with launch angles between those of ``legs[LOW]`` and ``legs[end]`` that reach the receiver.
+    """Add the rays that reach the receiver and whose launch angles are between those of ``legs[LOW]`` and
+    ``legs[end]``.
 
     There is one such ray for each leg that passes over the receiver.
     """
@@ -280,9 +284,7 @@ def _between(
 
 @device_function
 def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
-    """Return whether an aimed ray has already been found, because Newton's method can jump between the two rays of a
-    pair.
-    """
+    """Return whether an aimed ray has already been found. Newton's method can jump between the two rays of a pair."""
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)

@@ -23,8 +23,8 @@ END_CLEARANCE = 1.0
 
 
 class AcousticScene(NamedTuple):
-    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) is the last triangle of
-    the soundings that was used.
+    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) contains the triangle of
+    the soundings that was used last.
     """
 
     obstacles: Floats

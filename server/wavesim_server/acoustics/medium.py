@@ -123,7 +123,7 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
 
 @device_function
 def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
-    """Plan the reply of a node to the signal that it has just received, if the signal was a query to this node."""
+    """Schedule the reply of a node to the signal that it has just received, if the signal was a query to this node."""
     heard, node = m.receptions[row], m.nodes[j]
     pulse = heard.kind == PULSE
     if pulse:
@@ -321,8 +321,8 @@ def _room_for(m: Medium, kind: int, capacity: int) -> tuple[int, int]:
 def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
     """Process every event of tick ``number``, which ends at ``end``.
 
-    Returns OK when no event is left. If it returns GROW or FLUSH, enlarge the arrays or collect the records,
-    respectively, and call it again.
+    Returns OK when no event is left. If it returns GROW, enlarge the arrays and call the function again. If it returns
+    FLUSH, collect the records and call the function again.
     """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
@@ -377,7 +377,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
 
 @kernel
 def request_emission(t: MediumTable, node: int, time: float, wanted: Records) -> bool:
-    """Plan the emission ``wanted`` (1,), ignoring its fields ``entry`` and ``next``.
+    """Schedule the emission ``wanted`` (1,), ignoring its fields ``entry`` and ``next``.
 
     Returns False if there is no room. In that case, enlarge the arrays and call the function again.
     """
@@ -394,16 +394,16 @@ def request_emission(t: MediumTable, node: int, time: float, wanted: Records) ->
 
 @kernel
 def plan_first_ping(t: MediumTable, node: int, time: float) -> bool:
-    """Plan the first ping of a pinger. Returns False if there is no room; in that case, enlarge the arrays and call the
-    function again.
+    """Schedule the first ping of a pinger. Returns False if there is no room; in that case, enlarge the arrays and call
+    the function again.
     """
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
 
 
 @kernel
 def plan_waking(t: MediumTable, node: int, time: float) -> bool:
-    """Plan the event that wakes a node. Returns False if there is no room; in that case, enlarge the arrays and call
-    the function again.
+    """Schedule the event that wakes a node. Returns False if there is no room; in that case, enlarge the arrays and
+    call the function again.
     """
     m = a.unpack_medium(t)
     if m.counters[0].left_events < 1:

@@ -1,8 +1,8 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
-Allocation, growth and the views for kernels follow from the declaration, so all members are accessed by name. Compiled
-code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy record
-arrays. Sent signals and receptions are written in place, as records of the log's tables.
+Allocation, growth and the views for kernels are derived from the declaration, so all members are accessed by name.
+Compiled code reads a member of a record at a fixed offset. With compilation off, the same source lines run on NumPy
+record arrays. Sent signals and receptions are written in place, as records of the log's tables.
 
 The frames are W (north-east-down) and B (the body). Times are seconds since the start, but integer nanoseconds in the
 records of the log.
@@ -31,7 +31,8 @@ DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recogni
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
 CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick into which its events are sorted
-FOUND = 512  #: maximum number of eigenrays to one node that are computed; the strongest of them are followed
+#: maximum number of eigenrays that are computed for one node; the strongest of these eigenrays are followed
+FOUND = 512
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node number of the special candidate that retires a signal

@@ -232,8 +232,8 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """Remove the node in a row and its planned emissions. Call this only between two ticks, when all events are in the
-    wheel.
+    """Remove the node in a row and its scheduled emissions. Call this only between two ticks, when all events are in
+    the wheel.
     """
     c = m.counters[0]
     c.nodes -= 1
@@ -257,7 +257,7 @@ def drop_node(m: Medium, row: int) -> None:
 
 
 def planned_emissions(m: Medium) -> Ints:
-    """Return the rows of the planned emissions."""
+    """Return the rows of the scheduled emissions."""
     rows: Ints = m.events.subject[m.events.kind == medium_arrays.EMIT]
     return rows
 

@@ -106,8 +106,8 @@ def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[
 
 @device_function
 def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, found: int) -> tuple[int, int]:
-    """Find the eigenrays to a point that bounce off a sloping bed, and append them to the ``found`` eigenrays of the
-    medium.
+    """Find the eigenrays that bounce off a sloping bed on their way to a point. Append them to the ``found`` eigenrays
+    of the medium.
 
     Returns (new number of eigenrays, number of eigenrays that were dropped for lack of room).
     """
@@ -229,7 +229,7 @@ def _mirrored_source(m: Medium, scene: AcousticScene, s: int, path: int, point: 
 
 @device_function
 def _sloping_bed_path(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> PropagationPath:
-    """Return the path that meets a bed that is not level; its length is NaN if there is no such path."""
+    """Return the path that bounces off a bed that is not level; its length is NaN if there is no such path."""
     w = m.water[0]
     ox, oy, oz = source_image(m, scene, s, path, point)
     dx, dy, dz = point.x - ox, point.y - oy, point.z - oz
@@ -344,8 +344,8 @@ def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -
 
 @device_function
 def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> bool:
-    """Return whether an obstacle blocks the ray in ``m.shot``. The bed does not block it, because it has reflected the
-    ray.
+    """Return whether an obstacle blocks the ray in ``m.shot``. The bed does not block this ray, because the bed has
+    reflected it.
     """
     shot, p = m.shot[0], m.points
     guide, source, receiver = _waveguide(m, scene, s, point)

@@ -56,8 +56,8 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: its position; the history, turning points and bottom bounces up to the leg; and the sine at the bed
-#: for each bounce
+#: columns of a leg: its position; the history, turning points and bottom bounces up to the leg; and SINE, whose row k
+#: contains the sine of the grazing angle at bottom bounce k, not at leg k
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
@@ -71,7 +71,7 @@ MAX_AIM_STEPS = 24
 
 
 class Waveguide(NamedTuple):
-    """Water and bed along a path, with the minimum depth and the maximum slope of the bed along it.
+    """Water and bed along a path, with the minimum depth and the maximum slope of this bed.
 
     The search for the bed along a ray uses a minimum step, and ends at a maximum range (m) or a maximum number of
     bounces.
@@ -459,8 +459,8 @@ def _neighbour_shift(
 def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
-    """Return (loss in dB, phase in rad), as the sum for the bounces of the ray ``legs`` off the bed. The phase is computed
-    only if ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    """Return (loss in dB, phase in rad), each summed over the bounces of the ray ``legs`` off the bed. The phase is
+    computed only if ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):

@@ -87,8 +87,8 @@ def tube_spreading(link: rays.Link, down: bool, reversals: int, ray: Record) -> 
 
 @device_function
 def arc_spreading(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
-    """Return the spreading loss in dB of an arc over a range x in one layer, where dx/dp = x c / (s_source s_receiver
-    cos).
+    """Return the spreading loss in dB of an arc over a range x in one layer. For such an arc, dx/dp = x c / (s_source
+    s_receiver cos).
     """
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
     way = x / level * math.sqrt(c_source / c_receiver) if level > 1e-6 else length

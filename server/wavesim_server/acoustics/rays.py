@@ -54,7 +54,8 @@ class Link(NamedTuple):
     """A source and a receiver in one water column: their depths in m, which must differ, and their horizontal distance
     in m.
 
-    :func:`make_link` adds the layer and the sound speed at each of the two depths, which every ray between them needs.
+    :func:`make_link` adds the layer and the sound speed at each of the two depths, because every ray between the two
+    depths needs these values.
     """
 
     profile: SoundSpeedProfile
@@ -222,8 +223,8 @@ def excursion(
 
 @device_function
 def ray_range(link: Link, theta: float, down: bool, reversals: int) -> tuple[bool, float]:
-    """Return (whether the ray reaches the receiver's depth, range at which it does). The range is the same as from
-    :func:`trace_ray`, which takes several times as long.
+    """Return (whether the ray reaches the receiver's depth, range at which it reaches this depth). The range is the
+    same as from :func:`trace_ray`, which takes several times as long.
     """
     profile, source, receiver = link.profile, link.source, link.receiver
     p = cos(theta) / link.at_source.speed
@@ -310,7 +311,7 @@ def gradient_arc(
 ) -> bool:
     """Compute the direct ray in closed form for c = speed_0 + g z (a circle about the depth where c = 0).
 
-    Fills in ``ray``, in which the sines have a sign (positive downwards). Returns False if the arc leaves the water.
+    Fills in ``ray``, in which the sines are signed (positive downwards). Returns False if the arc leaves the water.
     """
     dz = receiver - source
     d = math.sqrt(x * x + dz * dz)

@@ -116,7 +116,7 @@ def _residual_and_step(points: Floats, path: int, turn: int, share: float) -> tu
     """Return (maximum distance of the bed corners from their targets, fraction of that distance for the next step).
 
     The first step covers the whole distance; each later step uses the change that the previous step caused (Barzilai
-    and Borwein 1988). Otherwise, corners on a hill would jump across its top.
+    and Borwein 1988). If every step covered the whole distance, corners on a hill would jump across its top.
     """
     n = path // 2
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3

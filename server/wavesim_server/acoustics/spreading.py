@@ -1,4 +1,4 @@
-"""Candidates of a new signal at all nodes, and candidates of the signals in transit at a node that wakes; compiled.
+"""Candidates of a new signal for all nodes, and candidates of the signals in transit for a node that wakes; compiled.
 
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """
@@ -68,7 +68,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
 
 @device_function
 def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """Mark a node as transmitting; because it is half duplex, it loses its receptions in progress."""
+    """Mark a node as transmitting. Because nodes are half duplex, it loses its receptions in progress."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
@@ -140,7 +140,8 @@ def spread_to_nodes(
 def _add_eigenray_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
-    """Find the eigenrays to a node's current position, and add candidates for those that have not yet passed the node.
+    """Find the eigenrays to a node's current position, and add candidates for the eigenrays on which the signal has not
+    yet passed the node.
 
     With echoes, candidates are added for the strongest eigenrays. Without echoes, only the eigenray that arrives first
     is used.
@@ -238,8 +239,8 @@ def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickIn
 
 @device_function
 def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval) -> None:
-    """Find the straight paths to a node's current position, and add candidates for those that have not yet passed the
-    node.
+    """Find the straight paths to a node's current position, and add candidates for the paths on which the signal has
+    not yet passed the node.
     """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     c, passed = m.water[0].speed, time - m.signals[s].emission

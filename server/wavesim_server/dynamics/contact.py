@@ -98,8 +98,8 @@ def resolve_contacts(
 
 @always_inline
 def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: float, tick: int) -> int:
-    """Apply the solved contacts: record events, remove overlaps, and put bodies at rest. Returns the number of contacts
-    in which the bodies touch.
+    """Apply the solved contacts: record events, remove overlaps, and update which bodies are at rest. Returns the
+    number of contacts in which the bodies touch.
     """
     touching = 0
     for i in range(n):

@@ -36,7 +36,7 @@ L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: indices of the counters of pairs and contacts
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
-#: rows of the scratch array after its first 16 rows, which the distance computation uses
+#: rows of the scratch array from row 16 on; the distance computation uses the rows before them
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
 OVERLAP_TOLERANCE = 1e-4  #: overlap of touching bodies in m that is not corrected
 

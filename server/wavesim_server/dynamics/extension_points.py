@@ -37,7 +37,7 @@ class ActuatorType:
     """
 
     name: str
-    coefficients: tuple[str, ...]  #: names of the coefficients; there are at most OTHER_COEFFICIENTS of them
+    coefficients: tuple[str, ...]  #: names of the coefficients (at most OTHER_COEFFICIENTS)
     force: Callable[..., None]
 
     def __post_init__(self) -> None:
@@ -51,8 +51,8 @@ class Integrator:
 
     name: str
     times: tuple[float, ...]  #: times of the stages as fractions of the step; the first one is 0
-    stages: tuple[tuple[float, ...], ...]  #: weights of the derivatives of all earlier stages, for each stage
-    weights: tuple[float, ...]  #: weights of the derivatives of all stages in the result of the step
+    stages: tuple[tuple[float, ...], ...]  #: for each stage, the weights of the derivatives of all earlier stages
+    weights: tuple[float, ...]  #: weights with which the derivatives of all stages enter the result of the step
     stable: float  #: stability limit: the maximum abs(lambda) h at which motions do not grow, with a margin
 
     def __post_init__(self) -> None:

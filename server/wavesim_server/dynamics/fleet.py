@@ -335,7 +335,7 @@ class FleetDynamics:
             self._table_pool.release(table)
 
     def _assign_lane(self, row: int, kind: int) -> None:
-        """Assign a free lane in a block of a model to a row."""
+        """Assign to a row a free lane in one of the blocks of its model."""
         blocks = self._open_blocks.setdefault(kind, {})
         if not blocks:
             block = self._block_pool.acquire()
@@ -350,8 +350,8 @@ class FleetDynamics:
         self.slots[row] = block * LANES + int(np.argmin(present))
 
     def _update_occupancy(self, row: int, by: int) -> None:
-        """Update the number of bodies in a block after a body has been added to a slot (+1) or before it is removed
-        from it (-1).
+        """Update the number of bodies in the block of a row: +1 after a body has been added, -1 before a body is
+        removed.
         """
         block, b = int(self.slots[row]) // LANES, self.body(row)
         head = self.block_heads[block]

@@ -354,8 +354,8 @@ def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, n
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> bool:
-    """Set the buoyancy and the wetted fraction of bodies at the surface; return whether any of them is partly out of
-    the water.
+    """Set the buoyancy and the wetted fraction of bodies at the surface; return whether any of these bodies is partly
+    out of the water.
     """
     surface.surface_buoyancy(block, params, work, model_ints, tables)
     partly_out = water_exit.is_partly_out(block, params, work)

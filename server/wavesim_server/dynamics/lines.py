@@ -115,7 +115,7 @@ def _store_bodies(f: BodyArrays, rig: LineArrays, to: int) -> None:
 
 @device_function
 def store_before(f: BodyArrays, rig: LineArrays) -> None:
-    """Store the state of bodies with lines before they move."""
+    """Store the state of bodies with lines before the bodies move."""
     _store_bodies(f, rig, B_BEFORE)
 
 
