@@ -104,8 +104,8 @@ class States(Mapping[str, Any]):
 class Lab(Simulation):
     """A simulation with instruments.
 
-    ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. ``folder``
-    is the folder of the files to which a configuration given as text refers.
+    ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. If the
+    configuration is given as text, ``folder`` is the folder that contains the files to which it refers.
     """
 
     def __init__(
@@ -179,8 +179,8 @@ class Lab(Simulation):
             self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
     def reset(self, seed: int | None = None) -> None:
-        """Reset the simulation to its beginning. The bodies that were added before the first tick are at their initial
-        poses again.
+        """Reset the simulation to its beginning. The bodies that were added before the first tick return to their
+        initial poses.
 
         With the same ``seed``, the run that follows is identical to the last bit. Another ``seed`` changes only the
         random numbers.

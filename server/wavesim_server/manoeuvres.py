@@ -112,7 +112,7 @@ def headings(q: Floats) -> Floats:
 
 
 def ahead(model: Model, share: float) -> dict[str, float]:
-    """Return commands for the forward thrusters that result in about the fraction ``share`` of the full speed."""
+    """Return commands to the forward thrusters that give approximately the fraction ``share`` of the full speed."""
     found = {}
     for k in sailing.forward_thrusters(model):
         t = model.thruster[k]

@@ -293,7 +293,9 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:
-    """Return the kind and payload under which a client's message enters a queue unchanged; see :class:`ClientMessage`."""
+    """Return the kind and payload with which a client's message enters a queue unchanged; see
+    :class:`ClientMessage`.
+    """
     return kind, _ADDRESS.pack(row, number) + content
 
 

@@ -72,7 +72,7 @@ def track_row(sim: Simulation, state: Any) -> Floats:
 
 
 def equilibrium_depth(model: Model, density: float) -> float:
-    """Return the depth of the origin in m at which a body rests upright in still water.
+    """Return the depth in m of the origin of a body that rests upright in still water.
 
     For hulls with linear restoring, the depth is the one that the model states in <restoring>. For other underwater
     vehicles, it is 1000 m. Other bodies float if they are lighter than water; for heavier bodies, the depth is 0.

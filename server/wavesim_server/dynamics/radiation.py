@@ -1,5 +1,5 @@
-"""Compiled kernels for the waves that a hull radiates. These are represented by oscillators that the motion of the hull
-drives.
+"""Compiled kernels for the waves that a hull radiates. Oscillators driven by the motion of the hull represent these
+waves.
 
     q'' + R q' + diag(w^2) q = B nu_r,   tau = -B^T q'
 

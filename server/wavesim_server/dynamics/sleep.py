@@ -30,7 +30,7 @@ from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactE
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 
 SETTLE_S = 1.0  #: time in s for which a body must be at rest before it falls asleep
-CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point of it has moved farther than this during SETTLE_S, in m
+CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point on it has moved by more than this (in m) during SETTLE_S
 #: maximum difference between the displacements in the two halves of SETTLE_S: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored

@@ -43,8 +43,8 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 @always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
-    """Return the product of a force-and-torque column of the parameters with nu_r. It is the speed along the force at
-    the point where the force acts.
+    """Return the product of a force-and-torque column of the parameters and nu_r. This product is the component, along
+    the force, of the velocity at the point where the force acts.
     """
     return (
         broadcast(params, row) * load(work, W.NU_R)
@@ -195,8 +195,8 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add the force and torque of fins whose coefficients are given per angle and per squared angle. Both are
-    proportional to the squared speed across the span.
+    """Add the force and torque of fins whose coefficients are given per angle and per squared angle. The force and the
+    torque are proportional to the squared speed across the span.
     """
     for k in range(count):
         u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)

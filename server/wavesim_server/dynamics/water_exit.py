@@ -115,7 +115,7 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
 
 @device_function
 def solve_accelerations(params: Floats, work: Floats) -> None:
-    """Solve for the accelerations through the water, and store them in place of the loads.
+    """Solve for the accelerations relative to the water, and store them in place of the loads.
 
     The inertia matrix is positive definite, so the elimination uses its diagonal as pivots.
     """

@@ -88,7 +88,7 @@ class Engine:
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
 
     def override_time(self, speed: float | None, duration: float | None) -> None:
-        """Replace the speed and the duration (s; 0 = without an end) given in the configuration; None keeps a value."""
+        """Replace the speed and the duration (s; 0 = no end) given in the configuration; None keeps a value."""
         if speed is not None:
             self.pacer.speed = speed
         if duration is not None:

@@ -153,7 +153,7 @@ class SynchronousEmulators:
         return True
 
     def _charge(self, s: str, now: float) -> None:
-        """Charge the wait since the previous answer to one emulator; stop waiting for this emulator if its budget is
+        """Charge one emulator with the wait since the previous answer; stop waiting for this emulator if its budget is
         used up.
         """
         if self.waits.charge(s, now - self._since, now, self._time_s):

@@ -208,9 +208,9 @@ def orbital_motion(
 
     All values are means over the body's length and width. For a wave with the wave number k, averaging multiplies them
     by the factor exp(-(k_x^2 long^2 + k_y^2 wide^2)/6). This is the factor of a Gaussian weight with the second moments
-    of the rectangle. The slope is a first moment; its factor is the power 3/5 of this factor. Above the still-water
-    level, the water moves as it does at that level. ``parts`` (5, n) stores intermediate values, so that the compiler
-    can vectorise the loops.
+    of the rectangle. The slope is a first moment; its factor is this factor raised to the power 3/5. Above the
+    still-water level, the water moves as it does at that level. ``parts`` (5, n) stores intermediate values, so that
+    the compiler can vectorise the loops.
     """
     x, y, near = at.x, at.y, at.is_near
     long, wide = area.half_length, area.half_width

@@ -74,8 +74,8 @@ class SharedRandomState:
 class ProgramContext:
     """The process-wide state of one program. It is in place only while the program is running.
 
-    Only one program runs at a time. Modules in the folder of the program belong to it, so that two programs that run
-    the same file, or import modules of the same name, do not share them.
+    Only one program runs at a time. Each program has its own instances of the modules in its folder. Therefore, two
+    programs that run the same file, or import modules of the same name, do not share these modules.
     """
 
     def __init__(

@@ -256,8 +256,8 @@ def _in_folder(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ignored_signal_handlers() -> Iterator[None]:
-    """Ignore the signal handlers that programs set, because only the main thread can have handlers, and the trial ends
-    the programs.
+    """Ignore the signal handlers that programs set, because only the main thread can have such handlers and because the
+    trial itself ends the programs.
     """
     real = signal.signal
 

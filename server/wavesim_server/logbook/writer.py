@@ -281,7 +281,7 @@ class LogWriter:
         self._blocks[key] = block
 
     def _block(self, topics: Sequence[tuple[str, Table]]) -> MessageBlock:
-        """Prepare messages for as many of the first topics as this part has room for."""
+        """Prepare messages for as many topics as this part has room for, beginning with the first topic."""
         channels = [self._part.channel(*t) for t in itertools.takewhile(lambda t: self._part.has_room(t[0]), topics)]
         return self._part.block(channels, [table.dtype.itemsize for _, table in topics[: len(channels)]])
 

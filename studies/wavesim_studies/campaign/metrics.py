@@ -184,8 +184,8 @@ def percent_of_distance(result: RunResult, body: str) -> float:
 
 @_metric("", "lower")
 def nees(result: RunResult, body: str) -> float:
-    """Mean horizontal NEES: squared error divided by the stated variance, for two axes. It is 2 for a consistent
-    filter.
+    """Mean horizontal NEES: squared error divided by the variance that the filter reports, for two axes. It is 2 for a
+    consistent filter.
     """
     if result.log is None or body not in result.log.names:
         return math.nan

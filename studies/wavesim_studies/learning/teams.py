@@ -415,7 +415,7 @@ def transmit_never(env: Localisation) -> TransmissionSchedule:
 
 
 def tdma(env: Localisation) -> TransmissionSchedule:
-    """Return a schedule in which the members send one after the other, with one step for each."""
+    """Return a schedule in which the members send one after the other, for one step each."""
     return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 

@@ -9,8 +9,8 @@ the world frame with the attitude of the AHRS, and integrated. In training, rand
 velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so that
 errors do not accumulate. On board, only a Doppler log can measure a current.
 
-The results are compared with those of the reference filter, with and without a Doppler log, and of dead reckoning with
-a constant speed.
+The results are compared with those of the reference filter, with and without a Doppler log, and with those of dead
+reckoning at a constant speed.
 """
 
 from __future__ import annotations
@@ -259,7 +259,8 @@ def learn(
 ) -> dict[str, Any]:
     """Train on a dataset and evaluate on its unseen missions.
 
-    Return the trained network, the rows, the summary, the size of each part, and the training time in seconds.
+    Return the trained network, the errors on each mission (``rows``), their summary, the number of missions in each
+    part, and the training time in seconds.
     """
     start = time.perf_counter()
     index = dataset.missions(folder)
