@@ -88,7 +88,9 @@ def _add_contact(t: ContactMemory, n: int, a: int, b: int, at: ContactPoint) -> 
 
 @device_function
 def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, h: float) -> int:
-    """Find the contacts of a pair of bodies: their nearest points, and the equally near points of flat sides."""
+    """Find the contacts of a pair of bodies: their nearest points and, on flat sides, further points that are about as
+    near.
+    """
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     if rb >= 0:

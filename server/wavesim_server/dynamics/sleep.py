@@ -34,7 +34,7 @@ CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point on it has moved 
 #: maximum difference between the displacements in the two halves of SETTLE_S: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the memory of a body: last tick at rest, first tick of the current rest, last tick in contact with a body
+#: columns of the memory of a body: last tick at rest, first tick of this rest period, last tick in contact with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 

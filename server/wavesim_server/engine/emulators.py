@@ -124,8 +124,8 @@ class SynchronousEmulators:
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _count_overdue(self, s: str, now: float) -> None:
-        """Count an emulator as late if it exceeds the time limit. This applies to real time, where the engine does not
-        wait for emulators.
+        """Count an emulator as late if it exceeds the time limit. Call this only in real time, where the engine does
+        not wait for emulators.
         """
         if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now

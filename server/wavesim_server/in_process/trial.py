@@ -208,7 +208,7 @@ class ResponseCheck:
         self.is_active = True
 
     def look(self, time_s: float) -> None:
-        """Raise ParticipantFailed if the running program has run for too long without an answer."""
+        """Raise ParticipantFailed if the running program has run for too long without answering."""
         program, now = self._host.running, time.monotonic()
         if program is None or self._host.calls != self._calls:
             self._calls, self._since = self._host.calls, now
@@ -220,8 +220,8 @@ class ResponseCheck:
 
 
 def _position(program: HostedProgram) -> str:
-    """Return the file and line that a program is currently executing, preferably in its own folder, otherwise in a
-    library.
+    """Return the file and line that a program is currently executing: preferably a line in its own folder, otherwise a
+    line in a library.
     """
     frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
     if frame is None:

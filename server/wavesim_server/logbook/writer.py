@@ -127,7 +127,7 @@ class LogWriter:
         self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
-        """Finish this file and continue in another file, which begins with the data that its reader needs."""
+        """Finish this file and continue in another file, which begins with the data that are needed to read it."""
         if self._place is None:
             raise OSError(0, "the log cannot continue in another file")
         self._finish()
@@ -180,7 +180,9 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """Record that a body was removed, or added with its actuators and instruments in the order of their numbers."""
+        """Record that a body was added or removed. For an added body, the record lists the actuators and instruments in
+        the order of their numbers.
+        """
         self.names[row] = name
         self._blocks.clear()
         suite = self._loaded.suite_by_name(name, model)

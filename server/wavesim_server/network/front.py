@@ -329,8 +329,8 @@ class Front:
         """Do all work that is due; return the latest time at which to call this method again.
 
         If the next call is much later, the front end assumes that it has stalled. Before you call this method, read the
-        socket. Without a network, the returned time concerns only the clients, and the tables are published in time
-        only if this method is called more frequently.
+        socket. Without a network, the returned time concerns only the clients. To publish the tables in time, call this
+        method more frequently.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:

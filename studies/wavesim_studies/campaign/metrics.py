@@ -80,7 +80,7 @@ class RunResult:
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
-        """Return a body of the configuration, or its first vehicle if the name is empty."""
+        """Return the configuration's body with this name, or its first body if the name is empty."""
         bodies = self.loaded.config.fleet.bodies
         found = next((b for b in bodies if not name or b.name == name), None)
         if found is None:

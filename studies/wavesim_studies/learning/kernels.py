@@ -193,7 +193,9 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normally distributed numbers for each lane (Box-Muller). Each hash yields two, one from each half."""
+    """Draw normally distributed numbers for each lane (Box-Muller). Each hash yields two numbers, one from each
+    half.
+    """
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):

@@ -210,8 +210,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Place all members on a circle of 100 to 150 m, in a random current. The same seed always produces the same
-        start.
+        """Place the members at equal angles around the centre, at distances of 100 to 150 m, in a random current. The
+        same seed always produces the same start.
         """
         if seed is not None:
             self._random = np.random.default_rng(seed)

@@ -140,7 +140,7 @@ class DeadReckoningNetwork:
 def track(m: TrainingMission, velocity: Array) -> Array:
     """Return the positions (T, 3) that result from integrating a velocity in B with the attitudes of the AHRS.
 
-    The integration uses the trapezoidal rule from the true start.
+    The integration starts at the true initial position and uses the trapezoidal rule.
     """
     flow = np.einsum("tij,tj->ti", m.R_WB, velocity)
     steps = 0.5 * (flow[1:] + flow[:-1]) * np.diff(m.time)[:, None]
