@@ -97,7 +97,7 @@ class InstrumentStepsCommand:
     periods: Sequence[int] = record_field(List(_TICK, 2**20), "lockstep periods", "ticks")
 
 
-#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is a higher number
+#: kinds of the server's own records; forwarded messages keep the kinds of their datagrams, which have higher numbers
 COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand, 4: InstrumentStepsCommand})
 
 

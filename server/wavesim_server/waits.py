@@ -34,7 +34,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A participant has become slow, or is no longer slow. ``text`` is the notice to publish."""
+    """A report that a participant has become slow, or is no longer slow. ``text`` is the notice to publish."""
 
     name: str
     slow: bool

@@ -93,8 +93,8 @@ def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
-    """Return the advance speed u_a, which is the speed along the thruster or the total speed through the water (DUNE,
-    Fossen's REMUS), multiplied by 1 - wake.
+    """Return the advance speed u_a. This is the speed along the thruster, or the total speed through the water (DUNE,
+    Fossen's REMUS). In both cases, the speed is multiplied by 1 - wake.
     """
     whole = broadcast(params, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_WHOLE)
     along = speed_along(params, P.THRUSTER_WRENCH + 6 * k, work)

@@ -1,9 +1,9 @@
 """Bodies that leave the water and return to it. The water forces decrease with the wetted fraction of the body.
 
-B is the current buoyancy of the body. B_0 is its buoyancy at rest, which is its weight, or its full buoyancy if it does
-not float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. In the air, this fraction is 0. At the
-body's own draft, where the model was identified, it is 1 with zero slope. Therefore, small motions about that draft use
-the model's own coefficients. The equation of motion then takes this form:
+B is the current buoyancy of the body. B_0 is its buoyancy at rest: the weight of a floating body, or the full buoyancy
+of a body that does not float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. In the air, this
+fraction is 0. At the body's own draft, where the model was identified, it is 1 with zero slope. Therefore, small
+motions about that draft use the model's own coefficients. The equation of motion then takes this form:
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
     rest.

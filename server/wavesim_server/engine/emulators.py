@@ -72,7 +72,7 @@ class Emulators(Protocol):
         """Request the values that are due at a tick; ``wait`` states whether the engine waits for them."""
 
     def poll(self, now: float) -> bool:
-        """Return whether each emulator has answered or the engine has stopped waiting for it."""
+        """Return whether all emulators have answered, apart from those for which the engine has stopped waiting."""
 
     def wait(self, timeout: float) -> None:
         """Wait until all emulators have answered or the timeout has expired."""
@@ -134,7 +134,7 @@ class SynchronousEmulators:
             self.late += 1
 
     def poll(self, now: float) -> bool:
-        """Return whether each emulator has answered or the engine has stopped waiting for it."""
+        """Return whether all emulators have answered, apart from those for which the engine has stopped waiting."""
         asleep, self._polled_at = now - self._polled_at, now
         if asleep > STALL_THRESHOLD_S:
             self._deadline += asleep

@@ -190,7 +190,9 @@ class InProcessTrial(Trial):
             self._report_ended(self._exit_codes(), time_s)
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
-        """Open the debugger at the point where a program raised an exception. Simulation time stops meanwhile."""
+        """Open the debugger at the point where a program raised an exception. Simulation time stops while the debugger
+        is open.
+        """
         if not self.debug or self.host.is_over:
             return
         time_s = self.server.simulation.time_ns * 1e-9

@@ -198,7 +198,7 @@ class LogWriter:
         self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
-        """Write a state change of the timer."""
+        """Record a state change of the timer."""
         self.json("/run", time_ns, {"state": state})
 
     def health(self, time_ns: int, clock: Any) -> None:
@@ -206,11 +206,11 @@ class LogWriter:
         self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
     def damage(self, time_ns: int, text: str) -> None:
-        """Write a loss of data. Losses depend on wall time; therefore, the content hash excludes them."""
+        """Record a loss of data. Losses depend on wall time; therefore, the content hash excludes them."""
         self.json("/host/damage", time_ns, {"text": text})
 
     def keys(self, time_ns: int, text: str) -> None:
-        """Write a change of the clients' keys. It may happen at any wall time, so the content hash excludes it."""
+        """Record a change of the clients' keys. It may happen at any wall time, so the content hash excludes it."""
         self.json("/host/keys", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
@@ -218,13 +218,13 @@ class LogWriter:
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
-        """Write an executed command. ``sender`` is the body whose session sent the command; an empty name means the
+        """Record an executed command. ``sender`` is the body whose session sent the command; an empty name means the
         commander.
         """
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Write the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
+        """Record the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
         the field of the fault.
         """
         what = {"body": body, "part": part, "kind": kind, "begins": begins}

@@ -431,8 +431,8 @@ def transmit_always(env: Localisation) -> TransmissionSchedule:
 
 
 def evaluate_schedule(env: Localisation, plan: TransmissionSchedule, seed: int) -> dict[str, float]:
-    """Run one episode. Return the RMS error (m) of members without GPS, the numbers of packets sent and received, and
-    the mean reward of a member.
+    """Run one episode. Return the RMS error (m) of members without GPS, the number of packets sent, the number of
+    packets received, and the mean reward of a member.
     """
     env.reset(seed=seed)
     square, count, heard, sent, total = 0.0, 0, 0, 0, 0.0

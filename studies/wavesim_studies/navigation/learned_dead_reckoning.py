@@ -3,7 +3,7 @@ commands.
 
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
-A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
+A dense network predicts how the velocity through water, in the body frame, changes within a step. Its inputs are the
 previous estimate of the velocity and the values from the instruments. To compute the track, the velocity is rotated to
 the world frame with the attitude of the AHRS, and integrated. In training, random errors are added to the true previous
 velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so that
