@@ -219,7 +219,7 @@ class Lab(Simulation):
     def run(self, seconds: float, every: float = 0.0) -> None:
         """Advance by ``seconds`` and record the states in :attr:`tracks`.
 
-        ``every`` is the interval between records in seconds (0 = no records).
+        ``every`` is the interval in seconds between records (0 = no records).
 
         Raises InvalidArgument if ``seconds`` or ``every`` is negative or not finite.
         """

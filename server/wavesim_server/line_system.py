@@ -112,7 +112,9 @@ class LineSystem:
         return np.flatnonzero((self.arrays.ints[:, w.I_BODY : w.I_BODY + 2] == body[0]).any(axis=1)).tolist()
 
     def _lay_line(self, k: int, fleet: FleetDynamics) -> None:
-        """Lay out a line above the bed, as a parabola with the length of the line or as a straight line."""
+        """Lay out a line above the bed, either as a parabola whose arc length is the length of the line, or as a
+        straight line.
+        """
         ints, line = self.arrays.ints[k], self.declared[self._order[k]]
         places, speeds = zip(*(self._end_motion(k, j, fleet) for j in range(2)), strict=True)
         first, n = int(ints[w.I_FIRST]), line.segments

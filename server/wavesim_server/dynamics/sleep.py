@@ -61,7 +61,9 @@ def make_sleep_state(capacity: int, step: float) -> SleepState:
 
 
 def wake(s: SleepState, row: int) -> None:
-    """Wake a body after an external change. It wakes in the next tick, and its time at rest starts again."""
+    """Wake a body after an external change. It wakes in the next tick, and its time at rest is counted from zero
+    again.
+    """
     s.resting_state[row] = np.nan
 
 

@@ -28,7 +28,8 @@ SAMPLES = 80  #: maximum number of frequencies in a table that the fit uses
 MIN_DAMPING_RATIO = 0.02
 #: maximum damping at the lowest and at the highest frequency of a table, as fractions of the maximum in the table
 LEFT = 0.3, 0.8
-#: a motion counts as radiating no waves if its damping is below this fraction of the maximum for motions of its type
+#: a motion counts as radiating no waves if its damping is below this fraction of the maximum for motions of its kind
+#: (translations or rotations)
 RADIATION_THRESHOLD = 1e-6
 #: two motions are fitted separately if their coupled damping is below this fraction of the geometric mean of their own
 #: dampings
