@@ -5,7 +5,7 @@
     for change in schedule.changes_at(tick): ...
     for change in schedule.active_faults("auv", tick): ...    # for a body that enters at this tick
 
-A change states the fault that an actuator or sensor has from the tick of the change. Where one fault ends while another
+A change states the fault that an actuator or sensor has from the tick of the change. When one fault ends while another
 fault of the same actuator or sensor continues, the schedule repairs the actuator or sensor and begins the other fault
 again.
 """

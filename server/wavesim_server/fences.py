@@ -38,8 +38,9 @@ class Fences:
         return [w.fence for w in self._watched.values()]
 
     def change(self, fence: Fence) -> str:
-        """Add or replace a fence, or remove it if it has no corners; return a description of the change. The next check
-        of the fences applies the change. Raises ValueError with the reason if the fence is invalid or unknown.
+        """Add or replace a fence, or remove it if it has no corners; return a description of the change. The change
+        takes effect at the next check of the fences. Raises ValueError with the reason if the fence is invalid or
+        unknown.
         """
         known = fence.name in self._watched
         if not fence.corners:

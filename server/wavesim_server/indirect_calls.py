@@ -1,7 +1,7 @@
 """Kernels that other kernels call by address.
 
 A kernel that is called by name is compiled again as part of each caller. A kernel that is called by address is compiled
-only once. The cost of the call is negligible for a large kernel, and the caller can be compiled first.
+only once. The cost of the call is negligible for a large kernel, and the caller can be compiled before the kernel.
 
 If compilation is disabled, the function itself is used instead of its address.
 """

@@ -23,7 +23,7 @@ def _with_numbers(table: Record) -> tuple[Record, Floats]:
 
 
 class InstrumentBanks:
-    """The instruments in a simulation by sensor type, for callers that have no emulator processes.
+    """The instruments in a simulation, by sensor type, for callers that have no emulator processes.
 
     Instruments measure at the ticks that :meth:`next_due` returns. ``registry`` contains the instruments of all bodies.
     """

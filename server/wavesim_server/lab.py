@@ -104,8 +104,8 @@ class States(Mapping[str, Any]):
 class Lab(Simulation):
     """A simulation with instruments.
 
-    ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. ``folder``
-    is the folder of the files to which a configuration given as text refers.
+    ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. If the
+    configuration is given as text, ``folder`` is the folder that contains the files to which it refers.
     """
 
     def __init__(
@@ -135,7 +135,9 @@ class Lab(Simulation):
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """Return the row of a body. If the body is unknown, raise an UnknownName with the nearest name."""
+        """Return the row of a body. If the body is unknown, raise an UnknownName that suggests the most similar
+        name.
+        """
         found = self.row_of(name)
         if found is None:
             raise UnknownName(f"unknown body '{name}'{suggest_name(name, self.names)}")
@@ -179,8 +181,8 @@ class Lab(Simulation):
             self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
     def reset(self, seed: int | None = None) -> None:
-        """Reset the simulation to its beginning. The bodies that were added before the first tick are at their initial
-        poses again.
+        """Reset the simulation to its beginning. The bodies that were added before the first tick return to their
+        initial poses.
 
         With the same ``seed``, the run that follows is identical to the last bit. Another ``seed`` changes only the
         random numbers.
@@ -217,7 +219,7 @@ class Lab(Simulation):
     def run(self, seconds: float, every: float = 0.0) -> None:
         """Advance by ``seconds`` and record the states in :attr:`tracks`.
 
-        ``every`` is the interval between records in seconds (0 = no records).
+        ``every`` is the interval in seconds between records (0 = no records).
 
         Raises InvalidArgument if ``seconds`` or ``every`` is negative or not finite.
         """

@@ -112,7 +112,9 @@ class LineSystem:
         return np.flatnonzero((self.arrays.ints[:, w.I_BODY : w.I_BODY + 2] == body[0]).any(axis=1)).tolist()
 
     def _lay_line(self, k: int, fleet: FleetDynamics) -> None:
-        """Lay out a line above the bed, as a parabola with the length of the line or as a straight line."""
+        """Lay out a line above the bed, either as a parabola whose arc length is the length of the line, or as a
+        straight line.
+        """
         ints, line = self.arrays.ints[k], self.declared[self._order[k]]
         places, speeds = zip(*(self._end_motion(k, j, fleet) for j in range(2)), strict=True)
         first, n = int(ints[w.I_FIRST]), line.segments
@@ -235,7 +237,7 @@ def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[in
 
 
 def _line_row(line: Line, world: World) -> Floats:
-    """Return the row of the parameters of a line."""
+    """Return the parameter row of a line."""
     segment = line.length / line.segments
     displaced = world.density * 0.25 * math.pi * line.diameter * line.diameter * segment
     o = np.zeros(w.LINE)
@@ -263,7 +265,8 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
 
     Raises ConfigError if a line needs more substeps than are allowed or configured.
 
-    No motion is faster than the oscillation of a single segment with its share of the mass at its two end nodes.
+    No motion of the line is faster than the oscillation of a single segment whose two end nodes have their shares of
+    the mass.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)

@@ -97,7 +97,7 @@ class InstrumentStepsCommand:
     periods: Sequence[int] = record_field(List(_TICK, 2**20), "lockstep periods", "ticks")
 
 
-#: kinds of the server's own records; forwarded messages keep the kind of their datagram, which is a higher number
+#: kinds of the server's own records; forwarded messages keep the kinds of their datagrams, which have higher numbers
 COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: EffortCommand, 4: InstrumentStepsCommand})
 
 
@@ -293,7 +293,9 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:
-    """Return the kind and payload under which a client's message enters a queue unchanged; see :class:`ClientMessage`."""
+    """Return the kind and payload with which a client's message enters a queue unchanged; see
+    :class:`ClientMessage`.
+    """
     return kind, _ADDRESS.pack(row, number) + content
 
 

@@ -81,7 +81,7 @@ def forward_share(model: Model, k: int) -> float:
 
 
 def forward_thrusters(model: Model) -> list[int]:
-    """Return the indices of the thrusters that push ahead."""
+    """Return the indices of the thrusters that push the vehicle forward."""
     return [k for k in range(len(model.thruster)) if forward_share(model, k) > 0.3]
 
 

@@ -246,8 +246,8 @@ class Simulation:
         self.contacts.wake(row)
 
     def _place_transducer(self, row: int) -> None:
-        """Set the transducer's position in this tick and in the previous one to its current position, so that its path
-        does not contain a jump.
+        """Set the transducer's positions in this tick and in the previous tick to the current position, so that its
+        path does not contain a jump.
         """
         self._single_scratch.order[0] = row
         tick.update_transducers(self.fleet.arrays, self._single_scratch, self.channel.table, self.tick)
@@ -270,7 +270,7 @@ class Simulation:
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
-        """Set a fault of an actuator, which is given by name or position.
+        """Set a fault of an actuator. The actuator is given by name or position.
 
         The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
         ``reversed``, or ``none`` to repair the actuator. An amount given as text may contain a unit (`5 s`).

@@ -34,7 +34,7 @@ def varied(model: str | Model, **changes: Any) -> Model:
     """Return a copy of a model with some values changed.
 
     ``mass`` is in kg and ``volume`` in m3; ``added_mass``, ``linear_drag``, ``quadratic_drag`` and ``lift`` are factors
-    or 6x6 arrays; any other attribute of the model is given as its new value.
+    or 6x6 arrays; for any other attribute of the model, pass its new value.
     """
     base = library()[model] if isinstance(model, str) else model
     values: dict[str, Any] = {}
@@ -55,7 +55,8 @@ def varied(model: str | Model, **changes: Any) -> Model:
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
     """Create a simulation with deep still water.
 
-    ``world`` is the XML inside <world>, and replaces the deep bed. ``models`` are available in the simulation by name.
+    ``world`` is the XML content of <world>; if it is given, it replaces the deep bed. ``models`` are available in the
+    simulation by name.
     """
     inner = world or '<bed depth="11000 m"/>'
     loaded = load_text(
@@ -72,7 +73,7 @@ def track_row(sim: Simulation, state: Any) -> Floats:
 
 
 def equilibrium_depth(model: Model, density: float) -> float:
-    """Return the depth of the origin in m at which a body rests upright in still water.
+    """Return the depth in m of the origin of a body that rests upright in still water.
 
     For hulls with linear restoring, the depth is the one that the model states in <restoring>. For other underwater
     vehicles, it is 1000 m. Other bodies float if they are lighter than water; for heavier bodies, the depth is 0.

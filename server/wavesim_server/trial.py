@@ -1,5 +1,5 @@
 """Run a whole trial, with server, emulators and on-board programs in separate processes, and then generate the table
-and the pictures.
+and the plots.
 """
 
 from __future__ import annotations
@@ -407,7 +407,7 @@ class Trial:
         return "\n".join([text, "", f"log       {self.log}", *pictures, again])
 
     def _start_plotting(self) -> subprocess.Popen[str]:
-        """Start a process that draws the pictures of the run."""
+        """Start a process that draws the plots of the run."""
         self._print("drawing pictures")
         return subprocess.Popen(
             [sys.executable, "-m", "wavesim_sdk", "plot", str(self.log)],
@@ -418,7 +418,9 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """Wait until the pictures are drawn, and return a line for each. If this failed, the last line says why."""
+        """Wait until the plots are drawn, and return a line for each of them. If drawing failed, the last line states
+        the reason.
+        """
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 #: wall seconds per simulated second for which the engine may wait for a participant without charging its budget
 SHARE = 50.0
 WINDOW_S = 5.0  #: wall time between two checks for slow participants
-SLOW = 0.5  #: fraction of the check period; a participant counts as slow if the engine waits for it longer than this
+SLOW = 0.5  #: a participant counts as slow if the engine waits for it for more than this fraction of the check period
 MOST = 1024  #: maximum number of participants whose accounts are kept
 
 
@@ -34,7 +34,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A participant has become slow, or is no longer slow. ``text`` is the notice to publish."""
+    """A report that a participant has become slow, or is no longer slow. ``text`` is the notice to publish."""
 
     name: str
     slow: bool
@@ -87,7 +87,8 @@ class Waits:
         """Return the participants that have become slow, or are no longer slow, since the last check. There is one
         check per window.
 
-        ``waiting`` maps the participants for which the engine is waiting to the wall time at which the wait began.
+        For each participant for which the engine is waiting, ``waiting`` contains the wall time at which the wait
+        began.
         """
         if self._began == -math.inf:
             self._began, self._began_s = now, time_s

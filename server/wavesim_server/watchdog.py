@@ -37,7 +37,7 @@ class Watchdog:
             self._due[row] = tick + self._ticks[self._names[row]]
 
     def remove(self, row: int) -> None:
-        """Remove a body that has been removed from the simulation."""
+        """Stop watching a body that has been removed from the simulation."""
         self._names.pop(row, None)
         self._due.pop(row, None)
 

@@ -336,8 +336,8 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """Return (axis, factors) from the name of a hydrodynamic derivative. If the name is invalid, raise a ValueError
-    with the reason.
+    """Parse the name of a hydrodynamic derivative and return (axis, factors). If the name is invalid, raise a
+    ValueError with the reason.
     """
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
@@ -359,7 +359,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
 
 
 def derivative_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, list[int], float]]:
-    """Return (axis, indices of the factors in the basis, dimensional coefficient) of each derivative."""
+    """Return (axis, indices of the factors in the basis, dimensional coefficient) for each derivative."""
     terms = []
     for item in d.derivative:
         axis, names = derivative_factors(item.name)
@@ -396,7 +396,9 @@ def _set_actuator_lag(
 
 
 def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
-    """Set those extensions from other packages that the model uses; see :mod:`wavesim_server.dynamics.registry`."""
+    """Set the parameters of the terms and actuator types from other packages that the model uses; return their flags.
+    See :mod:`wavesim_server.dynamics.registry`.
+    """
     flags = 0
     for term in model.term:
         k = _find_extension(term.name, registry.TERMS, "term")

@@ -53,7 +53,7 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed, bed_depth
 
 FEATURE_TOLERANCE = (
-    #: points of a flat side also carry load if their distance exceeds that of the nearest point by at most this many m
+    #: a point of a flat side also carries load if it is at most this much (in m) farther away than the nearest point
     0.01
 )
 EDGE_TOLERANCE = 1e-3  #: tolerance in m by which a contact point may lie beyond the edge of the other body's side
@@ -88,7 +88,9 @@ def _add_contact(t: ContactMemory, n: int, a: int, b: int, at: ContactPoint) -> 
 
 @device_function
 def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, h: float) -> int:
-    """Find the contacts of a pair of bodies: their nearest points, and the equally near points of flat sides."""
+    """Find the contacts of a pair of bodies: their nearest points and, on flat sides, further points that are about as
+    near.
+    """
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     if rb >= 0:

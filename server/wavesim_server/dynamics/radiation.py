@@ -1,10 +1,11 @@
-"""Compiled kernels for the waves that a hull radiates. These are represented by oscillators that the motion of the hull
-drives.
+"""Compiled kernels for the waves that a hull radiates. Oscillators driven by the motion of the hull represent these
+waves.
 
     q'' + R q' + diag(w^2) q = B nu_r,   tau = -B^T q'
 
 R is symmetric without negative eigenvalues, so the energy (q'^2 + w^2 q^2)/2 of the oscillators grows by no more than
-the hull supplies. Therefore, the model of the retardation forces (Cummins 1962) is passive for any coefficients.
+the energy that the hull supplies. Therefore, the model of the retardation forces (Cummins 1962) is passive for any
+coefficients.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Registry of the extensions of installed packages; see :mod:`wavesim_server.dynamics.extension_points`.
 
-Functions that are generated here call the forces one after the other and are inlined into the kernel. Without
-extensions, they are empty and cost nothing.
+The functions that are generated here call the force functions of the extensions one after the other, and are inlined
+into the kernel. Without extensions, the generated functions are empty and cost nothing.
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ def triangle_normal(g: Floats) -> tuple[float, float, float]:
 
 @device_function
 def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
-    """Return whether a point, relative to a triangle's centre, projects onto the triangle, or to within ``hair`` of its
-    edges.
+    """Return whether a point, given relative to a triangle's centre, projects onto the triangle or onto a point within
+    ``hair`` of its edges.
     """
     nx, ny, nz = triangle_normal(g)
     for k in range(3):
@@ -152,8 +152,8 @@ def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) ->
 
 @device_function
 def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
-    """Find the weights of that point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
-    squared distance.
+    """Find the point of a simplex (rows 0..n-1 of s) that is nearest to the origin. Compute the weights of this point,
+    and return its squared distance.
 
     A face is a vertex, an edge, a triangle, or the whole tetrahedron. For each face, the function finds the point
     nearest to the origin, ignoring the borders of the face. The face is a candidate if this point has no

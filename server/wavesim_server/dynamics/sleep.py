@@ -11,7 +11,7 @@ tick. The body also wakes when another body touches it, and when its pose or its
 other bodies, float, or have lines or a mooring do not sleep.
 
 A sleeping body does not creep. A body that is at rest but awake creeps along a slope or with a current, because in each
-tick it falls for half a tick before its contacts hold it, and it is moved back only along the contact normals.
+tick it falls for half a tick before its contacts hold it. The contacts then move it back only along their normals.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactE
 from wavesim_server.dynamics.sizes import LANES, SLOTS
 
 SETTLE_S = 1.0  #: time in s for which a body must be at rest before it falls asleep
-CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point of it has moved farther than this during SETTLE_S, in m
-#: maximum difference between the displacements in the two halves of SETTLE_S: as a fraction, and in m
+CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point on it has moved by more than this (in m) during SETTLE_S
+#: maximum difference between the displacements in the two halves of SETTLE_S: a fraction of the whole displacement,
+#: plus a length in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the memory of a body: last tick at rest, first tick of the current rest, last tick in contact with a body
+#: columns of the memory of a body: last tick at rest, first tick of this rest period, last tick in contact with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
@@ -60,7 +61,9 @@ def make_sleep_state(capacity: int, step: float) -> SleepState:
 
 
 def wake(s: SleepState, row: int) -> None:
-    """Wake a body after an external change. It wakes in the next tick, and its time at rest starts again."""
+    """Wake a body after an external change. It wakes in the next tick, and its time at rest is counted from zero
+    again.
+    """
     s.resting_state[row] = np.nan
 
 
@@ -104,7 +107,7 @@ def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
 def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int) -> None:
     """Record that a body is at rest at the end of this tick; put it to sleep if it has been at rest long enough.
 
-    ``last`` (rows, RIGID_ROWS) contains the states before the contacts.
+    ``last`` (rows, RIGID_ROWS) contains the states before the contacts acted.
     """
     slot, note, kept = f.slots[row], s.rest_ticks[row], s.resting_state[row]
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -131,9 +134,7 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 
 @always_inline
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
-    """Return whether a body may sleep, which requires that it is deep and free, and that its actuators are at their
-    commanded values.
-    """
+    """Return whether a body may sleep. It must be deep and free, and its actuators must be at their commanded values."""
     b, l = f.blocks[slot // LANES], slot % LANES
     if b[B.HAS_LINES * LANES + l] != 0.0 or b[B.MOORING_STIFFNESS * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False

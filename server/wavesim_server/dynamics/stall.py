@@ -21,8 +21,8 @@ def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> La
 
     Between the stall angle a_s and 90 deg, the normal force has the form given by Viterna and Corrigan (1982): CN =
     CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2). Here, a is the true angle of
-    attack, and CN_s is the coefficient of the linear law at a_s. The function subtracts the linear force, including its
-    inflow term, which is part of the lift of the fin or of the body.
+    attack, and CN_s is the coefficient of the linear law at a_s. The function subtracts the linear force. This force
+    includes the inflow term, which is part of the lift of the fin or of the body.
     """
     stall, forward = broadcast(params, P.FIN_STALL + k), abs(along)
     speed2 = along * along + wn * wn

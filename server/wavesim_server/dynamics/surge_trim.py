@@ -26,7 +26,7 @@ MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force that acts alo
 #: length
 MAX_IMBALANCE = 0.02
 SEARCH_POINTS = 64  #: number of search points for a command, from zero to its limit
-REFINEMENT_POINTS = 8  #: number of points into which a search interval is divided each time it is narrowed
+REFINEMENT_POINTS = 8  #: number of points inside a search interval that are tested each time it is narrowed
 STRAIGHT_DOFS = [0, 1, 5]  #: degrees of freedom of straight motion: surge, sway, yaw
 NEAR = 1e-9  #: relative tolerance of the thrust in the search for a command
 

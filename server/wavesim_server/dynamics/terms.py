@@ -43,8 +43,8 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 @always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
-    """Return the product of a force-and-torque column of the parameters with nu_r. It is the speed along the force at
-    the point where the force acts.
+    """Return the product of a force-and-torque column of the parameters and nu_r. This product is the component, along
+    the force, of the velocity at the point where the force acts.
     """
     return (
         broadcast(params, row) * load(work, W.NU_R)
@@ -93,8 +93,8 @@ def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
-    """Return the advance speed u_a, which is the speed along the thruster or the total speed through the water (DUNE,
-    Fossen's REMUS), multiplied by 1 - wake.
+    """Return the advance speed u_a. This is the speed along the thruster, or the total speed through the water (DUNE,
+    Fossen's REMUS). In both cases, the speed is multiplied by 1 - wake.
     """
     whole = broadcast(params, P.THRUSTER_LAW + P.LAW_SIZE * k + P.LAW_WHOLE)
     along = speed_along(params, P.THRUSTER_WRENCH + 6 * k, work)
@@ -195,8 +195,8 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Add the force and torque of fins whose coefficients are given per angle and per squared angle. Both are
-    proportional to the squared speed across the span.
+    """Add the force and torque of fins whose coefficients are given per angle and per squared angle. The force and the
+    torque are proportional to the squared speed across the span.
     """
     for k in range(count):
         u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)

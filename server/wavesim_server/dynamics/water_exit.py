@@ -1,9 +1,9 @@
 """Bodies that leave the water and return to it. The water forces decrease with the wetted fraction of the body.
 
-B is the current buoyancy of the body. B_0 is its buoyancy at rest, which is its weight, or its full buoyancy if it does
-not float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. In the air, this fraction is 0. At the
-body's own draft, where the model was identified, it is 1 with zero slope. Therefore, small motions about that draft use
-the model's own coefficients. The equation of motion then takes this form:
+B is the current buoyancy of the body. B_0 is its buoyancy at rest: the weight of a floating body, or the full buoyancy
+of a body that does not float. With ``w = min(1, B/B_0)``, the wetted fraction is ``s = w (2 - w)``. In the air, this
+fraction is 0. At the body's own draft, where the model was identified, it is 1 with zero slope. Therefore, small
+motions about that draft use the model's own coefficients. The equation of motion then takes this form:
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
     rest.
@@ -52,7 +52,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the growth rate of the wetted fraction, which follows from the buoyancy after a short time."""
+    """Store the growth rate of the wetted fraction, which is computed from the buoyancy INSTANT_S later."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, W.WET_SHARE)) / INSTANT_S
     store(work, W.WET_SHARE_RATE, select(load(work, W.WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))
@@ -115,7 +115,7 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
 
 @device_function
 def solve_accelerations(params: Floats, work: Floats) -> None:
-    """Solve for the accelerations through the water, and store them in place of the loads.
+    """Solve for the accelerations relative to the water, and store them in place of the loads.
 
     The inertia matrix is positive definite, so the elimination uses its diagonal as pivots.
     """

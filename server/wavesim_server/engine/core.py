@@ -35,7 +35,7 @@ from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode, in simulated time
-FULL_QUEUE_RETRY_S = 0.0005  #: interval at which sending to a full queue is tried again
+FULL_QUEUE_RETRY_S = 0.0005  #: interval between two attempts to send to a full queue
 NO_GENERATION = 2**62  #: generation number that belongs to no body
 LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are logged
 
@@ -88,7 +88,7 @@ class Engine:
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
 
     def override_time(self, speed: float | None, duration: float | None) -> None:
-        """Replace the speed and the duration (s; 0 = without an end) given in the configuration; None keeps a value."""
+        """Replace the speed and the duration (s; 0 = no end) given in the configuration; None keeps a value."""
         if speed is not None:
             self.pacer.speed = speed
         if duration is not None:

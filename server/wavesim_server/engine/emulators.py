@@ -72,7 +72,7 @@ class Emulators(Protocol):
         """Request the values that are due at a tick; ``wait`` states whether the engine waits for them."""
 
     def poll(self, now: float) -> bool:
-        """Return whether each emulator has answered or the engine has stopped waiting for it."""
+        """Return whether all emulators have answered, apart from those for which the engine has stopped waiting."""
 
     def wait(self, timeout: float) -> None:
         """Wait until all emulators have answered or the timeout has expired."""
@@ -124,8 +124,8 @@ class SynchronousEmulators:
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _count_overdue(self, s: str, now: float) -> None:
-        """Count an emulator as late if it exceeds the time limit. This applies to real time, where the engine does not
-        wait for emulators.
+        """Count an emulator as late if it exceeds the time limit. Call this only in real time, where the engine does
+        not wait for emulators.
         """
         if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now
@@ -134,7 +134,7 @@ class SynchronousEmulators:
             self.late += 1
 
     def poll(self, now: float) -> bool:
-        """Return whether each emulator has answered or the engine has stopped waiting for it."""
+        """Return whether all emulators have answered, apart from those for which the engine has stopped waiting."""
         asleep, self._polled_at = now - self._polled_at, now
         if asleep > STALL_THRESHOLD_S:
             self._deadline += asleep
@@ -153,7 +153,7 @@ class SynchronousEmulators:
         return True
 
     def _charge(self, s: str, now: float) -> None:
-        """Charge the wait since the previous answer to one emulator; stop waiting for this emulator if its budget is
+        """Charge one emulator with the wait since the previous answer; stop waiting for this emulator if its budget is
         used up.
         """
         if self.waits.charge(s, now - self._since, now, self._time_s):

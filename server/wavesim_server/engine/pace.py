@@ -36,9 +36,7 @@ class TickPacer:
         self._deadline, self._planned, self._measured_from = None, 0, None
 
     def next_deadline(self, now: float, most: int) -> float:
-        """Return the time at which the next ticks are due. These are one tick or, at higher speeds, a group of at most
-        ``most`` ticks.
-        """
+        """Return the time at which the next tick is due or, at higher speeds, the next group of at most ``most`` ticks."""
         if not self._planned:
             self._planned = 1
             if self.speed > 1.0:

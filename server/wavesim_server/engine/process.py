@@ -1,4 +1,4 @@
-"""The engine's process, which adds a clock, waits, shared memory and rings to the core."""
+"""The engine's process. It adds a clock, waiting, shared memory and rings to the core."""
 
 from __future__ import annotations
 

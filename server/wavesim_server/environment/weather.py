@@ -1,4 +1,4 @@
-"""Wind, waves, current drift and tide, and their effect on bodies during a tick; compiled.
+"""Wind, waves, drift of the water current, and tide, and their effect on bodies during a tick; compiled.
 
 The effects are evaluated once per tick and are constant within the tick. Random numbers are hashes of (stream, tick),
 as in :mod:`wavesim_kernels.randomness`, so they do not depend on other draws.
@@ -36,7 +36,7 @@ from wavesim_world.ocean.surface import (
     S_WAVE_NUMBER,
 )
 
-#: state of the weather: slow part of the wind, deviations of drift speed and direction, current wind at 10 m height,
+#: state of the weather: slow part of the wind, deviations of drift speed and direction, present wind at 10 m height,
 #: and level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
 #: indices of the inputs for wind, waves and air, which are the same at all positions; see :class:`WeatherArrays`
@@ -152,7 +152,7 @@ def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
 
 @device_function
 def update_weather(w: WeatherArrays, time: float) -> None:
-    """Update the gusty wind, the current drift and the tide level for a given time."""
+    """Update the gusty wind, the drift of the water current, and the tide level for a given time."""
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):
@@ -208,9 +208,9 @@ def orbital_motion(
 
     All values are means over the body's length and width. For a wave with the wave number k, averaging multiplies them
     by the factor exp(-(k_x^2 long^2 + k_y^2 wide^2)/6). This is the factor of a Gaussian weight with the second moments
-    of the rectangle. The slope is a first moment; its factor is the power 3/5 of this factor. Above the still-water
-    level, the water moves as it does at that level. ``parts`` (5, n) stores intermediate values, so that the compiler
-    can vectorise the loops.
+    of the rectangle. The slope is a first moment; its factor is this factor raised to the power 3/5. Above the
+    still-water level, the water moves as it does at that level. ``parts`` (5, n) stores intermediate values, so that
+    the compiler can vectorise the loops.
     """
     x, y, near = at.x, at.y, at.is_near
     long, wide = area.half_length, area.half_width

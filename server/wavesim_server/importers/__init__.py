@@ -25,7 +25,7 @@ __all__ = ["ImportedModel", "read"]
 def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
 ) -> ImportedModel:
-    """Return the models file for a parameter file of any known type. Raises ConfigError with a list of invalid entries,
+    """Convert a parameter file of any known type to a models file. Raises ConfigError with a list of invalid entries,
     missing values or omitted content.
     """
     unknown = [k for k in settings if k not in SETTINGS]

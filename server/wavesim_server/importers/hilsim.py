@@ -29,7 +29,7 @@ DAMPING = {
     "N_rr": "N_r_ar",
     "N_rrr": "N_rrr",
 }
-#: derivative for each element of hilsim's Coriolis matrix, which is multiplied by u
+#: derivative for each element of hilsim's Coriolis matrix; each element is multiplied by u
 CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
 #: keys that hilsim reads but does not use
 # (cross-flow replaces the damping of sway and yaw by v alone)
@@ -126,7 +126,9 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
 
 
 def _add_rigid_body(draft: ModelDraft, m: Floats) -> None:
-    """Add M_RB. If the two halves of the matrix differ (hilsim accepts any matrix), use the half that the user names."""
+    """Add M_RB. If the upper and lower halves of the matrix differ (hilsim accepts any matrix), use the half that the
+    user names.
+    """
     odd = [
         f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]
     ]

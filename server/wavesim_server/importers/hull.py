@@ -1,5 +1,5 @@
-"""Hull from the result tables of a panel code: added mass, radiation memory, restoring, and the operators in a separate
-file.
+"""Hull from the result tables of a panel code: added mass, radiation memory, restoring, and the response operators in a
+separate file.
 """
 
 from __future__ import annotations

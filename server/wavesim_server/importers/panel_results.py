@@ -1,9 +1,9 @@
 """Results of a panel code for a hull, in the axes of this project; the readers for all codes return results in this
 form.
 
-The codes use x forward, y to port, z up, and waves that travel in the direction of their heading, counted towards port.
-In this module, x is forward, y is to starboard and z is down; headings are clockwise as seen from above; and phases
-lead the elevation at the origin.
+In the codes, x is forward, y is to port and z is up; a heading is the direction in which the waves travel, and
+increases towards port. In this module, x is forward, y is to starboard and z is down; headings are clockwise as seen
+from above; and phases lead the elevation at the origin.
 """
 
 from __future__ import annotations

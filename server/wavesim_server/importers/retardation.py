@@ -5,8 +5,8 @@
 
 K_fit is fitted in the frequency domain by least squares (SciPy's trust region), jointly for all motions that radiate
 the same waves. It is zero at zero frequency, falls as 1/s, and is passive and stable for any coefficients, so that no
-pole needs to be moved or removed afterwards. If the table lacks the added mass at infinite frequency, that is fitted
-too. The number of oscillators grows until the error is small enough.
+pole needs to be moved or removed afterwards. If the table lacks the added mass at infinite frequency, the fit also
+determines this added mass. The number of oscillators grows until the error is small enough.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that rad
 SAMPLES = 80  #: maximum number of frequencies in a table that the fit uses
 #: minimum damping of an oscillator relative to its frequency, because the radiated waves of a hull decay
 MIN_DAMPING_RATIO = 0.02
-#: fraction of the maximum damping that a table may still have at its lowest and at its highest frequency
+#: maximum damping at the lowest and at the highest frequency of a table, as fractions of the maximum in the table
 LEFT = 0.3, 0.8
-#: a motion counts as radiating no waves if its damping is below this fraction of the maximum for motions of its type
+#: a motion counts as radiating no waves if its damping is below this fraction of the maximum for motions of its kind
+#: (translations or rotations)
 RADIATION_THRESHOLD = 1e-6
 #: two motions are fitted separately if their coupled damping is below this fraction of the geometric mean of their own
 #: dampings
@@ -195,8 +196,8 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Return the weight of each frequency, which is its fraction of the frequency range, so that clusters of
-    frequencies do not dominate.
+    """Return the weight of each frequency, which is the fraction of the frequency range that it represents, so that
+    clusters of frequencies do not dominate.
     """
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]

@@ -91,7 +91,9 @@ def _dof(path: Path, number: float) -> int:
 
 
 def _frequency(value: float, column: str) -> float:
-    """Return the frequency in rad/s for a value in the first column, which may also stand for infinity or 0."""
+    """Return the frequency in rad/s for a value in the first column. The value may also stand for infinite or zero
+    frequency.
+    """
     if column == "period":
         return np.inf if value == 0.0 else 0.0 if value < 0.0 else 2.0 * np.pi / value
     return np.inf if value < 0.0 else value

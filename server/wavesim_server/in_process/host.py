@@ -277,8 +277,8 @@ class ProgramHost:
         return False
 
     def _give_turn(self, first: int) -> bool:
-        """Let the next program that can continue run, starting the search at an index; return whether there is such a
-        program.
+        """Search for the next program that can continue, starting at an index, and let it run. Return whether there is
+        such a program.
         """
         for program in (*self.programs[first:], *self.programs[:first]):
             if program.exit_code is None and program.has_input:
@@ -387,8 +387,8 @@ class SharedThread:
 
 
 def _check_thread(program: HostedProgram) -> None:
-    """Reject a call from a second thread of a program that shares its thread with other programs because its imports
-    did not reveal the second thread. The second thread would wait forever.
+    """Reject a call from a second thread of a program that shares its thread with other programs. Such a program shares
+    a thread because its imports did not reveal that it starts threads. The second thread would wait forever.
     """
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(

@@ -72,10 +72,10 @@ class SharedRandomState:
 
 
 class ProgramContext:
-    """The process-wide state of one program. It is in place only while the program is running.
+    """The process-wide state of one program. It is active only while the program is running.
 
-    Only one program runs at a time. Modules in the folder of the program belong to it, so that two programs that run
-    the same file, or import modules of the same name, do not share them.
+    Only one program runs at a time. Each program has its own instances of the modules in its folder. Therefore, two
+    programs that run the same file, or import modules of the same name, do not share these modules.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ProgramContext:
         self._module_count = 0
 
     def enter(self) -> None:
-        """Put the state of this program in place."""
+        """Activate the state of this program."""
         self._outer = sys.argv, sys.path, sys.stdout, sys.stderr
         sys.argv, sys.path = self._arguments, self._path
         if self.output is not None:

@@ -39,7 +39,7 @@ SAFE = frozenset({"numba", "numpy", "scipy", "wavesim_kernels", "wavesim_sdk", "
 def may_share_thread(file: Path) -> bool:
     """Return whether a program and the modules in its folder import nothing that needs another thread.
 
-    A package that WaVeSim does not know may need another thread.
+    A package that WaVeSim does not know is assumed to need another thread.
     """
     folder, seen, waiting = file.parent, set[Path](), [file]
     while waiting:

@@ -67,7 +67,7 @@ class NetworkPort:
 
 
 class InProcessServer:
-    """The server of a trial in one process, with the shared memory that belongs to its name.
+    """The server of a trial in one process, with shared memory that is named after the server.
 
     In real time, or with participants outside this process, the clock of the sessions is wall time. Otherwise, it is
     simulation time plus the wall time during which nothing happened; therefore, no client is ever too slow.

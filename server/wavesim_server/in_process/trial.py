@@ -190,7 +190,9 @@ class InProcessTrial(Trial):
             self._report_ended(self._exit_codes(), time_s)
 
     def _on_error(self, program: HostedProgram, error: BaseException) -> None:
-        """Open the debugger at the point where a program raised an exception. Simulation time stops meanwhile."""
+        """Open the debugger at the point where a program raised an exception. Simulation time stops while the debugger
+        is open.
+        """
         if not self.debug or self.host.is_over:
             return
         time_s = self.server.simulation.time_ns * 1e-9
@@ -208,7 +210,7 @@ class ResponseCheck:
         self.is_active = True
 
     def look(self, time_s: float) -> None:
-        """Raise ParticipantFailed if the running program has run for too long without an answer."""
+        """Raise ParticipantFailed if the running program has run for too long without answering."""
         program, now = self._host.running, time.monotonic()
         if program is None or self._host.calls != self._calls:
             self._calls, self._since = self._host.calls, now
@@ -220,8 +222,8 @@ class ResponseCheck:
 
 
 def _position(program: HostedProgram) -> str:
-    """Return the file and line that a program is currently executing, preferably in its own folder, otherwise in a
-    library.
+    """Return the file and line that a program is currently executing: preferably a line in its own folder, otherwise a
+    line in a library.
     """
     frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
     if frame is None:
@@ -256,8 +258,8 @@ def _in_folder(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ignored_signal_handlers() -> Iterator[None]:
-    """Ignore the signal handlers that programs set, because only the main thread can have handlers, and the trial ends
-    the programs.
+    """Ignore the signal handlers that programs set, because only the main thread can have such handlers and because the
+    trial itself ends the programs.
     """
     real = signal.signal
 

@@ -52,7 +52,7 @@ def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str
 def _write_each_table(
     log: Path | Log, folder: Path, ending: str, write: Callable[[Path, Log, str, Columns, dict[str, str]], None]
 ) -> Iterator[tuple[str, int]]:
-    """Write each table of a log to a file in a folder; yield (file name, rows)."""
+    """Write each table of a log to a file in a folder; yield (file name, number of rows)."""
     found = read(log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def _write_each_table(
 
 
 def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each table as a Parquet file and yield (file name, rows).
+    """Write each table as a Parquet file and yield (file name, number of rows).
 
     The units are stored as JSON under the key ``units``; NaN marks a missing value.
     """
@@ -97,7 +97,8 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 
 
 def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield (file name, rows).
+    """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield (file name, number of
+    rows).
 
     States are trajectories with latitude, longitude and depth. Integers are stored in 32 bits or, if they are too
     large, as floating-point numbers that represent them exactly.
@@ -160,7 +161,7 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
 
 
 def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write the true track of each body as a TUM file NAME.tum; yield (file name, rows).
+    """Write the true track of each body as a TUM file NAME.tum; yield (file name, number of rows).
 
     The columns are t (s), x y z (W: north, east, down) and qx qy qz qw (of B), with full precision.
     """

@@ -20,7 +20,7 @@ from wavesim_sdk.log_tables import topic_columns
 
 
 def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each topic to a file and yield (file name, rows).
+    """Write each topic to a file and yield (file name, number of rows).
 
     Arrays become one column for each element; actuator columns have the names of the actuators.
     """

@@ -62,7 +62,7 @@ def _blas() -> str:
 
 
 def _core() -> str:
-    """Return the processor type for which OpenBLAS, if it is used, selected its kernels when it was loaded."""
+    """Return the processor type for which OpenBLAS selected its kernels when it was loaded, if OpenBLAS is used."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/maps").read_text().splitlines()
         for path in sorted({line.split()[-1] for line in lines if "openblas" in line.rpartition("/")[2]}):

@@ -79,8 +79,8 @@ class MessageBlock:
             first = run.stop
 
     def fill(self, numbers: Any, times_ns: Any, data: bytes) -> None:
-        """Set the numbers, times and data of the messages. There is one time for all messages, or one for each.
-        ``data`` contains the data of all messages, one after the other.
+        """Set the sequence numbers, times and data of the messages. There is one time for all messages, or one for
+        each. ``data`` contains the data of all messages, one after the other.
         """
         at = 0
         for run, number, times, payload in self._runs:

@@ -49,7 +49,7 @@ _PARTS = {
 
 
 def message_definition(fields: str, *parts: str) -> str:
-    """Return a message definition with a header. It includes the definitions of the messages that it contains
+    """Return the definition of a message that has a header. The result includes the definitions of the nested messages
     (``parts``).
     """
     used = ("std_msgs/Header", "builtin_interfaces/Time", *parts)

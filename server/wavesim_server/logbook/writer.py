@@ -127,7 +127,7 @@ class LogWriter:
         self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
-        """Finish this file and continue in another file, which begins with the data that its reader needs."""
+        """Finish this file and continue in another file, which begins with the data that are needed to read it."""
         if self._place is None:
             raise OSError(0, "the log cannot continue in another file")
         self._finish()
@@ -180,7 +180,9 @@ class LogWriter:
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """Record that a body was removed, or added with its actuators and instruments in the order of their numbers."""
+        """Record that a body was added or removed. For an added body, the record lists the actuators and instruments in
+        the order of their numbers.
+        """
         self.names[row] = name
         self._blocks.clear()
         suite = self._loaded.suite_by_name(name, model)
@@ -196,7 +198,7 @@ class LogWriter:
         self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
-        """Write a state change of the timer."""
+        """Record a state change of the timer."""
         self.json("/run", time_ns, {"state": state})
 
     def health(self, time_ns: int, clock: Any) -> None:
@@ -204,11 +206,11 @@ class LogWriter:
         self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
     def damage(self, time_ns: int, text: str) -> None:
-        """Write a loss of data. Losses depend on wall time; therefore, the content hash excludes them."""
+        """Record a loss of data. Losses depend on wall time; therefore, the content hash excludes them."""
         self.json("/host/damage", time_ns, {"text": text})
 
     def keys(self, time_ns: int, text: str) -> None:
-        """Write a change of the clients' keys. It may happen at any wall time, so the content hash excludes it."""
+        """Record a change of the clients' keys. It may happen at any wall time, so the content hash excludes it."""
         self.json("/host/keys", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
@@ -216,13 +218,13 @@ class LogWriter:
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
-        """Write an executed command. ``sender`` is the body whose session sent the command; an empty name means the
+        """Record an executed command. ``sender`` is the body whose session sent the command; an empty name means the
         commander.
         """
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Write the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
+        """Record the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
         the field of the fault.
         """
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
@@ -281,7 +283,7 @@ class LogWriter:
         self._blocks[key] = block
 
     def _block(self, topics: Sequence[tuple[str, Table]]) -> MessageBlock:
-        """Prepare messages for as many of the first topics as this part has room for."""
+        """Prepare messages for as many topics as this part has room for, beginning with the first topic."""
         channels = [self._part.channel(*t) for t in itertools.takewhile(lambda t: self._part.has_room(t[0]), topics)]
         return self._part.block(channels, [table.dtype.itemsize for _, table in topics[: len(channels)]])
 

@@ -24,7 +24,7 @@ PushEvent = Callable[[Session, AnyEvent], None]
 
 
 class RequestAllowance:
-    """Limit on the request rate in simulated time. A session may send the requests for ten seconds in one burst."""
+    """Limit on the request rate in simulated time. A session may send ten seconds' worth of requests in one burst."""
 
     def __init__(self, rate: float, what: str = "acoustic requests") -> None:
         self.rate, self.what = rate, what

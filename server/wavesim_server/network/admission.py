@@ -90,8 +90,8 @@ class AdmissionPolicy:
         return self._suites[key]
 
     def parts_of(self, name: str, model: str) -> BodyParts:
-        """Return the actuators and sensors of a body, which are found by its configured name or, otherwise, by its
-        model.
+        """Return the actuators and sensors of a body. The model of a configured body is found by its ``name``; for any
+        other body, ``model`` applies.
 
         For an unknown body, both lists are empty.
         """

@@ -118,7 +118,7 @@ class PendingCommands:
         self._pending[self._number] = _PendingCommand(by, answer)
 
     def complete(self, event: ExecutedEvent) -> tuple[str, Command]:
-        """Send the result to the waiting sender; return the sender and the command."""
+        """Send the result of a command to its sender; return the sender and the command."""
         waiting = self._pending.pop(event.number, None)
         if waiting is not None:
             waiting.answer(bool(event.ok), event.text)

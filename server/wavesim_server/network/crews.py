@@ -207,7 +207,7 @@ class Crews:
         return number | member.ordinal << 32 | member.epoch << 48
 
     def request_owner(self, row: int, tag: int) -> tuple[CrewMember | None, int]:
-        """Return the session that made a request (None if it has ended), and the request number."""
+        """Return the session that made a request (None if the session has ended), and the request number."""
         number, ordinal, epoch = tag & _NUMBER, tag >> 32 & _ORDINAL, tag >> 48
         member = self._rows.get(row, {}).get(ordinal)
         return (member if member is not None and member.epoch == epoch else None), number

@@ -23,7 +23,7 @@ class DataLossReport:
 
     @property
     def texts(self) -> list[str]:
-        """Return texts that describe the losses."""
+        """Return descriptions of the losses."""
         more = [f"and {self._unlisted_count} more"] if self._unlisted_count else []
         return [*self._texts, *more, *([self._omitted_text] if self._omitted_count else [])]
 

@@ -188,7 +188,7 @@ class EngineEventDispatcher:
             self._new_notices.clear()
 
     def finish(self) -> None:
-        """Log the notices that have been waiting for later notices with the same time."""
+        """Log the notices that were held back because further notices with the same time could have followed."""
         self._log_notices_before(math.inf)
 
     def _notice(self, n: messages.NoticeEvent) -> None:

@@ -328,9 +328,9 @@ class Front:
     def poll(self, now: float) -> float:
         """Do all work that is due; return the latest time at which to call this method again.
 
-        If the next call is much later, the front end assumes that it has stalled. Read the socket before this call.
-        Without a network, the returned time concerns only the clients, and the tables are published in time only if
-        this method is called more frequently.
+        If the next call is much later, the front end assumes that it has stalled. Before you call this method, read the
+        socket. Without a network, the returned time concerns only the clients. To publish the tables in time, call this
+        method more frequently.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:
@@ -478,8 +478,8 @@ class Front:
         self.engine_queue.send(messages.ReleaseCommand(int(clock["tick"])))
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """Handle the removal of a body whose front end has crashed. If a body is added because that front end requested
-        it, remove the body.
+        """Handle the removal of a body that was left over from a crashed front end. If the engine adds a body that the
+        crashed front end requested, remove this body.
         """
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
@@ -592,7 +592,7 @@ class Front:
             self.steps.replace(member, former.session, same, self.now)
 
     def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
-        """Let a pilot drive its body again after another client had taken it over."""
+        """Let a pilot drive its body again after the client that had taken it over has left."""
         self.print_line(
             f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; the earlier program is driving again"
         )

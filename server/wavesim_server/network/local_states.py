@@ -1,4 +1,5 @@
-"""States for clients in the server's process, which are read from the tables without a copy or a message.
+"""States for clients in the server's process. They are read directly from the tables, without copying and without
+messages.
 
 The tables are written by the same process, and never while this code is running.
 """

@@ -37,7 +37,7 @@ EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input 
 #: maximum time for which logging is delayed while answers are pending; during this time, the programs need the
 #: processors
 STEP_LOG_DELAY_S = 0.002
-MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams that are read in a row
+MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams that are read at a time
 IDLE_S = 0.1  #: maximum time between two checks of the parent process
 LINE_BYTES = 4000  #: number of bytes that a writable pipe accepts without blocking
 

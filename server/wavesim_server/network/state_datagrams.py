@@ -185,7 +185,7 @@ class DatagramLayout:
         self.readings: list[
             tuple[int, int, SensorPiece]
         ] = []  #: positions of the time and of the numbers in a sensor piece
-        #: positions of two fields in bytes; 0 means that the field is not in this datagram
+        #: byte positions of two fields; 0 means that the field is not in this datagram
         self.run_state_offset = self.last_offset = 0
 
     def add_integer(self, name: str) -> int:

@@ -39,8 +39,8 @@ class StatusReport:
     fences: TableView
 
     def make(self, now: float, gauges: Mapping[str, Any], stood_still_s: float) -> dict[str, Any]:
-        """Return the answer to the commander's `status` command; ``gauges`` are the values from the surrounding
-        process.
+        """Return the answer to the commander's `status` command; ``gauges`` contains the parts of the answer that
+        concern the process and the keys.
         """
         clock, log = self.clock(), self.data_loss.log
         plain = {k: clock[k].item() for k in clock.dtype.names}

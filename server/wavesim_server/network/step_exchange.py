@@ -118,7 +118,9 @@ class StepExchange:
                 self._end_without_budget(member.session)
 
     def report_slow(self, now: float) -> None:
-        """Report the participants that have become slow or fast again. The status lists them while they are slow."""
+        """Report the participants that have become slow, or are no longer slow. The status lists them while they are
+        slow.
+        """
         for verdict in self.waits.look(now, self._clock.time_ns * 1e-9, self._held()):
             self._reports.notice(verdict.name, verdict.text)
 

@@ -14,7 +14,9 @@ ATTACH_S = 30.0  #: wall time within which an existing scheduler must answer and
 
 
 def options_of(workers: WorkersConfig) -> dict[str, Any]:
-    """Parse ``NAME=VALUE;NAME=VALUE``. Numbers, True, False and None become values; everything else stays text."""
+    """Parse ``NAME=VALUE;NAME=VALUE``. Numbers, True, False and None become Python values; everything else stays
+    text.
+    """
     options: dict[str, Any] = {}
     for piece in filter(None, map(str.strip, workers.options.split(";"))):
         name, equals, value = (part.strip() for part in piece.partition("="))
@@ -30,7 +32,9 @@ def options_of(workers: WorkersConfig) -> dict[str, Any]:
 
 
 def check(workers: WorkersConfig) -> None:
-    """Raise ConfigError for keys that these workers would ignore, and for missing keys that they need."""
+    """Raise ConfigError for keys that workers of the configured kind would ignore, and for missing keys that they
+    need.
+    """
     kind, options = workers.kind, options_of(workers)
     if kind == "pool" and options:
         raise ConfigError('<workers kind="pool"> accepts no options')

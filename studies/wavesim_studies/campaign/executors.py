@@ -103,8 +103,8 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
 
 
 def end_processes(whose: str = "") -> None:
-    """Terminate the processes of a client, or all processes. This function is called on dask workers that keep running
-    after a campaign, and when a dask worker exits.
+    """Terminate the processes of a client, or all processes. This function is called at the end of a campaign on dask
+    workers that keep running, and whenever a dask worker exits.
     """
     for place, (client, worker) in list(_here.items()):
         if not whose or client == whose:

@@ -80,7 +80,7 @@ class RunResult:
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
-        """Return a body of the configuration, or its first vehicle if the name is empty."""
+        """Return the configuration's body with this name, or its first body if the name is empty."""
         bodies = self.loaded.config.fleet.bodies
         found = next((b for b in bodies if not name or b.name == name), None)
         if found is None:
@@ -184,8 +184,8 @@ def percent_of_distance(result: RunResult, body: str) -> float:
 
 @_metric("", "lower")
 def nees(result: RunResult, body: str) -> float:
-    """Mean horizontal NEES: squared error divided by the stated variance, for two axes. It is 2 for a consistent
-    filter.
+    """Mean horizontal NEES: squared error divided by the variance that the filter reports, for two axes. It is 2 for a
+    consistent filter.
     """
     if result.log is None or body not in result.log.names:
         return math.nan

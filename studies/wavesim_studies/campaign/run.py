@@ -35,7 +35,7 @@ Outcome = dict[str, Any]  #: outcome of a run with the keys status, reason, metr
 
 
 def folder_of(plan: CampaignPlan, row: PlannedRun) -> Path:
-    """Return the folder of a run's own configuration and log."""
+    """Return the folder that contains a run's own configuration and log."""
     return plan.folder / "rows" / f"{row.number:05}"
 
 

@@ -65,7 +65,9 @@ def run(
     quiet: bool = False,
     worker_settings: Executor | None = None,
 ) -> Counter[str]:
-    """Run all open rows and count the rows in each state. After Ctrl-C, the finished rows are kept."""
+    """Run all rows that still have to be run, and return the number of rows in each state. After Ctrl-C, the finished
+    rows are kept.
+    """
     with _exclusive_lock(plan.folder), Journal(plan.folder, new=True) as journal:
         journal.note("campaign", plan.text)
         journal.note("file", str(plan.path))

@@ -154,8 +154,8 @@ def loaded_modules() -> dict[Path, str]:
 def of_programs(programs: Iterable[Path], here: Path, leave: tuple[Path, ...], before: Mapping[Path, str]) -> Files:
     """Return all modules that Python programs may load, with names relative to the folder ``here``.
 
-    These are the modules in and below the folders of the programs, those that this process has loaded in addition to
-    the modules in ``before``, and everything that these modules import.
+    These are the modules in and below the folders of the programs, the modules that this process has loaded in addition
+    to those in ``before``, and all modules that these import.
     """
     found: dict[Path, str] = {}
     todo: list[Path] = []

@@ -35,7 +35,7 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 
 
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
-    """Yield each element that has keys without effect: the element, these keys, and the reason.
+    """For each element that has keys without effect, yield the element, these keys, and the reason.
 
     If the tuple of keys is empty, the whole element has no effect.
     """
@@ -73,7 +73,7 @@ def _of_design(design: Any, campaign: Campaign) -> Iterator[Unused]:
 
 
 def _of_factor(factor: Factor, design: str) -> tuple[tuple[str, ...], str]:
-    """Return (keys without effect, reason)."""
+    """Return (keys without effect, reason) for a factor."""
     if values_of(factor):
         return ("low", "high", "distribution", "mean", "deviation", "levels"), "the factor has `values`"
     if factor.distribution == "normal":
@@ -88,7 +88,7 @@ def _levels(design: str) -> tuple[str, ...]:
 
 
 def _of_metric(metric: Metric, kind: str) -> tuple[tuple[str, ...], str]:
-    """Return (keys without effect, reason)."""
+    """Return (keys without effect, reason) for a metric."""
     if kind == "function":
         return ("of", "body"), 'with kind="function", the program itself returns the metrics by name'
     if metric.of in LIBRARY:

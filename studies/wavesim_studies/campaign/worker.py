@@ -21,7 +21,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
 START_LIMIT_S = 300.0  #: time limit in s for the startup of a worker, which may have to compile the kernels
-STARTS = 5  #: number of times in a row that a worker process may be killed during startup
+STARTS = 5  #: number of consecutive times that a worker process may be killed during startup
 
 
 class Worker:

@@ -185,7 +185,7 @@ class Core:
     def reset_copies(self, chosen: Array | None = None) -> None:
         """Start a new episode in the copies that the mask ``chosen`` (n,) selects, or in all copies if it is None.
 
-        The observations are then in ``outputs``. Raise ValueError for a wrong shape.
+        The observations are then in ``outputs``. Raise ValueError if the mask has the wrong shape.
         """
         mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
         if mask.shape != (self.copies,):  # the kernel would read beyond it
@@ -214,7 +214,7 @@ class Core:
     def step(self, actions: Array) -> None:
         """Advance all copies by one step with ``actions`` (n, thrusters) float32.
 
-        The results are then in ``outputs``. Raise ValueError for a wrong shape.
+        The results are then in ``outputs``. Raise ValueError if ``actions`` has the wrong shape.
         """
         if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
             raise ValueError(f"expected actions of shape {(self.copies, self.actions)}, got {actions.shape}")

@@ -29,7 +29,7 @@ from wavesim_server.elementary import atan2, exp, log, sin_cos
 Singles = npt.NDArray[np.float32]
 L = LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
-DEPTH = 20.0  #: centre of all tasks in m, far from the surface and the bed
+DEPTH = 20.0  #: depth in m of the centre of all tasks, far from the surface and the bed
 DELAYS = 4  #: number of stored commands; the newest command is first
 #: rows in a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
@@ -193,7 +193,9 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normally distributed numbers for each lane (Box-Muller). Each hash yields two, one from each half."""
+    """Draw normally distributed numbers for each lane (Box-Muller). Each hash yields two numbers, one from each
+    half.
+    """
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):

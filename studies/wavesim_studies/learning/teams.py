@@ -210,8 +210,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Place all members on a circle of 100 to 150 m, in a random current. The same seed always produces the same
-        start.
+        """Place the members at equal angles around the centre, at distances of 100 to 150 m, in a random current. The
+        same seed always produces the same start.
         """
         if seed is not None:
             self._random = np.random.default_rng(seed)
@@ -415,7 +415,7 @@ def transmit_never(env: Localisation) -> TransmissionSchedule:
 
 
 def tdma(env: Localisation) -> TransmissionSchedule:
-    """Return a schedule in which the members send one after the other, with one step for each."""
+    """Return a schedule in which the members send one after the other, for one step each."""
     return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 
@@ -431,8 +431,8 @@ def transmit_always(env: Localisation) -> TransmissionSchedule:
 
 
 def evaluate_schedule(env: Localisation, plan: TransmissionSchedule, seed: int) -> dict[str, float]:
-    """Run one episode. Return the RMS error (m) of members without GPS, the numbers of packets sent and received, and
-    the mean reward of a member.
+    """Run one episode. Return the RMS error (m) of members without GPS, the number of packets sent, the number of
+    packets received, and the mean reward of a member.
     """
     env.reset(seed=seed)
     square, count, heard, sent, total = 0.0, 0, 0, 0, 0.0

@@ -23,7 +23,7 @@ _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
 
 def missions(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the entry of each mission in the index of a dataset: part, seed and bodies."""
+    """Return the index entry of each mission in a dataset: part, seed and bodies."""
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
         if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):

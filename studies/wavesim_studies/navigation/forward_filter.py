@@ -231,7 +231,7 @@ def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcom
 
 @device_function
 def inflate_after_refusals(sensor: int, n: int, P: Floats, streak: Ints) -> None:
-    """Inflate the covariance after many rejections in a row, because the filter's state is then probably wrong."""
+    """Inflate the covariance after many consecutive rejections, because the filter's state is then probably wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
         streak[sensor] = 0
@@ -367,7 +367,7 @@ def drop_clone(k: int, state: FilterArrays, tape: Floats) -> None:
 
 @device_function
 def clone_pose(number: float, state: FilterArrays, tape: Floats) -> None:
-    """Clone the pose; if the list is full, remove the oldest clone."""
+    """Clone the pose. If there is no room for another clone, remove the oldest one."""
     x, clones, count, P = state.x, state.clones, state.sizes, state.P
     if count[1] == len(clones):
         drop_clone(count[1] - len(clones), state, tape)

@@ -3,14 +3,14 @@ commands.
 
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
-A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
+A dense network predicts how the velocity through water, in the body frame, changes within a step. Its inputs are the
 previous estimate of the velocity and the values from the instruments. To compute the track, the velocity is rotated to
 the world frame with the attitude of the AHRS, and integrated. In training, random errors are added to the true previous
 velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so that
 errors do not accumulate. On board, only a Doppler log can measure a current.
 
-The results are compared with those of the reference filter, with and without a Doppler log, and of dead reckoning with
-a constant speed.
+The results are compared with those of the reference filter, with and without a Doppler log, and with those of dead
+reckoning at a constant speed.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class DeadReckoningNetwork:
 def track(m: TrainingMission, velocity: Array) -> Array:
     """Return the positions (T, 3) that result from integrating a velocity in B with the attitudes of the AHRS.
 
-    The integration uses the trapezoidal rule from the true start.
+    The integration starts at the true initial position and uses the trapezoidal rule.
     """
     flow = np.einsum("tij,tj->ti", m.R_WB, velocity)
     steps = 0.5 * (flow[1:] + flow[:-1]) * np.diff(m.time)[:, None]
@@ -259,7 +259,8 @@ def learn(
 ) -> dict[str, Any]:
     """Train on a dataset and evaluate on its unseen missions.
 
-    Return the trained network, the rows, the summary, the size of each part, and the training time in seconds.
+    Return the trained network, the errors on each mission (``rows``), their summary, the number of missions in each
+    part, and the training time in seconds.
     """
     start = time.perf_counter()
     index = dataset.missions(folder)
