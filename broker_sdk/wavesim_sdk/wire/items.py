@@ -40,7 +40,7 @@ _MISSION = "number of the mission, chosen by its sender; the same in all parts"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
-_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = not stated. `goto` needs a target"
+_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = no target. `goto` needs a target"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
@@ -122,7 +122,7 @@ class Reception:
     )
     azimuth: float | None = record_field(
         Nullable(Number()),
-        "azimuth of the arrival in B, from forward towards starboard; only from USBL heads",
+        "azimuth of the arrival in B, from forward, positive to starboard; only from USBL heads",
         "rad",
         default=None,
     )

@@ -18,7 +18,7 @@ from wavesim_sdk.wire.schema import TaggedUnion, schema_of
 FILE = Path(__file__).parent / "protocol.json"
 
 _REFUSALS = {
-    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session of this join has ended; start again with HELLO and another nonce",
+    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session that this JOIN opened has ended; start again with HELLO and a new nonce",
     messages.Refusal.NAME_IN_USE: "another pilot drives this body, or the body accepts no client",
     messages.Refusal.UNKNOWN_NAME: "unknown body, and the JOIN names no model for a new one",
     messages.Refusal.UNKNOWN_MODEL: "the JOIN names an unknown model",
