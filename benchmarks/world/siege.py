@@ -175,7 +175,9 @@ class Citizen(Program):
         for number, (asked, tick, steps) in list(self._sounds.items()):
             if self.book.answers[number]:
                 del self._sounds[number]
-            elif now - asked > 1.5 and (self.steps - steps > 4 if self.lockstep_ticks else state.tick - tick > 10):
+            elif now - max(asked, self._harmed) > 1.5 and (
+                self.steps - steps > 4 if self.lockstep_ticks else state.tick - tick > 10
+            ):
                 raise Broken(f"a sound without an answer: {self.name} asked number {number} {now - asked:.2f} s ago")
 
     def _happened(self, event: Any) -> None:
