@@ -57,7 +57,9 @@ class DuneAcoustics:
         send_to_dune: Send,
     ) -> None:
         if modems and name not in modems:
-            raise WaveSimError(f"the vehicle's own modem is missing: add --modem '{name}=ADDRESS', or --name")
+            raise WaveSimError(
+                f"the vehicle's own modem is missing: add --modem '{name}=ADDRESS', or specify another name with --name"
+            )
         self.seat, self.name, self.send_to_dune = seat, name, send_to_dune
         self.active, self.ping_delay = True, PING_DELAY_S
         self._modems, self._transponders = modems, transponders

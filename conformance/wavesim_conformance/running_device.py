@@ -40,7 +40,9 @@ class RunningDeviceChecker(ConformanceChecker):
     def run(self) -> list[Finding]:
         for place in self.places:
             rule = f"{place}: the device sends something to a host, automatically or as an answer"
-            if not self.record(rule, self.answers(place), "the device sent no bytes; use --send with a command that the device answers"):
+            if not self.record(
+                rule, self.answers(place), "the device sent no bytes; use --send with a command that the device answers"
+            ):
                 return self.findings
         self.findings += PortChecker(self.places, self._is_alive, self.samples, self.report).run()
         return self.findings

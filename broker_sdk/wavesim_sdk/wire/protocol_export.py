@@ -18,7 +18,7 @@ from wavesim_sdk.wire.schema import TaggedUnion, schema_of
 FILE = Path(__file__).parent / "protocol.json"
 
 _REFUSALS = {
-    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session of this join has ended; start again with HELLO and another nonce",
+    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session that this JOIN opened has ended; start again with HELLO and a new nonce",
     messages.Refusal.NAME_IN_USE: "another pilot drives this body, or the body accepts no client",
     messages.Refusal.UNKNOWN_NAME: "unknown body, and the JOIN names no model for a new one",
     messages.Refusal.UNKNOWN_MODEL: "the JOIN names an unknown model",
@@ -51,8 +51,8 @@ _OUTCOMES = {
     Outcome.COLLISION: "another signal overlapped it and was too strong",
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
     Outcome.SHADOW: "no ray reaches the receiver through the sound-speed profile",
-    Outcome.ECHO: "the arrival came on a later path of a signal that had already been detected",
-    Outcome.DROPPED: "lost at random by the instrument",
+    Outcome.ECHO: "the signal had already been detected on an earlier path",
+    Outcome.DROPPED: "lost at random by the receiver",
     Outcome.CORRUPT: "the packet has bit errors",
     Outcome.FOREIGN: "the modulation of the packet differs from that of the receiver",
 }

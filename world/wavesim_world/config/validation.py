@@ -253,4 +253,6 @@ def _fin(f: Fin, fail: Any) -> None:
         alpha = f.aerofoil.rows[::3]
         ascending = all(b > a for a, b in itertools.pairwise(alpha))
         if len(f.aerofoil.rows) % 3 or len(alpha) < 3 or not ascending or alpha[0] > 0.0 or alpha[-1] < 0.0:
-            fail(f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, around 0 deg")
+            fail(
+                f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, in a range that includes 0 deg"
+            )
