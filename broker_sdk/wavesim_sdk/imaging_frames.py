@@ -54,7 +54,7 @@ FRAME = Table(
         integer("generation", "", "Generation of the instrument, as in the `instruments` table."),
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
-        _text("preset", "Name of the preset of the instrument."),
+        _text("preset", "Name of the instrument's preset."),
         integer(
             "kind",
             "",

@@ -278,7 +278,7 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
     if needed > MAX_SUBSTEPS:
         fail_at(
             line.place,
-            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}; the maximum is {MAX_SUBSTEPS}. Divide it into "
+            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}; the maximum is {MAX_SUBSTEPS}. Divide the line into "
             f"fewer than {line.segments} segments, or reduce its stiffness or damping, or increase its mass",
         )
     if 0 < line.substeps < needed:

@@ -65,7 +65,9 @@ EIGENRAY = Table(
         value("sx", "", "Direction at the source, in W, if the ray bounces off a bed that is not level."),
         value("sy", "", ""),
         integer("bed", "", "1 = the ray bounces off a bed that is not level."),
-        value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
+        value(
+            "level", "dB re 1 uPa", "Level at the receiver. Set only if there are more rays than the medium follows."
+        ),
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle in the fan in rad

@@ -168,8 +168,8 @@ class SynchronousEmulators:
         found = self.waits.look(now, time_s, {self.pending[0]: self._since} if self.pending else {})
         for s in self._freed:
             text = (
-                f"too slow, and the simulation no longer waits for its answers: their delays beyond {SHARE:g} s per simulated "
-                f"second used up the budget of {self.waits.budget_s:g} s (<network lockstep_budget>)"
+                f"no longer synchronous: its delays beyond {SHARE:g} s per simulated second used up its budget of "
+                f"{self.waits.budget_s:g} s (<network lockstep_budget>)"
             )
             found.append(Verdict(s, False, text))
             self.waits.accounts.pop(s, None)

@@ -184,8 +184,8 @@ class StepExchange:
     def _end_without_budget(self, session: Session) -> None:
         self._sessions.bye(
             session,
-            f"the answers of this client were too slow: their delays beyond {SHARE:g} s per simulated second used up the budget "
-            f"of {self.waits.budget_s:g} s (<network lockstep_budget>)",
+            f"this client answered too slowly: its delays beyond {SHARE:g} s per simulated second used up its budget of "
+            f"{self.waits.budget_s:g} s (<network lockstep_budget>)",
             "lockstep",
         )
 

@@ -115,7 +115,7 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     beams: int = key(
-        "Number of sonar beams, or of columns of a 3D sonar's image. Default: as many as in the preset.",
+        "Number of sonar beams, or of columns of a 3D sonar's image. Default: the number in the preset.",
         default=0,
         low=1,
         high=1024,
@@ -129,7 +129,7 @@ class SonarConfig(SensorConfig):
         high=6.283185307179586,
     )
     rows: int = key(
-        "Number of rows of a 3D sonar's image. Default: as many as in the preset.",
+        "Number of rows of a 3D sonar's image. Default: the number in the preset.",
         default=0,
         low=2,
         high=1024,
