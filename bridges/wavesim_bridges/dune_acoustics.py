@@ -77,7 +77,7 @@ class DuneAcoustics:
             try:
                 async with broker:
                     self._broker, joined = broker, True
-                    seat.report(f"'{seat.vehicle}' sends and receives sound through its transducer")
+                    seat.report(f"'{seat.vehicle}' transmits and receives sound through its transducer")
                     async for step in broker.steps():
                         self.advance(broker, step)
                     broker.raise_if_shut_down()  # another server may follow

@@ -284,7 +284,7 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
     if 0 < line.substeps < needed:
         fail_at(
             line.place,
-            f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0 selects "
+            f"line '{line.name}': with substeps=\"{line.substeps}\" the integration is unstable; the line needs {needed} substeps in {tick} (0 selects "
             "the number automatically)",
         )
     return needed
