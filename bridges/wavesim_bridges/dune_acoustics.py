@@ -57,7 +57,9 @@ class DuneAcoustics:
         send_to_dune: Send,
     ) -> None:
         if modems and name not in modems:
-            raise WaveSimError(f"the vehicle's own modem is missing: add --modem '{name}=ADDRESS', or --name")
+            raise WaveSimError(
+                f"the vehicle's own modem is missing: add --modem '{name}=ADDRESS', or specify another name with --name"
+            )
         self.seat, self.name, self.send_to_dune = seat, name, send_to_dune
         self.active, self.ping_delay = True, PING_DELAY_S
         self._modems, self._transponders = modems, transponders
@@ -75,7 +77,7 @@ class DuneAcoustics:
             try:
                 async with broker:
                     self._broker, joined = broker, True
-                    seat.report(f"'{seat.vehicle}' sends and receives sound through its transducer")
+                    seat.report(f"'{seat.vehicle}' transmits and receives sound through its transducer")
                     async for step in broker.steps():
                         self.advance(broker, step)
                     broker.raise_if_shut_down()  # another server may follow

@@ -254,7 +254,7 @@ class MoosCommunity:
                 ours = time.time()
                 self.warp = round(message.value / ours, 2) or 1.0
                 self._ahead = message.value - self.warp * ours
-                self.vehicle.options.report(f"connected in the community '{self.name}', time warp {self.warp:g}")
+                self.vehicle.options.report(f"connected to the community '{self.name}', time warp {self.warp:g}")
             case "N" if self.warp:
                 self._on_mail(message)
 

@@ -124,7 +124,7 @@ def keys(file: Path, names: tuple[str, ...], replace: bool, revoke: bool) -> Non
 
     The command adds one new key for each of NAMES; the default `*` means any client that does not have its own key. The server
     reads the file named by <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that
-    file for the client. The line `@server` stays with the server.
+    file for the client. Keep the `@server` line on the server.
 
     A running server uses the changed file after `wavesim reload-keys`.
     """
@@ -141,7 +141,7 @@ def keys(file: Path, names: tuple[str, ...], replace: bool, revoke: bool) -> Non
     from wavesim_sdk.wire import seal
 
     key_file.add_keys(file, names or (key_file.ANY_CLIENT,), seal.public_key, replace)
-    echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
+    echo(f"{file}: added keys: {len(names or '*')}; only the owner of the file can read it")
 
 
 @click.command("reload-keys")

@@ -187,7 +187,9 @@ class CommanderQueue:
         if not reply_queue.is_reply_queue_name(self.server, name):
             return
         number = int(command["id"])
-        full = CommandReply(False, "the server has too many undelivered replies to send this one")
+        full = CommandReply(
+            False, "the server cannot send this reply, because too many earlier replies are undelivered"
+        )
         if not any(self._outbox.send(name, number, _text(number, r)) for r in (reply, full)):
             self._outbox.abandoned_count += 1
 

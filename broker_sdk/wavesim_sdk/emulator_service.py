@@ -159,7 +159,7 @@ class EmulatorService:
                 raw = self._rows.view(np.uint8)
                 if offset + len(data) > len(raw):
                     raise ValueError(
-                        f"values: bytes {offset} .. {offset + len(data)} exceed the table of {len(raw)} bytes"
+                        f"values: bytes {offset} .. {offset + len(data)} are outside the table, which has {len(raw)} bytes"
                     )
                 raw[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
             case Written(tick, written):

@@ -41,4 +41,4 @@ def check_installed(package: str) -> None:
     """Raise MissingPackage, with the command that installs the package, unless the package is installed."""
     if sys.modules.get(package) is None and importlib.util.find_spec(package) is None:
         requirement = f"'wavesim[{EXTRAS[package]}]'" if package in EXTRAS else package
-        raise MissingPackage(f"this needs the '{package}' package: run pip install {requirement}")
+        raise MissingPackage(f"this feature needs the '{package}' package: run pip install {requirement}")

@@ -45,7 +45,7 @@ def _text(name: str, doc: str) -> Field:
 
 FRAME = Table(
     "frame",
-    "Record of an imaging sonar frame. The payload follows the record: samples (beams, bins), beam by beam, or soundings.",
+    "Record of an imaging sonar frame. The payload follows the record. It contains samples (beams, bins), beam by beam, or soundings.",
     "emulator sonar",
     (
         integer("number", "", "Frame number, from 1."),
@@ -54,7 +54,7 @@ FRAME = Table(
         integer("generation", "", "Generation of the instrument, as in the `instruments` table."),
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
-        _text("preset", "Name of the preset of the instrument."),
+        _text("preset", "Name of the instrument's preset."),
         integer(
             "kind",
             "",

@@ -60,7 +60,7 @@ class Outcome(IntEnum):
     BLOCKED = 9  #: an obstacle or a hill on the sea bed blocked the path
     SHADOW = 10  #: no ray reaches the node through the sound-speed profile
     ECHO = 11  #: a later path of a signal that had already been detected; not reported
-    DROPPED = 12  #: the instrument lost the signal at random (`drop_out` key)
+    DROPPED = 12  #: the receiver lost the signal at random (`drop_out` key)
     CORRUPT = 13  #: the packet had bit errors
     FOREIGN = 14  #: the packet used another manufacturer's modulation
 
@@ -317,7 +317,7 @@ GEOMETRY = Table(
         value(
             "size",
             "m",
-            "Size of the shape: length, width, height of a box; length, diameter, diameter of a cylinder; diameter of a sphere in each element.",
+            "Size of the shape. Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: the diameter in each element.",
             3,
         ),
         value("mass", "kg", "Mass."),
@@ -362,8 +362,7 @@ ACTUATOR_FAULT = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Instruments of all bodies, one row each. The table of an instrument's type contains its values, in the row with "
-    "the number `place`.",
+    "Instruments of all bodies, one row each. The values of an instrument are in row `place` of the table for its type.",
     "engine",
     (
         integer("body", "", "Row of the body that carries the instrument; -1 = empty row."),
@@ -407,7 +406,7 @@ EFFORT = Table(
             "Rates of change of v_WB_B and w_WB_B. The contribution from contacts is averaged over the tick.",
             6,
         ),
-        value("total", _FORCE, "Sum of all parts below.", 6),
+        value("total", _FORCE, "Sum of the contributions of all causes below.", 6),
         value("restoring", _FORCE, "Weight, buoyancy, linear restoring, ballast.", 6),
         value(
             "drag",
@@ -515,7 +514,7 @@ RECEPTION = Table(
         integer(
             "reported_ns",
             "ns",
-            "Arrival time as the instrument reports it, including clock error, noise, resolution and outliers.",
+            "Arrival time as the receiver reports it, including clock error, noise, resolution and outliers.",
         ),
         value("frequency", "Hz", "Carrier frequency as sent."),
         value("doppler", "Hz", "True Doppler shift at the receiver."),
@@ -546,8 +545,8 @@ RECEPTION = Table(
             "Elevation of the arrival in B as a USBL head measures it, downwards from the "
             "horizontal plane of B; NaN = none.",
         ),
-        value("heard_frequency", "Hz", "Frequency as the instrument reports it."),
-        value("heard_level", "dB re 1 uPa", "Level as the instrument reports it."),
+        value("heard_frequency", "Hz", "Frequency as the receiver reports it."),
+        value("heard_level", "dB re 1 uPa", "Level as the receiver reports it."),
         value("position_W", "m", "Position of the receiving transducer at arrival, frame W.", 3),
     ),
 )

@@ -61,7 +61,7 @@ def conformance(
     The check shows whether the program, in any language, conforms to the documents.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
-    broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
+    broker or emulator; the checker replaces {port} and {name} in COMMAND. A broker must join at 127.0.0.1 under that
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep, or with --remote
     join in the `emulator` role. A server (--at, --body) must already be running, without keys. A device (--device)
     joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and acts as a host that never

@@ -284,7 +284,9 @@ class ServerChecker(ConformanceChecker):
         self.record("a listener can join in addition to the pilot", beside, f"{got and got[2]}")
         if beside and got is not None:
             left = self.other.request(m.Leave(), m.Bye, token=got[1].token)
-            self.record("a listener can leave separately", left is not None, "its LEAVE was not answered")
+            self.record(
+                "a listener can leave separately", left is not None, "the LEAVE of the listener was not answered"
+            )
 
     def _requests(self) -> None:
         good = REQUESTS.encode(Subscribe())

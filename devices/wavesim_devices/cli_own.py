@@ -23,7 +23,7 @@ at_option = click.option(
     "places",
     multiple=True,
     metavar="[PORT=]WHERE",
-    help=f"Where to open a port. WHERE is {PLACES}. Repeatable.",
+    help=f"Place at which to open a port. WHERE is {PLACES}. Repeatable.",
 )
 
 

@@ -58,8 +58,8 @@ def traffic_options(function: Any) -> Any:
             metavar="FAULT",
             callback=_faults,
             help="Fault on the line: `lost P`, `garbled P` or `doubled P` (probability per byte), `late TIME`, "
-            "silent, stalled, disconnected, or restarted; then at=TIME, for=TIME, every=TIME (simulation time). "
-            "Repeatable.",
+            "silent, stalled, disconnected, or restarted. Add at=TIME, for=TIME and every=TIME (simulation time) to "
+            "schedule the fault. Repeatable.",
         ),
         click.option("--print", "is_printed", is_flag=True, help="Print the traffic exchanged with the hosts."),
         click.option(

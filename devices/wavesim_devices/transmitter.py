@@ -120,7 +120,7 @@ class Transmitter:
                 first.progress.ended()
             elif first.end is None and first.deadline is not None and self.time >= first.deadline:
                 self._queue.popleft()
-                first.progress.failed("the transducer did not send the signal in time")
+                first.progress.failed("the transducer did not transmit the signal in time")
             else:
                 break
         self._start()

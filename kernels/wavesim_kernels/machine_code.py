@@ -44,7 +44,7 @@ def _choose_mode() -> Mode:
     is_shipped = importlib.util.find_spec(_CALLER) is not None
     if chosen == "machine-code" and not is_shipped:
         raise WaveSimError(
-            "WAVESIM_KERNELS is 'machine-code', but this installation has none; install the wheels of WaVeSim"
+            "WAVESIM_KERNELS is 'machine-code', but this installation contains no machine code; install the wheels of WaVeSim"
         )
     if chosen == "compile" or not is_shipped:
         return Mode.COMPILE
@@ -223,7 +223,7 @@ def kernel(function: Any) -> Callable[..., Any]:
 def device_function(function: Any) -> Any:
     """Return a function that is compiled into kernels. Python can call it if the wheel has machine code for such calls."""
     found = _bind(function) if _folder(function.__module__.partition(".")[0]).is_dir() else None
-    return found or _Uncallable(function, f"'{_name(function)}' is compiled only into kernels")
+    return found or _Uncallable(function, f"'{_name(function)}' has machine code only inside kernels")
 
 
 class _Uncallable:

@@ -104,7 +104,10 @@ def serve(
             err=True,
         )
         if loaded.config.network.insecure:
-            echo('INSECURE: no keys; anyone who can reach this address can join and control (insecure="yes")', err=True)
+            echo(
+                'INSECURE: no keys; anyone who can reach this address can join and control the simulation (insecure="yes")',
+                err=True,
+            )
         if start:
             try:
                 with Commander(options.name) as commander:

@@ -233,10 +233,14 @@ def _write_models_file(text: str, out: Path | None) -> None:
 @click.option("--world", default="", help="XML content of <world>: current, wind, waves.")
 @click.option("--track", type=click.Path(path_type=Path), help="CSV file with the measured track to compare with.")
 @click.option(
-    "--north", "north", default="north", show_default=True, help="Column of north positions in the measured track."
+    "--north",
+    "north",
+    default="north",
+    show_default=True,
+    help="Column with the north coordinates of the measured track.",
 )
 @click.option(
-    "--east", "east", default="east", show_default=True, help="Column of east positions in the measured track."
+    "--east", "east", default="east", show_default=True, help="Column with the east coordinates of the measured track."
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Write the simulated track to this CSV file.")
 @json_option

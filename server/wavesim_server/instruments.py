@@ -104,8 +104,8 @@ class InstrumentRegistry:
         for name, count in Counter(i.type for i in suite).items():
             if count > len(self._places.get(name, ())):
                 raise InvalidArgument(
-                    f"no room for {count} more sensors of type '{name}': the sensors in the configuration determine the size of its table; "
-                    "add a body whose model has these sensors to the configuration"
+                    f"no room for {count} more sensors of type '{name}': the sensors in the configuration determine the size of the table for this type; "
+                    "add to the configuration a body whose model has these sensors"
                 )
         self._suites[body] = {}
         for number, instrument in enumerate(suite):

@@ -281,13 +281,13 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
     if needed > MAX_SUBSTEPS:
         fail_at(
             line.place,
-            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}; the maximum is {MAX_SUBSTEPS}. Divide it into "
+            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}; the maximum is {MAX_SUBSTEPS}. Divide the line into "
             f"fewer than {line.segments} segments, or reduce its stiffness or damping, or increase its mass",
         )
     if 0 < line.substeps < needed:
         fail_at(
             line.place,
-            f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0 selects "
+            f"line '{line.name}': with substeps=\"{line.substeps}\" the integration is unstable; the line needs {needed} substeps in {tick} (0 selects "
             "the number automatically)",
         )
     return needed

@@ -77,7 +77,7 @@ def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callabl
                 dune.say(150)
             server.send("start")
             for bridge in (a, b):
-                bridge.wait("sends and receives sound through its transducer")
+                bridge.wait("transmits and receives sound through its transducer")
             _packets(first, second)
             _baseline(first)
             _operator(first, neptus, server)

@@ -384,7 +384,7 @@ def test_a_helm_flies_an_auv_and_a_boat(
     until(navigation_is_right)  # it receives the truth
     said = lauv.said
     for text in (
-        "in the community 'lauv', time warp 4",
+        "to the community 'lauv', time warp 4",
         "no new desired values",
         f"dropped: {T} is not a number\n",
         "dropped: invalid number in a request\n",
@@ -396,7 +396,7 @@ def test_a_helm_flies_an_auv_and_a_boat(
         assert text in said, said
     assert "Traceback" not in said + later.end()
     undisturbed = boat.end()
-    assert undisturbed.count("in the community 'boat'") == 1 and "dropped" not in undisturbed, undisturbed
+    assert undisturbed.count("to the community 'boat'") == 1 and "dropped" not in undisturbed, undisturbed
 
 
 @pytest.mark.system

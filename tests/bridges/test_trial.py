@@ -68,7 +68,7 @@ def test_a_trial_of_three_stacks(config: Callable[..., LoadedConfig], name: str,
     said = {v: (tmp_path / name / f"program-{v}.txt").read_text() for v in ("lauv", "auv", "rov")}
     assert done.returncode == 0, (done.stderr, said)
     assert lauv.error is None and app.error is None and not rov.errors and not sea.errors
-    assert "a DUNE at 127.0.0.1" in said["lauv"] and "in the community" in said["auv"], said
+    assert "a DUNE at 127.0.0.1" in said["lauv"] and "to the community" in said["auv"], said
     assert "the first message on /rov/actuators/cmd" in said["rov"] and "Traceback" not in "".join(said.values())
     log = read(tmp_path / name / "run.mcap")
 

@@ -140,7 +140,10 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
         "fault": "fault 'lost' in 'starboard' of 'boat' starting at 4.000 s",
         "shutdown": "the server shuts down at 5.000 s",
     }
-    assert run.refused == 'this session may command its own body only; to allow others, set <grant others="yes">'
+    assert (
+        run.refused
+        == 'this session may command its own body only; to allow commands to other bodies, set <grant others="yes">'
+    )
     orders = [
         (t // 10**6, c["sender"], c["verb"]) for t, c in run.log.json["/commands"] if c["sender"] != "configuration"
     ]

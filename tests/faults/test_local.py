@@ -140,7 +140,7 @@ def test_the_user_allows_a_folder(tmp_path: Path, how: str) -> None:
 
 def test_the_former_key_is_refused_with_the_option_that_replaces_it(tmp_path: Path) -> None:
     (tmp_path / "c.xml").write_text('<wavesim files="/"/>')
-    with pytest.raises(ConfigError, match=r"c\.xml:1: .*cannot allow itself .*--files FOLDER or WAVESIM_FILES"):
+    with pytest.raises(ConfigError, match=r"c\.xml:1: .*cannot grant itself .*--files FOLDER or WAVESIM_FILES"):
         load(tmp_path / "c.xml")
     assert load_standalone('<wavesim files="/"/>')[0].config.name == "wavesim", "a log of a former release"
 

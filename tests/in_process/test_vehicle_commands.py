@@ -78,7 +78,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
         line.split(": ", 1)[1] if "refused request" in line else line for line in output(trial, "other").splitlines()
     ]
     assert said == [
-        "accepted: 50 m to go at 1.2 m/s, then loiters",
+        "accepted: goes 50 m at 1.2 m/s, then loiters",
         "refused: 99 m is deeper than the vehicle's maximum depth of 50 m",
         "refused: the vehicle is not following a mission (goto)",
         "accepted: continues to waypoint 1 of 2",
@@ -96,7 +96,7 @@ def test_the_sender_receives_the_answer_of_the_program(make_trial: Make) -> None
     ]
     assert sent == [(body, action) for body, action, _ in commands if body != "absent"]
     notices = [n["text"] for _, n in log.json["/notices"] if n["body"] == "auv"]
-    assert "goto: accepted: 50 m to go at 1.2 m/s, then loiters" in notices
+    assert "goto: accepted: goes 50 m at 1.2 m/s, then loiters" in notices
     modes = [(m.mode, m.waypoint) for text in notices if (m := MissionStatus.parse(text)) is not None]
     assert modes == [("mission", 1), ("goto", 0), ("mission", 1), ("paused", 0), ("aborted", 0)]
     # a replay shows the same at each time

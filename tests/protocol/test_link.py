@@ -361,7 +361,9 @@ def test_joining_is_given_up_at_its_limit(stage: Stage) -> None:
         stage.link.connect(1.5)
     assert sum(stage.wire.waits[:-2]) <= 1.5 <= stage.clock.now - 100.0 - FAREWELL_S + 0.01
     assert (stage.wire.closed, stage.script.left) == (1, 1)
-    with pytest.raises(BrokerError, match=r"not connected: call connect\(\) first; no other call is valid after close"):
+    with pytest.raises(
+        BrokerError, match=r"not connected: call connect\(\) first; a closed connection cannot be used again"
+    ):
         stage.link.poll(200.0)
 
 

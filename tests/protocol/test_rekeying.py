@@ -339,8 +339,8 @@ def test_keys_are_replaced_and_revoked_and_the_rest_stays(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"a {KEY.hex()} {seal.public_key(FOREIGN).hex()}\n@server {STATIC.hex()}", "{}: a key of 'a' is valid for another server; the line `@server` of this file has another key, or is missing"),
-        (f"a {PINNED[:32].hex()} {PINNED[32:].hex()}", "{}: a key of 'a' is valid for another server; the line `@server` of this file has another key, or is missing"),
+        (f"a {KEY.hex()} {seal.public_key(FOREIGN).hex()}\n@server {STATIC.hex()}", "{}: the key of 'a' belongs to a different server: the `@server` line of this key file has a different key, or is missing"),
+        (f"a {PINNED[:32].hex()} {PINNED[32:].hex()}", "{}: the key of 'a' belongs to a different server: the `@server` line of this key file has a different key, or is missing"),
         (f"@server {STATIC.hex()}\n@server {STATIC.hex()}", "{}:2: expected one line `@server KEY` with a private key"),
         (f"@server {STATIC.hex()} {STATIC.hex()}", "{}:1: expected one line `@server KEY` with a private key"),
         (f"@server {STATIC.hex()} retired", "{}:1: expected one line `@server KEY` with a private key"),

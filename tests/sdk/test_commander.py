@@ -277,7 +277,7 @@ def test_an_answer_without_room_is_refused_in_few_words(server: CommanderQueue) 
         no_room = {
             "id": 5,
             "ok": False,
-            "text": "the server has too many undelivered replies to send this one",
+            "text": "the server cannot send this reply, because too many earlier replies are undelivered",
             "data": {},
         }
         assert joined is not None and json.loads(joined) == no_room

@@ -94,4 +94,4 @@ def test_a_missing_library_is_one_clear_message(log: Log, package: str, monkeypa
     call = {"pyarrow": table.to_arrow}.get(package) or getattr(table, f"to_{package}")
     with pytest.raises(MissingPackage) as caught:
         call()
-    assert str(caught.value) == f"this needs the '{package}' package: run pip install {package}"
+    assert str(caught.value) == f"this feature needs the '{package}' package: run pip install {package}"

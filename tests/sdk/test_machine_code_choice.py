@@ -46,7 +46,7 @@ def test_the_choice(
 def test_an_impossible_choice_is_refused(environment: pytest.MonkeyPatch) -> None:
     environment.setattr(machine_code, "_CALLER", "wavesim_kernels._absent")
     environment.setenv("WAVESIM_KERNELS", "machine-code")
-    with pytest.raises(WaveSimError, match="this installation has none; install the wheels"):
+    with pytest.raises(WaveSimError, match="this installation contains no machine code; install the wheels"):
         machine_code._choose_mode()
     environment.setenv("WAVESIM_KERNELS", "fast")
     with pytest.raises(WaveSimError, match="invalid WAVESIM_KERNELS 'fast': use 'compile' or 'machine-code'"):
@@ -84,7 +84,9 @@ def test_a_kernel_of_another_package_names_the_compiler(tmp_path: Path, monkeypa
     doubled.__module__, doubled.__qualname__ = "foreign", "doubled"
     with pytest.raises(WaveSimError, match=r"kernel 'foreign.doubled'.*pip install 'wavesim\[extend\]'"):
         machine_code.kernel(doubled)
-    with pytest.raises(WaveSimError, match=r"'foreign.doubled' is compiled only into kernels.*'wavesim\[extend\]'"):
+    with pytest.raises(
+        WaveSimError, match=r"'foreign.doubled' has machine code only inside kernels.*'wavesim\[extend\]'"
+    ):
         machine_code.device_function(doubled)(1.0)
 
 

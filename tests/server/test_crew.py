@@ -402,7 +402,7 @@ def test_who_may_not_send(harbour: Harbour) -> None:
         client = harbour.join("b", role=role)
         number = client.session.request(Ping(25e3))
         harbour.run(0.05)
-        assert client.outcome(number) == (False, "this session may not send sound")
+        assert client.outcome(number) == (False, "this session may not transmit sound")
     assert done(harbour, "ping") == []
 
 

@@ -144,7 +144,7 @@ def test_wrong_values_are_refused_as_a_whole(bench: Bench, wrong: Callable[[Reco
         (Serve(1), "send ATTACH before SERVE"),
         (Attach(("clients",), 0), "cannot receive the table 'clients'"),
         (Attach(("lines", "sonar"), 0), "this run has no table 'sonar'"),
-        (Values(10**9, b"x"), "exceed the table"),
+        (Values(10**9, b"x"), "are outside the table"),
         (Written(3, 1), "names tick 3, which is not due"),
         (FramePart(0, 0, 9, b"x"), "sensor type that has frames"),
     ],

@@ -182,7 +182,7 @@ def test_a_client_that_holds_everybodys_time_is_named_and_ended(make: Make, spee
     assert 8.0 < accounts["stranger"]["budget_left_s"] < 15.0 and accounts["a"]["budget_left_s"] > 19.0
     sail(harbour, 18.0, quick, stranger)
     assert stranger.end == (
-        "its answers delayed the simulation by more than 20 s beyond the 50 s allowed per simulated second (<network lockstep_budget>)"
+        "this client answered too slowly: its delays beyond 50 s per simulated second used up its budget of 20 s (<network lockstep_budget>)"
     )
     assert (
         "'stranger' (pilot) was disconnected: its slow answers used up the time for which the server may wait for it"
@@ -302,7 +302,7 @@ def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:
     harbour.run(0.1)
     said = [text for text in harbour.said if "ahrs" in text]
     assert said[1].startswith(
-        "'emulator ahrs' is no longer awaited: its answers delayed the simulation by more than 20 s beyond"
+        "'emulator ahrs' is no longer synchronous: its delays beyond 50 s per simulated second used up its budget of 20 s"
     )
     before = harbour.sea.tick
     harbour.run(0.5)

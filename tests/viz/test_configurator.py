@@ -312,7 +312,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     click(40, 40)
     page.page.click("#mission-save")
     page.wait(
-        "document.querySelector('#mission-warning').textContent.includes(\"waypoint 3 of 'sub' is at 90 m, but the bed is at\")"
+        "document.querySelector('#mission-warning').textContent.includes(\"waypoint 3 of 'sub' is at a depth of 90 m, but the bed is at\")"
     )
     page.page.get_by_role("button", name="undo").click()
     page.page.locator("#mission input[type='checkbox']").check()

@@ -422,7 +422,9 @@ def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str
         for k, w in enumerate(vehicle.waypoint, 1):
             depth = float(bed(np.array(w.north), np.array(w.east)))
             if w.depth >= depth:
-                found.append(f"waypoint {k} of '{vehicle.name}' is at {w.depth:g} m, but the bed is at {depth:.1f} m")
+                found.append(
+                    f"waypoint {k} of '{vehicle.name}' is at a depth of {w.depth:g} m, but the bed is at {depth:.1f} m"
+                )
     return found
 
 

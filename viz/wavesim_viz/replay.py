@@ -476,7 +476,9 @@ class ReplaySource:
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
         body = self._series[row][0]["name"] if row in self._series else ""
         if f"/sonar/{body}/{name}" not in self.log.series:
-            raise LogError(f"the log has no frames from '{name}': its <sonar> has log=\"0\", or it produced none")
+            raise LogError(
+                f"the log has no frames from '{name}': its <sonar> has log=\"0\", or the sonar produced none"
+            )
         kind = image_streams.SequentialFrames if every else image_streams.LoggedFrames
         return kind(self.log.path, body, name, lambda: self._at)
 

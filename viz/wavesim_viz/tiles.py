@@ -131,7 +131,7 @@ def _is_tile(z: int, x: int, y: int) -> bool:
 def _require_raster(path: Path, kind: str | None, stated: str) -> None:
     if kind is None:
         raise ConfigError(
-            f"its tiles are not raster images (format: {stated}); use PNG, JPEG or WebP, and convert vector tiles with QGIS (Generate XYZ tiles, MBTiles)",
+            f"the tiles in this file are not raster images (format: {stated}); use PNG, JPEG or WebP, and convert vector tiles with QGIS (Generate XYZ tiles, MBTiles)",
             str(path),
         )
 

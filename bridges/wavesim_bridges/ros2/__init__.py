@@ -20,7 +20,7 @@ PERIOD_S = 0.01
 @click.option(
     "--config",
     required=True,
-    help="Configuration of the server, which defines the mounts and noise of the instruments.",
+    help="The server's configuration file, in which the mounts and noise of the sensors are defined.",
 )
 @click.option(
     "--layout",

@@ -334,7 +334,7 @@ class Ros2Bridge:
                 data = bytes.fromhex(request["hex"]) if "hex" in request else request["text"].encode()
                 broker.send(data, int(request.get("to", 0)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
-            raise MalformedMessage(f"the sound cannot be sent ({type(error).__name__})") from error
+            raise MalformedMessage(f"the signal cannot be transmitted ({type(error).__name__})") from error
 
     # -- services
 

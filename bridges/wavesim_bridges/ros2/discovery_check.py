@@ -60,7 +60,7 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
     )
     return (
         f"no other participant in DDS domain {domain} on this machine.{there} Set ROS_DOMAIN_ID={domain} for your nodes and "
-        "do not use rmw_zenoh. Run them on this machine's network; start containers with --network host"
+        "do not use rmw_zenoh. Run the nodes on this machine's network; start containers with --network host"
     )
 
 

@@ -281,4 +281,6 @@ class _EntityListener(Listener):
 
     def _refused(self, text: str, policy: int) -> None:
         what = _POLICIES.get(policy, f"policy {policy}")
-        self._node.call_in_loop(lambda: self._node.say(f"{self._topic}: {text} ({what}), so they cannot communicate"))
+        self._node.call_in_loop(
+            lambda: self._node.say(f"{self._topic}: {text} ({what}), so publisher and subscriber cannot communicate")
+        )

@@ -184,7 +184,7 @@ class MissionFollower:
                 return f"ends its mission and {'surfaces' if self.settings.is_submersible else 'stops'}"
         if self.mode in ("goto", "return"):
             away = hypot(self._hold.north - self._place[0], self._hold.east - self._place[1])
-            return f"{away:.0f} m to go at {self._hold.speed:.1f} m/s, then loiters"
+            return f"goes {away:.0f} m at {self._hold.speed:.1f} m/s, then loiters"
         how = f"circles with a radius of {self.settings.circle:g} m" if self.settings.circle else "holds its position"
         return how + ("; `resume` continues the mission" if self.mode == "paused" else "")
 

@@ -107,7 +107,7 @@ class Reception:
     clock.
     """
 
-    reception_ns: int = record_field(TIME, "time of arrival as the instrument reports it, by the node's clock", "ns")
+    reception_ns: int = record_field(TIME, "time of arrival as the receiver reports it, by the node's clock", "ns")
     id: int = record_field(SIGNAL, "number of the signal")
     query: int = record_field(SIGNAL, "number of the signal that this signal answers; 0 = none")
     kind: int = record_field(UINT8, _KIND)

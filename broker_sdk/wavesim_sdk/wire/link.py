@@ -198,7 +198,7 @@ class SessionLink:
 
     def _open(self) -> socket.socket:
         if self._socket is None:
-            raise BrokerError("not connected: call connect() first; no other call is valid after close()")
+            raise BrokerError("not connected: call connect() first; a closed connection cannot be used again")
         return self._socket
 
     def flush(self, now: float) -> None:

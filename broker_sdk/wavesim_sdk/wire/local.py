@@ -154,7 +154,7 @@ class LocalConnection:
         ``limit`` has passed.
         """
         if not self._is_open:
-            raise BrokerError("not connected: call connect() first; no other call is valid after close()")
+            raise BrokerError("not connected: call connect() first; a closed connection cannot be used again")
         self.session.flush()
         self._server.wait(self.session, limit)
 

@@ -51,8 +51,8 @@ _OUTCOMES = {
     Outcome.COLLISION: "another signal overlapped it and was too strong",
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
     Outcome.SHADOW: "no ray reaches the receiver through the sound-speed profile",
-    Outcome.ECHO: "the arrival came on a later path of a signal that had already been detected",
-    Outcome.DROPPED: "lost at random by the instrument",
+    Outcome.ECHO: "the signal had already been detected on an earlier path",
+    Outcome.DROPPED: "lost at random by the receiver",
     Outcome.CORRUPT: "the packet has bit errors",
     Outcome.FOREIGN: "the modulation of the packet differs from that of the receiver",
 }

@@ -286,8 +286,8 @@ def read_keyring(path: Path) -> Keyring:
     for holder in found.holders:
         if holder.key[KEY_BYTES:] not in (b"", own):
             raise ConfigError(
-                f"a key of '{holder.name}' is valid for another server; the line `@server` of this file has another key, "
-                "or is missing",
+                f"the key of '{holder.name}' belongs to a different server: the `@server` line of this key file has a different "
+                "key, or is missing",
                 str(path),
             )
     return Keyring(found.holders, found.server_private)

@@ -25,7 +25,9 @@ FAN = Table(
     "medium",
     (
         value("angle", "rad", "Launch angle from the horizontal."),
-        value("invariant", "s/m", "Snell invariant: cos(angle) over sound speed."),
+        value(
+            "invariant", "s/m", "Snell invariant: cosine of the angle to the horizontal, divided by the sound speed."
+        ),
         value("upper_x", "m", "Range from the upper turning point or bounce of the ray to the source."),
         value("lower_x", "m", "Range from the source to the lower turning point or bounce of the ray."),
         value("upper", "m", "Depth of the upper turning point or bounce of the ray."),
@@ -36,18 +38,18 @@ FAN = Table(
         value(
             "way",
             "m",
-            "Range from the source to the current receiver, negative if the receiver is higher; NaN = not reached.",
+            "Range over which the ray passes from the source's depth to the receiver's depth, negative if the receiver is above the source; NaN = not reached.",
         ),
         value("way_slope", "m2/s", "Derivative of the range `way` with respect to the invariant."),
         value(
             "reversals_up",
             "",
-            "Fractional number of reversals before a ray launched upwards passes the current receiver.",
+            "Fractional number of turning points and bounces before a ray launched upwards passes the current receiver.",
         ),
         value(
             "reversals_down",
             "",
-            "Fractional number of reversals before a ray launched downwards passes the current receiver.",
+            "Fractional number of turning points and bounces before a ray launched downwards passes the current receiver.",
         ),
     ),
 )
@@ -63,7 +65,9 @@ EIGENRAY = Table(
         value("sx", "", "Direction at the source, in W, if the ray bounces off a bed that is not level."),
         value("sy", "", ""),
         integer("bed", "", "1 = the ray bounces off a bed that is not level."),
-        value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
+        value(
+            "level", "dB re 1 uPa", "Level at the receiver. Set only if there are more rays than the medium follows."
+        ),
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle in the fan in rad

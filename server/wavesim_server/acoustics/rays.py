@@ -32,7 +32,9 @@ RAY = Table(
         value("x", "m", "Range at which the ray is at the receiver's depth."),
         value("time", "s", "Travel time."),
         value("length", "m", "Length along the ray."),
-        value("invariant", "s/m", "Snell invariant: cos(angle) over sound speed."),
+        value(
+            "invariant", "s/m", "Snell invariant: cosine of the angle to the horizontal, divided by the sound speed."
+        ),
         integer("surface", "", "Bounces off the surface."),
         integer("bottom", "", "Bounces off the bottom."),
         value("sin_source", "", "Sine of the ray's angle to the horizontal at the source."),

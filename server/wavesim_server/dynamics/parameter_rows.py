@@ -51,7 +51,7 @@ CONTACT_MARGIN = _rows(
     "CONTACT_MARGIN",
     "m",
     "",
-    "Rounding radius for contact: the shape is reduced by this radius to a core, which is then rounded by it.",
+    "Rounding radius for contact: the shape is shrunk by this radius to a core, and all points within this radius of the core form the rounded shape.",
 )
 
 THRUSTER_WRENCH = _rows(

@@ -120,7 +120,7 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
     left = np.abs((matvec(matrix, thrust) - wanted) * scale)
     if left.max() > MAX_IMBALANCE * abs(wanted[0]) + 1e-9:
         raise ValueError(
-            f"model '{name}' cannot maintain a straight course at {speed:g} m/s with its thrusters alone: they would turn it"
+            f"model '{name}' cannot maintain a straight course at {speed:g} m/s with its thrusters alone, because they would turn the vehicle"
         )
     ahead = dot(matrix[0], thrust)
     thrust *= wanted[0] / ahead if ahead else 1.0

@@ -168,8 +168,8 @@ class SynchronousEmulators:
         found = self.waits.look(now, time_s, {self.pending[0]: self._since} if self.pending else {})
         for s in self._freed:
             text = (
-                f"no longer awaited: its answers delayed the simulation by more than {self.waits.budget_s:g} s beyond the "
-                f"{SHARE:g} s allowed per simulated second (<network lockstep_budget>)"
+                f"no longer synchronous: its delays beyond {SHARE:g} s per simulated second used up its budget of "
+                f"{self.waits.budget_s:g} s (<network lockstep_budget>)"
             )
             found.append(Verdict(s, False, text))
             self.waits.accounts.pop(s, None)

@@ -141,6 +141,6 @@ def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> No
         )
     for (i, j), (rms, damping, added) in memory.errors.items():
         draft.notes.append(
-            f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: error of the damping {100 * rms:.1f} % rms and {100 * damping:.1f} % "
-            f"maximum; error of the added mass {100 * added:.1f} % maximum. Errors are relative to the maximum of the table"
+            f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: damping error {100 * rms:.1f} % rms and {100 * damping:.1f} % "
+            f"maximum; added-mass error {100 * added:.1f} % maximum. Errors are relative to the largest value in the table"
         )

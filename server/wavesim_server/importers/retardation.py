@@ -131,7 +131,7 @@ def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
             share = damping[end] / damping.max()
             if share > most:
                 raise ValueError(
-                    f"periods {word} than {2 * np.pi / w[end]:.3g} s are missing: at this end the damping in {DOFS[i]} is still "
+                    f"periods {word} than {2 * np.pi / w[end]:.3g} s are missing: at this end of the range, the damping in {DOFS[i]} is still "
                     f"{100 * share:.0f} % of its maximum; at most {100 * most:.0f} % is allowed"
                 )
 

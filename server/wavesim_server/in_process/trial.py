@@ -217,7 +217,7 @@ class ResponseCheck:
         elif self.is_active and now - self._since > self._time_limit:
             raise ParticipantFailed(
                 f"{program.label} did not answer its step within {self._time_limit:g} s (<network lockstep_timeout>) at "
-                f"{time_s:.3f} s of simulation time; it is at {_position(program)}"
+                f"{time_s:.3f} s of simulation time; the program is at {_position(program)}"
             )
 
 

@@ -238,7 +238,7 @@ def _index(folder: Path) -> dict[str, Any]:
             "format": "wavesim-dataset",
             "version": 1,
             "split": SPLIT,
-            "licence": "not stated: set it before you distribute this dataset",
+            "licence": "not stated: specify a licence before you distribute this dataset",
             "missions": {},
             "frames": "W north-east-down, B forward-starboard-down, S sensor frame; quaternions scalar first",
             "mountings": "configuration.xml of each mission: positions, attitudes, accuracies and clocks of its instruments",

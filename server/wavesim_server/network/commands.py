@@ -37,7 +37,9 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
     if not body and not own:
         raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
     if body not in ("", own) and not berth.watches_others:
-        raise ValueError('this session may command its own body only; to allow others, set <grant others="yes">')
+        raise ValueError(
+            'this session may command its own body only; to allow commands to other bodies, set <grant others="yes">'
+        )
     return commands.check_plausible(commands.for_body(command, body or own))
 
 

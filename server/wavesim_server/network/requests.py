@@ -112,7 +112,7 @@ class RequestHandler:
 
     def _sound(self, member: CrewMember | None, number: int, item: Sequence[Any]) -> None:
         if member is None or not member.grant.may_send:
-            raise ValueError("this session may not send sound")
+            raise ValueError("this session may not transmit sound")
         access, token = self._access, member.session.token
         self.acoustic_quota.consume(token, member.session.name, access.clock.time_ns)
         tag, data = access.crews.request_tag(member, number), REQUESTS.pack_checked(item)

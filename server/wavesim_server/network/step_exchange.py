@@ -186,8 +186,8 @@ class StepExchange:
     def _end_without_budget(self, session: Session) -> None:
         self._sessions.bye(
             session,
-            f"its answers delayed the simulation by more than {self.waits.budget_s:g} s beyond the {SHARE:g} s allowed per "
-            "simulated second (<network lockstep_budget>)",
+            f"this client answered too slowly: its delays beyond {SHARE:g} s per simulated second used up its budget of "
+            f"{self.waits.budget_s:g} s (<network lockstep_budget>)",
             "lockstep",
         )
 

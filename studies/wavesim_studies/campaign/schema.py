@@ -33,7 +33,7 @@ class Factor:
     With kind=function, a factor needs no <key>, because the program receives its value directly.
     """
 
-    name: str = text("Unique name; it becomes a column of the table.")
+    name: str = text("Unique name; the table has a column with this name.")
     values: str = text(
         "Values of the factor: numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) "
         "or a distribution.",
@@ -144,7 +144,7 @@ class RunConfig:
 class Metric:
     """Metric: a number computed from each run."""
 
-    name: str = text("Unique name; it becomes a column of the table.")
+    name: str = text("Unique name; the table has a column with this name.")
     of: str = text(
         "A metric from the library, or FILE.py:FUNCTION, which is called with the result of a run. If empty, the "
         "metric is the value that `program` returns under the metric's name.",
@@ -158,7 +158,7 @@ class Metric:
         "",
     )
     margin: float = key(
-        "Amount by which the mean may become worse before `gate` fails, as a fraction of the previous mean.",
+        "Amount by which the mean may become worse before `gate` fails, as a fraction of the mean in the earlier campaign.",
         default=0.05,
         low=0.0,
     )

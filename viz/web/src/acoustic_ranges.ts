@@ -25,8 +25,8 @@ type What = "range" | "error" | "azimuth" | "elevation";
 const QUANTITIES: [What, string, string][] = [
   ["range", "range", "m"],
   ["error", "range error", "m"],
-  ["azimuth", "bearing, from forward to starboard", "°"],
-  ["elevation", "elevation, down from the horizontal", "°"],
+  ["azimuth", "relative bearing, positive to starboard", "°"],
+  ["elevation", "elevation, positive downwards", "°"],
 ];
 
 /** True two-way or one-way range of a reception; null if unknown. */

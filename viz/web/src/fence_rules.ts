@@ -40,7 +40,7 @@ export function fenceProblem(fences: readonly FenceInfo[]): string {
 export function changeProblem(changes: readonly FenceInfo[]): string {
   const large = changes.find(({ corners }) => corners.length > MAX_ITEM_CORNERS);
   return large
-    ? `fence '${large.name}' has ${large.corners.length} corners: a running server takes at most ${MAX_ITEM_CORNERS}`
+    ? `fence '${large.name}' has ${large.corners.length} corners: a running server accepts at most ${MAX_ITEM_CORNERS}`
     : "";
 }
 

@@ -91,7 +91,7 @@ export class Instruments {
             "button",
             {
               class: "picture",
-              title: "Show its image in a window",
+              title: "Show the image in a window",
               onclick: (e: MouseEvent) => {
                 e.preventDefault();
                 this.picture(s.name);

@@ -82,7 +82,7 @@ export class LayoutMenu {
     const reset = (): void => this.take("", this.page.defaults);
     setChildren(
       this.list,
-      h("button", { id: "layout-default", title: "Arrange the page as on a first visit", onclick: reset }, "default"),
+      h("button", { id: "layout-default", title: "Restore the default arrangement", onclick: reset }, "default"),
       ...Object.keys(this.saved).map(row),
     );
   }

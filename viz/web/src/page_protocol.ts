@@ -872,7 +872,7 @@ export interface ErrorAnswer {
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
-  /** whether the time span has more values than this answer, which keeps only minima and maxima */
+  /** whether the time span has more values than this answer; if so, the answer keeps only minima and maxima */
   reduced: boolean;
 }
 

@@ -12,7 +12,7 @@ const ABOUT: Record<string, string> = {
   "error m": "Measured minus true range; the one-way range is used if the two-way range is missing",
   "bearing °":
     "Direction of arrival as measured by a USBL head, in the body frame: " +
-    "azimuth from forward to starboard, elevation down from the horizontal",
+    "azimuth from forward, positive to starboard; elevation from the horizontal, positive downwards",
 };
 
 export class SignalList {

@@ -566,7 +566,7 @@ test("a fence that a server would refuse has its reason", () => {
     Array.from({ length: 49 }, (_, k) => corner((2 * Math.PI * k) / 49)),
   );
   assert.equal(fenceProblem([large]), "");
-  assert.match(changeProblem([fence("a"), large]), /'c' has 49 corners: a running server takes at most 48/);
+  assert.match(changeProblem([fence("a"), large]), /'c' has 49 corners: a running server accepts at most 48/);
 });
 
 test("changes of fences lead from one set to another, and stay when the server's fences change", () => {

@@ -179,15 +179,15 @@ class ClockConfig:
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
     drift: float = key("Relative drift of the node's clock.", "drift", 0.0, low=-1e-2, high=1e-2)
     offset_deviation: float = key(
-        "Standard deviation of a random error that is added to the clock offset. It is normally distributed and "
-        "depends on the seed.",
+        "Standard deviation of a random error that is added to the clock offset. The error is normally distributed "
+        "and depends on the seed.",
         "time",
         0.0,
         low=0.0,
     )
     drift_deviation: float = key(
-        "Standard deviation of a random error that is added to the clock drift. It is normally distributed and "
-        "depends on the seed.",
+        "Standard deviation of a random error that is added to the clock drift. The error is normally distributed "
+        "and depends on the seed.",
         "drift",
         0.0,
         low=0.0,
@@ -283,7 +283,7 @@ class TransducerConfig:
     values. A key in the file overrides the value of the preset.
     """
 
-    preset: str = text("Name of the instrument, as listed by `wavesim modems`; empty = none.", "")
+    preset: str = text("Name of the modem preset, as listed by `wavesim modems`; empty = none.", "")
 
     position: Vector = key(
         "Position of the transducer in the body frame (forward, starboard, down).", "length", (0.0, 0.0, 0.0), count=3
@@ -308,7 +308,7 @@ class TransducerConfig:
         "Source level of the transducer's own signals, at 1 m.", "level", 188.0, low=0.0, high=260.0
     )
     pulse: float = key(
-        "Duration of the transducer's signals. The transducer cannot receive while it is sending.",
+        "Duration of the transducer's signals. The transducer cannot receive while it is transmitting.",
         "time",
         0.01,
         low=0.0,
@@ -329,7 +329,9 @@ class TransducerConfig:
     turn_around: float = key(
         "Turn-around time from the arrival of a query to the start of the reply.", "time", 0.015, low=0.0
     )
-    recharge: float = key("Recharge time after sending, during which the transducer cannot send.", "time", 1.0, low=0.0)
+    recharge: float = key(
+        "Recharge time after a transmission. During this time, the transducer cannot transmit.", "time", 1.0, low=0.0
+    )
     deaf_in_recharge: bool = flag("Whether recharging also blocks reception.", False)
     query: float = key(
         "Frequency of the queries that the transducer answers; 0 Hz = it never answers.", "frequency", 0.0
@@ -383,8 +385,8 @@ class TransducerConfig:
         BeamPattern, "Directivity of the transducer. If absent, the transducer is omnidirectional."
     )
     clock: ClockConfig = child(ClockConfig, "Clock of the acoustic node.")
-    pinger: Pinger | None = child(Pinger, "Pinger: the transducer sends periodically without a command.")
-    modem: Modem | None = child(Modem, "Modem: the transducer sends packets with a payload.")
+    pinger: Pinger | None = child(Pinger, "Pinger: the transducer transmits periodically without a command.")
+    modem: Modem | None = child(Modem, "Modem: the transducer transmits packets with a payload.")
     head: UsblHead | None = child(UsblHead, "USBL head with several hydrophones.")
 
     @property

@@ -114,7 +114,7 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
 
 #: keys of former releases, and how to replace them
 _REMOVED = {
-    ("wavesim", "files"): ": a configuration cannot allow itself to read files. Remove the key; if you trust the "
+    ("wavesim", "files"): ": a configuration cannot grant itself access to files. Remove the key; if you trust the "
     f"configuration, allow the folder of its files with --files FOLDER or {FILES_VARIABLE}"
 }
 

@@ -105,20 +105,17 @@ class SonarConfig(SensorConfig):
         low=0.01,
         high=1000.0,
     )
-    preset: str = text("Name of the instrument, as listed by `wavesim sonars`.")
-    range: float = key(
-        "Maximum range of the sonar. Default: the typical range of the instrument.", "length", 0.0, low=0.01
-    )
+    preset: str = text("Name of the sonar preset, as listed by `wavesim sonars`.")
+    range: float = key("Maximum range of the sonar. Default: the typical range of the preset.", "length", 0.0, low=0.01)
     bins: int = key(
-        "Number of range samples per sonar beam. Default: derived from the resolution of the instrument, but at most "
-        "2000.",
+        "Number of range samples per sonar beam. Default: derived from the resolution of the preset, but at most 2000.",
         default=0,
         low=1,
         high=8192,
         integer=True,
     )
     beams: int = key(
-        "Number of sonar beams, or of columns of a 3D sonar's image. Default: as many as in the preset.",
+        "Number of sonar beams, or of columns of a 3D sonar's image. Default: the number in the preset.",
         default=0,
         low=1,
         high=1024,
@@ -132,25 +129,25 @@ class SonarConfig(SensorConfig):
         high=6.283185307179586,
     )
     rows: int = key(
-        "Number of rows of a 3D sonar's image. Default: as many as in the preset.",
+        "Number of rows of a 3D sonar's image. Default: the number in the preset.",
         default=0,
         low=2,
         high=1024,
         integer=True,
     )
     height: float = key(
-        "Full vertical angle of a 3D sonar's image; 0 = that of the instrument.", "angle", 0.0, low=0.0, high=2.967
+        "Full vertical angle of a 3D sonar's image; 0 = that of the preset.", "angle", 0.0, low=0.0, high=2.967
     )
     minimum: float = key(
         "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = that of the "
-        "instrument.",
+        "preset.",
         "length",
         0.0,
         low=0.0,
     )
     tilt: float | str = key_or_word(
         PRESET,
-        f"Angle of the sonar axis below the x-y plane of the sensor frame S. `{PRESET}`: the tilt of the instrument.",
+        f"Angle of the sonar axis below the x-y plane of the sensor frame S. `{PRESET}`: the tilt of the preset.",
         "angle",
         PRESET,
         low=-1.6,

@@ -134,13 +134,13 @@ def _drag(model: Model, fail: Any) -> None:
         if d.system == "prime" and d.length <= 0.0:
             fail("<derivatives> in the prime system needs `length`")
     if len(model.memory) > MAX_MEMORY:
-        fail(f"too many systems of fluid memory; the maximum is {MAX_MEMORY}")
+        fail(f"too many fluid-memory systems; the maximum is {MAX_MEMORY}")
     oscillators = model.radiation.oscillator if model.radiation is not None else ()
     if len(oscillators) > MAX_OSCILLATORS:
         fail(f"<radiation>: too many oscillators; the maximum is {MAX_OSCILLATORS}")
     if sum(len(m.a) for m in model.memory) + 2 * len(oscillators) > MAX_STATES:
         fail(
-            f"too many states of fluid memory in all systems together; the maximum is {MAX_STATES}, and an oscillator "
+            f"too many fluid-memory states in all systems together; the maximum is {MAX_STATES}, and an oscillator "
             "has two"
         )
     if oscillators:
@@ -252,4 +252,6 @@ def _fin(f: Fin, fail: Any) -> None:
         alpha = f.aerofoil.rows[::3]
         ascending = all(b > a for a, b in itertools.pairwise(alpha))
         if len(f.aerofoil.rows) % 3 or len(alpha) < 3 or not ascending or alpha[0] > 0.0 or alpha[-1] < 0.0:
-            fail(f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, around 0 deg")
+            fail(
+                f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, in a range that includes 0 deg"
+            )

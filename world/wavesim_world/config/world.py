@@ -299,12 +299,12 @@ class Bump:
     north: float = key("North coordinate of the centre of the bump.", "length")
     east: float = key("East coordinate of the centre of the bump.", "length")
     alpha: float = key(
-        "Inverse width a of the bump in the north direction. A larger value gives a narrower bump.",
+        "Inverse width of the bump in the north direction (a in the formula). A larger value gives a narrower bump.",
         "inverse length",
         low=0.0,
     )
     beta: float = key(
-        "Inverse width b of the bump in the east direction. A larger value gives a narrower bump.",
+        "Inverse width of the bump in the east direction (b in the formula). A larger value gives a narrower bump.",
         "inverse length",
         low=0.0,
     )
@@ -316,11 +316,9 @@ class BedConfig:
 
     depth: float = key("Depth D0 of the sea bed at the origin of the world.", "length", 100.0, low=0.0)
     slope_north: float = key(
-        "Slope D1 of the sea bed: increase of the depth in metres per metre to the north.", default=0.0
+        "Slope D1 of the sea bed: increase in depth per metre to the north, in metres.", default=0.0
     )
-    slope_east: float = key(
-        "Slope D2 of the sea bed: increase of the depth in metres per metre to the east.", default=0.0
-    )
+    slope_east: float = key("Slope D2 of the sea bed: increase in depth per metre to the east, in metres.", default=0.0)
     bump: tuple[Bump, ...] = children(Bump, "Hill or hole in the sea bed.")
 
 
@@ -350,17 +348,17 @@ class Spot:
     )
     position: Vector = key("Position of the centre of the spot (north, east, down).", "length", count=3)
     alpha: float = key(
-        "Inverse width a of the spot in the north direction. A larger value gives a narrower spot.",
+        "Inverse width of the spot in the north direction (a in the formula). A larger value gives a narrower spot.",
         "inverse length",
         low=0.0,
     )
     beta: float = key(
-        "Inverse width b of the spot in the east direction. A larger value gives a narrower spot.",
+        "Inverse width of the spot in the east direction (b in the formula). A larger value gives a narrower spot.",
         "inverse length",
         low=0.0,
     )
     gamma: float = key(
-        "Inverse width g of the spot in the vertical direction. A larger value gives a narrower spot.",
+        "Inverse width of the spot in the vertical direction (g in the formula). A larger value gives a narrower spot.",
         "inverse length",
         low=0.0,
     )
