@@ -181,11 +181,7 @@ class Join:
     device: str = record_field(
         Text(MAX_NAME),
         "name of the device that the session serves, and whose faults it receives as DEVICE_FAULT events; if another "
-<<<<<<< HEAD
-        "device of the body has this name, the server appends `-2`, `-3` and so on; empty = none",
-=======
         "device of the body already has this name, the server appends `-2`, `-3` and so on; empty = none",
->>>>>>> y-msg0
         optional=True,
         default="",
     )

@@ -550,7 +550,7 @@ export interface AlarmsMessage {
   alarms: Alarm[];
 }
 
-/** Estimates by navigators: row, north, east, down and three standard deviations of each estimate. */
+/** Estimates from navigators: row, north, east, down and three standard deviations of each estimate. */
 export interface EstimatesMessage {
   type: "beliefs";
   bodies: (number | null)[][];
@@ -615,7 +615,7 @@ export interface PanelMessage {
   panel: BodyPanel | null;
 }
 
-/** State of a sonar or camera that the page shows. The images shown belong to this epoch. */
+/** State of a sonar or camera that the page shows. Images from other epochs are invalid. */
 export interface ImageMessage {
   type: "picture";
   row: number;

@@ -172,7 +172,9 @@ class Waves:
     frequencies divide the spectrum into bands of equal energy.
     """
 
-    height: float = key("Significant wave height Hs. Below 1e-9 m, there are no waves.", "length", 0.0, low=0.0, high=30.0)
+    height: float = key(
+        "Significant wave height Hs. Below 1e-9 m, there are no waves.", "length", 0.0, low=0.0, high=30.0
+    )
     peak: float = key(
         "Angular frequency wp at the peak of the wave spectrum.", "angular rate", 0.6, low=0.05, high=20.0
     )
