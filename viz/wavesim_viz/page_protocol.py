@@ -451,7 +451,7 @@ class ChartData(TypedDict):
     time: list[float]
     values: list[Numbers]
     reduced: Annotated[
-        bool, "whether the time span has more values than this answer; if so, the answer keeps only minima and maxima"
+        bool, "whether the answer contains only minima and maxima, because the time span has too many values"
     ]
 
 

@@ -872,7 +872,7 @@ export interface ErrorAnswer {
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
-  /** whether the time span has more values than this answer; if so, the answer keeps only minima and maxima */
+  /** whether the answer contains only minima and maxima, because the time span has too many values */
   reduced: boolean;
 }
 
