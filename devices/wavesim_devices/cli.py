@@ -176,7 +176,7 @@ def dvl(form: str, beam_angle: int) -> Any:
 @device.command(
     help=f"Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is {PLACES}, all on loopback. "
     "Default: NMEA 0183 on tcp:10111 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8376."
-    " A Signal K server on the same machine also listens on tcp:10110 and tcp:8375."
+    " These defaults leave tcp:10110 and tcp:8375 to a Signal K server on the same machine."
 )
 @at_body
 @outlet_option("--nmea0183", "Output for NMEA 0183 sentences")

@@ -85,7 +85,7 @@ def read_recording(path: Path) -> Recording:
             raise ValueError
         device, ports = str(head["device"]), {str(k): str(v) for k, v in head["ports"].items()}
     except (ValueError, TypeError, LookupError, AttributeError):
-        raise WaveSimError(f"{path}:1: not a recording of `wavesim device --record`") from None
+        raise WaveSimError(f"{path}:1: not a recording made with `wavesim device --record`") from None
     events = []
     for number, line in enumerate(lines[1:], start=2):
         try:

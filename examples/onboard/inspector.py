@@ -52,7 +52,7 @@ class Axis:
 
 
 class Inspector:
-    """Controller that computes the forces ahead, to starboard and down, and the yaw moment, from the sonar image."""
+    """Controller that computes the surge, sway and heave forces and the yaw moment from the sonar image."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         thrusters = loaded.model(body.model).thruster

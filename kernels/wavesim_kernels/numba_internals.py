@@ -361,7 +361,7 @@ class _DeviceFunction(CPUDispatcher):
     _whole: Any = None
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
-        """Ignore the values of literals, so that a call with a literal number does not need its own translation."""
+        """Ignore the values of literals, so that a call with a literal number does not need a separate specialisation."""
         plain = {name: types.unliteral(kind) for name, kind in named.items()}
         return super().get_call_template([types.unliteral(kind) for kind in arguments], plain)
 

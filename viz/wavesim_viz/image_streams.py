@@ -250,7 +250,7 @@ class ImageStream:
         self.pictures.clear()
 
     def after(self, number: int) -> list[bytes]:
-        """Return the kept images after the first ``number`` images."""
+        """Return the stored images of the stream, without the first ``number`` images of the stream."""
         n = min(self.made - number, len(self.pictures))
         return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
 

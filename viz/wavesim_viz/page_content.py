@@ -76,7 +76,7 @@ class BedGrid(TypedDict):
 
 
 class FenceInfo(TypedDict):
-    """Polygon that bodies must not leave or enter."""
+    """Polygon that bodies must not leave, or must not enter."""
 
     name: str
     keep: str

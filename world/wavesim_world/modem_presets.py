@@ -208,7 +208,7 @@ _ALL = (
         + _values("maker's brief: 78 bit/s", modem__bit_rate="78")
         + _values(ASSUMED, source_level="170 dB", modem__preamble="0.3 s", modem__payload="8")
         + _values(ASSUMED, detection="snr", snr="0 dB", recharge="0.1 s"),
-        without="the 20 code channels of the modem: set `code` instead",
+        without="the modem has 20 code channels; set `code` instead",
     ),
     ModemPreset(
         "gaps-m7",

@@ -186,7 +186,7 @@ class Ros2Instruments:
 
 
 class Ros2Bridge:
-    """Vehicle that a ROS 2 controller drives. Without a controller, the outputs are neutral."""
+    """Bridge for one vehicle that a ROS 2 controller drives. Without a controller, the bridge sends neutral commands."""
 
     def __init__(
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options

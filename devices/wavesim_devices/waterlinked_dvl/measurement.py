@@ -79,8 +79,8 @@ def rotation_about_z(degrees: float) -> Floats:
 
 
 class Meter:
-    """Meter that converts sensor values into measurements. Both pairs of opposite beams measure the
-    vertical velocity; the noise of the beams follows from the difference between the two results.
+    """Meter that converts sensor values into measurements. Each pair of opposite beams measures
+    the vertical velocity; the noise of the beams follows from the difference between the two results.
     """
 
     def __init__(self, variant: Variant, sound_speed: float) -> None:

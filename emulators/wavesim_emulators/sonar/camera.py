@@ -147,7 +147,7 @@ class CameraView:
         return colour * lit * np.exp(-w.direct * z) + veil * far_veil + glow, r, label
 
     def _lamp(self, away: Array, normal: Array) -> Array:
-        """Return the light of the lamp on surfaces. ``away`` contains the vectors from the lamp to the surfaces."""
+        """Return the light from the lamp that falls on the surfaces. ``away`` contains the vectors from the lamp to the surfaces."""
         d = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), NEAR)
         falls = np.maximum(-(normal * away).sum(axis=-1, keepdims=True) / d, 0.0)
         return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))

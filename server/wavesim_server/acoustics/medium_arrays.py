@@ -407,7 +407,9 @@ class Medium(NamedTuple):
     nodes: Records = _fixed_array(NODE, "nodes")
     places: Records = _fixed_array(PLACE, 2, "nodes")  #: motion of each node at the end of even and odd ticks
     detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: signals that nodes have recently detected
-    beams: Floats = _fixed_array(np.float64, 0, DEGREES)  #: loss of each beam pattern in dB, by degrees from its axis
+    beams: Floats = _fixed_array(
+        np.float64, 0, DEGREES
+    )  #: loss of each beam pattern in dB, indexed by the angle from its axis in degrees
     heads: Records = _fixed_array(HEAD, 0)
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
     signals: Records = _growing_array(SIGNAL, "signals", "signal")

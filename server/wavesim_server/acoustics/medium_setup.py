@@ -232,7 +232,7 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """Remove the node in a row and its scheduled emissions. Call this only between two ticks, when all events are in
+    """Remove the node of the given row, and the scheduled emissions of the node. Call this only between two ticks, when all events are in
     the wheel.
     """
     c = m.counters[0]

@@ -45,7 +45,7 @@ ACTUATOR_EFFECT = _rows(
 )
 V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)
 A_WF_W = _rows("A_WF_W", "m/s2", "W", "Acceleration of the water.", 3)
-WATER_LEVEL = _rows("WATER_LEVEL", "m", "W", "Water plane at the body: z = level + slope . (p - body).")
+WATER_LEVEL = _rows("WATER_LEVEL", "m", "W", "Plane of the water surface at the body: z = level + slope . (p - body).")
 WATER_SLOPE = _rows("WATER_SLOPE", "", "W", "Slopes of the water plane in the north and east directions.", 2)
 ENVIRONMENT_WRENCH = _rows("ENVIRONMENT_WRENCH", _WRENCH, "B", "Wind and wave forces, constant during a tick.", 6)
 EXTERNAL_WRENCH = _rows("EXTERNAL_WRENCH", _WRENCH, "B", "External force and moment.", 6)

@@ -335,7 +335,7 @@ class FleetDynamics:
             self._table_pool.release(table)
 
     def _assign_lane(self, row: int, kind: int) -> None:
-        """Assign to a row a free lane in one of the blocks of its model."""
+        """Give a row a free lane in one of the blocks of its model."""
         blocks = self._open_blocks.setdefault(kind, {})
         if not blocks:
             block = self._block_pool.acquire()

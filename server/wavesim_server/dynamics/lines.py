@@ -284,7 +284,7 @@ def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
 
 @device_function
 def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
-    """Change the velocity of a body by the force at the end of a line."""
+    """Update the velocity of a body for the force that the end of a line exerts on it."""
     x, y, z = rotation.to_world(
         o[B_AFTER + 3],
         -o[B_AFTER + 4],

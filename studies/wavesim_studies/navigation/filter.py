@@ -334,7 +334,7 @@ class Filter:
         return self.state.time
 
     def sample(self, time: float, force: Any, rates: Any) -> None:
-        """Add a sample from the IMU: the means since the previous sample, in B. ``time`` is the end of the
+        """Add a sample from the IMU: the mean specific force and mean rates in B since the previous sample. ``time`` is the end of the
         interval.
         """
         self._imu.append(np.array([time, *force, *rates]))

@@ -76,7 +76,7 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
     """Write Imazu CASES as configurations for `wavesim trial`.
 
-    The command writes one file per case to FOLDER; default: all 22 cases. Own ship detects the other vessels only by AIS and radar.
+    The command writes one file per case to FOLDER. Without CASES, it runs all 22 cases. Own ship detects the other vessels only by AIS and radar.
     """
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES

@@ -80,7 +80,7 @@ export interface BedGrid {
   mean?: number;
 }
 
-/** Polygon that bodies must not leave or enter. */
+/** Polygon that bodies must not leave, or must not enter. */
 export interface FenceInfo {
   name: string;
   keep: string;
