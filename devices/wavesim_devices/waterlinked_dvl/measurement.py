@@ -79,7 +79,7 @@ def rotation_about_z(degrees: float) -> Floats:
 
 
 class Meter:
-    """Meter that converts sensor values into measurements. Each pair of opposite beams measures
+    """Converter of sensor values into measurements. Each pair of opposite beams measures
     the vertical velocity; the noise of the beams follows from the difference between the two results.
     """
 
