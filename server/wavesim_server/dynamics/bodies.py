@@ -102,6 +102,9 @@ def is_asleep(f: BodyArrays, row: int) -> bool:
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
     """Freeze each body whose state is no longer finite, in its last finite state. Returns (number of newly frozen
     bodies, maximum speed). Sleeping bodies do not change.
+
+    If the angular rate is so large that the norm of the quaternion overflows, normalisation makes the quaternion zero.
+    Such a state is finite, but the body has no attitude, so it counts as diverged.
     """
     newly_diverged, fastest = 0, 0.0
     for i in range(count):
@@ -113,7 +116,8 @@ def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, f
         total = 0.0
         for k in range(B.RIGID_ROWS):
             total += b[k * LANES + l]
-        if faults[row] == 0 and math.isfinite(total):
+        e0, x, y, z = b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
+        if faults[row] == 0 and math.isfinite(total) and e0 * e0 + x * x + y * y + z * z > 0.5:
             for k in range(B.RIGID_ROWS):
                 last_finite[row, k] = b[k * LANES + l]
             fastest = max(fastest, speed_bound(f, row))
