@@ -96,6 +96,9 @@ def test_a_good_file(config: Callable[..., LoadedConfig]) -> None:
         ('<network address="10.0.0.1"/>', "not loopback", 0),
         ('<network address="example"/>', "not an IP address", 0),
         ('<world><waves height="10 m"/><bed depth="6 m"/></world>', "cannot exist in 6 m of water", 0),
+        ('<world gravity="0 m/s2"><waves height="1 m"/></world>', "waves cannot exist without gravity", 0),
+        ('<world gravity="0 m/s2"><waves beaufort="3"/></world>', "waves cannot exist without gravity", 0),
+        ('<world gravity="1e-310 m/s2"/>', "use 0 m/s2 or at least 0.001 m/s2", 0),
         ('<world><soundings file="none.ini"/></world>', "file 'none.ini' does not exist", 0),
     ],
 )

@@ -184,6 +184,8 @@ class WeatherModel:
                 changes = {"height": height, "peak": peak} if new["waves"].beaufort >= 0 else {}
                 changes |= {"beaufort": -1, key: number}
             new[element] = dataclasses.replace(new[element], **changes)
+        if self.world.gravity == 0.0 and surface.sea_state(new["waves"])[0] > 0.0:
+            raise ValueError("surface waves cannot exist in a world without gravity")
         return new["current"], new["wind"], new["waves"]
 
     def set_weather(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:

@@ -23,6 +23,7 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
 
+MIN_GRAVITY = 1e-3  #: smallest gravity in m/s2 except 0; its inverse appears in wave numbers and accelerations
 IN_AIR_M = 2.0  #: maximum height in m above the mean water level at which a body may start; the allowance covers waves
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
@@ -207,6 +208,15 @@ def _water(config: Config, path: Path) -> None:
             f"waves of significant height {waves.height:g} m cannot exist in {deep:g} m of water: waves break when "
             "their significant height reaches about 0.6 times the depth; reduce `height`, or set the `depth` of <waves>",
             str(path),
+        )
+    if 0.0 < world.gravity < MIN_GRAVITY:
+        raise ConfigError(
+            f"a gravity of {world.gravity:g} m/s2 is too small to compute with: use 0 m/s2 or at least {MIN_GRAVITY:g} m/s2",
+            str(path),
+        )
+    if world.gravity == 0.0 and (waves.beaufort > 0 or (waves.beaufort < 0 and waves.height > 0.0)):
+        raise ConfigError(
+            "surface waves cannot exist without gravity: set the `gravity` of <world>, or remove <waves>", str(path)
         )
     if len(world.scalar) > MAX_SCALARS:
         fail_at(
