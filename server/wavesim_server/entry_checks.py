@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
 from wavesim_server.argument_checks import MAX_COORDINATE, checked_numbers, checked_velocity
-from wavesim_server.dynamics import surge_trim
+from wavesim_server.dynamics import integrators, surge_trim
+from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
+from wavesim_server.dynamics.model_compiler import check_initial_velocity
 from wavesim_server.environment import exposure
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.start_clearance import StartClearance
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, TransducerConfig
+from wavesim_world.config.model import Mooring
 from wavesim_world.config.validation import fail_at
 
 
@@ -75,6 +81,12 @@ class EntryChecker:
             )
             checked_velocity([*body.velocity, *body.angular_velocity])
             entry = self._prepare(model, self._loaded.transducer(body), p, e, True)
+            velocity = body.speed or body.velocity[0], *body.velocity[1:], *body.angular_velocity
+            check_initial_velocity(
+                entry.vehicle_type.compiled.params, self._fleet.step, self._fleet.integrator, velocity
+            )
+            if body.mooring is not None:
+                self._check_mooring(body.mooring, entry.vehicle_type)
             if not body.speed:
                 return dataclasses.replace(entry, body=body)
             checked_velocity([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -84,6 +96,25 @@ class EntryChecker:
             return dataclasses.replace(entry, body=body, commands=self._trims[key])
         except ValueError as error:
             fail_at(body.place, f"'{body.name}': {error}")
+
+    def _check_mooring(self, mooring: Mooring, vehicle_type: VehicleType) -> None:
+        """Reject a mooring on which the body would oscillate or slow down too fast for the time step. Raises
+        ValueError.
+        """
+        params, step = vehicle_type.compiled.params, self._fleet.step
+        inverse = params[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6)[:3, :3]
+        mobility = float(
+            np.abs(inverse).sum(axis=1).max()
+        )  # a bound of the largest eigenvalue, exact without couplings
+        square, damping = mooring.stiffness * mobility, 0.5 * mooring.damping * mobility
+        fastest = max(math.sqrt(square), damping + math.sqrt(max(damping * damping - square, 0.0)))
+        stable = integrators.ALL[self._fleet.integrator].stable
+        if fastest * step > stable:
+            raise ValueError(
+                f"the mooring is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes by a factor of e "
+                f"in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms, or a smaller "
+                "`stiffness` or `damping`"
+            )
 
     def prepare_new(
         self, model: Model, position: Sequence[float], attitude: Sequence[float], shared: bool

@@ -299,12 +299,13 @@ def test_time_does_not_run_before_the_emulators_are_ready(tmp_path: Path) -> Non
 
 
 def test_a_trial_with_a_frozen_body_says_so(tmp_path: Path) -> None:
-    """A buoy on a line that is far too stiff for the step: its state diverges."""
+    """A boat far below the surface: its linear restoring force is too large for the step, and its state diverges."""
     name = f"frozen{os.getpid()}"
     path = tmp_path / "config.xml"
     path.write_text(
-        f'''<wavesim name="{name}"><time step="100 ms" duration="20 s" pace="fast"/><network port="0"/><fleet>
-        <buoy name="wild" model="buoy" position="0 0 0 m"><mooring anchor="0 9 9 m" length="1 m" stiffness="1e12 N/m"/></buoy>
+        f'''<wavesim name="{name}"><time step="20 ms" duration="20 s" pace="fast"/><network port="0"/>
+        <world><bed depth="5000 m"/></world><fleet>
+        <vehicle name="wild" model="otter" position="0 0 1600 m" attitude="-53 19 -96 deg"/>
         <buoy name="tame" model="buoy" position="0 99 0 m"/></fleet></wavesim>'''
     )
     done = subprocess.run(

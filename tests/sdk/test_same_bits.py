@@ -38,6 +38,7 @@ EXCEPTIONS = {
     "world/wavesim_world/config/instrument_checks.py::_one": _JUDGED,
     "world/wavesim_world/ocean/bed.py::read_soundings": _JUDGED,
     "server/wavesim_server/dynamics/model_compiler.py::check_step": _JUDGED,
+    "server/wavesim_server/dynamics/model_compiler.py::check_initial_velocity": _JUDGED,
     "conformance/wavesim_conformance": "a world of its own for testing the parts of others",
     "devices/wavesim_devices": "what is spoken on a wire, rounded to the digits of its protocol",
     "broker_sdk/wavesim_sdk/log.py::Log": "read from a log",

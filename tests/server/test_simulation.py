@@ -16,7 +16,7 @@ import pytest
 from wavesim_sdk.arrays import as_numbers
 from wavesim_sdk.errors import ConfigError, UnknownName
 from wavesim_sdk.tables import SIGNALS
-from wavesim_server import Simulation
+from wavesim_server import Lab, Simulation
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import contact_memory
 from wavesim_server.dynamics.sizes import LANES
@@ -492,6 +492,49 @@ def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loade
         assert all(f.body(row)[B.PRESENT] == 1.0 for row in sim.rows)
     sim.advance(2)
     assert sim.frozen_bodies == []
+
+
+def test_a_body_without_an_attitude_is_frozen_with_its_last_attitude(config: Callable[..., LoadedConfig]) -> None:
+    """At this angular rate, the square of the quaternion's norm overflows, and normalisation makes the quaternion zero."""
+    top = """<models><model name="top" type="underwater"><sphere diameter="1 m"/><mass value="536.7 kg"/>
+      <inertia xx="50" yy="50" zz="50"/><added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="0 0 0 0 0 0"/>
+    </model></models>"""
+    sim = Simulation(config(f'<time step="100 ms" integrator="euler"/>{top}{DEEP}'))
+    row = sim.enter("top", "top", (0.0, 0.0, 20.0))
+    sim.fleet.body(row)[B.NU + 3] = 1e157
+    sim.advance(1)
+    assert sim.frozen_bodies == ["top"] and sim.state()["q_WB"][row].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert not sim.state()["w_WB_B"][row].any()
+
+
+def test_a_mooring_too_stiff_for_the_time_step_is_refused() -> None:
+    """It would throw the body to 1e30 m within a second. A mooring just below the limit keeps the body in place."""
+    text = """<wavesim><time step="10 ms"/><fleet><buoy name="b" model="buoy" position="0 0 10 m">
+      <mooring anchor="0 0 40 m" length="30 m" stiffness="{} N/m" damping="{} N s/m"/></buoy></fleet></wavesim>"""
+    for stiffness, damping in ((1e7, 0.0), (10.0, 1e5)):
+        with pytest.raises(ConfigError, match="'b': the mooring is unstable with a time step of 10 ms"):
+            Lab(text.format(stiffness, damping))
+    lab = Lab(text.format(4e6, 1e3))
+    lab.run(20.0)
+    assert lab.frozen_bodies == [] and 9.5 < lab.states()["b"]["depth"] < 10.2
+
+
+def test_an_initial_velocity_too_high_for_the_time_step_is_refused() -> None:
+    """Quadratic drag would throw the body to infinity in the third step, although the model is stable at rest."""
+    text = """<wavesim><time step="{} ms" integrator="dp5"/><fleet><vehicle name="b" model="bluerov2" position="0 0 50 m"
+      angular_velocity="-4.5 0.1 5.2 rad/s"/></fleet></wavesim>"""
+    with pytest.raises(ConfigError, match="'b': the initial velocity is too high for a time step of 50 ms"):
+        Lab(text.format(50))
+    lab = Lab(text.format(10))
+    lab.run(5.0)
+    assert lab.frozen_bodies == [] and lab.states()["b"]["speed"] < 1.0
+
+
+def test_waves_cannot_start_in_a_world_without_gravity() -> None:
+    lab = Lab('<wavesim><world gravity="0 m/s2"/></wavesim>')
+    lab.set_weather(wind_speed=3.0)
+    with pytest.raises(ValueError, match="waves cannot exist in a world without gravity"):
+        lab.set_weather(wave_height=1.0)
 
 
 WATERS = {

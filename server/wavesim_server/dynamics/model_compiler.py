@@ -191,6 +191,21 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
         )
 
 
+def check_initial_velocity(p: Floats, step: float, integrator: int, velocity: Sequence[float]) -> None:
+    """Reject an initial velocity (u v w p q r) at which drag is so strong that the motion would diverge with a time
+    step in s. Raises ValueError.
+    """
+    inverse, speeds = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.abs(np.asarray(velocity, dtype=float))
+    dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (P.LINEAR_DRAG, P.QUADRATIC_DRAG, P.BODY_LIFT))
+    fastest = float(np.abs(np.linalg.eigvals(inverse @ (dl + speeds[0] * lift + 2.0 * dq * speeds))).max())
+    stable = integrators.ALL[integrator].stable
+    if fastest * step > stable:
+        raise ValueError(
+            f"the initial velocity is too high for a time step of {1e3 * step:g} ms: drag changes it by a factor of e in "
+            f"{1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms, or a lower velocity"
+        )
+
+
 def _coupling_matrices(model: Model) -> list[Matrix6 | None]:
     return [model.added_mass, model.linear_drag, model.quadratic_drag]
 
