@@ -5,6 +5,8 @@ python -m benchmarks.world --seed 17                                repeat one o
 python -m benchmarks.world --seed 17 --shrink                       the same without everything that the failure does not need
 python -m benchmarks.world --regressions                            remove fixes: find a seed that detects each
 python -m benchmarks.world --planted [NAME ...] --seeds 300         plant bugs: find a seed that reports each
+python -m benchmarks.world --numerical --seeds 1000 [--from 0]      the numerical world: random fleets, seas and commands
+python -m benchmarks.world --numerical --seed 17                    repeat one of them
 """
 
 from __future__ import annotations
@@ -30,7 +32,14 @@ def main() -> int:
     parser.add_argument("--shrink", action="store_true", help="omit everything that the failure does not need")
     parser.add_argument("--regressions", action="store_true", help="remove fixes: find a seed that detects each")
     parser.add_argument("--planted", nargs="*", metavar="NAME", help="plant these bugs (default: all), one at a time")
+    parser.add_argument(
+        "--numerical", action="store_true", help="run random fleets and seas instead: finite or refused, energy bounded"
+    )
     a = parser.parse_args()
+    if a.numerical:
+        from benchmarks.world import numerics  # the other worlds do not need it
+
+        return numerics.hunt(range(a.first, a.first + a.seeds)) if a.seed is None else numerics.replay(a.seed)
     without = frozenset(filter(None, a.without.split(",")))
     if a.regressions:
         return find(range(a.first, a.first + a.seeds))
