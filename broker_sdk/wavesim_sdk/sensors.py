@@ -155,8 +155,8 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
-            value("height", "m", "Height above the ellipsoid. The frame W is flat: the mean water level has the height "
-                                 "0 m at the origin, and 8 m at a distance of 10 km."),
+            value("height", "m", "Height above the ellipsoid. The frame W is flat: the mean water level is at a "
+                                 "height of 0 m at the origin, and 8 m at a distance of 10 km."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),
