@@ -64,7 +64,7 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """A range of the numbers of one sensor, which is the k-th sensor in a datagram shape."""
+    """A range of the numbers of one sensor. The sensor is the k-th in a datagram shape."""
 
     sensor: int
     first: int

@@ -37,7 +37,7 @@ COPY = 13
 BASE = 20  #: number of values in an observation, not counting the last command
 BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
-PARTS = 3  #: number of terms in a reward: position, upright and still, effort
+PARTS = 3  #: number of terms in a reward: for position, for being upright and still, and for low effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
 #: rows of temporary values in a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0

@@ -77,7 +77,8 @@ def velocity(
     gate: float = 0.0,
 ) -> Floats:
     """Return the row of a measured velocity of the sensor, over the bottom or through water. ``v`` contains its
-    components along at most four axes or beams, and ``directions_B`` (m, 3) contains the directions of these.
+    components along at most four axes or beams, and ``directions_B`` (m, 3) contains the directions of these axes or
+    beams.
 
     Without directions, the axes of B are used. At least two beams are needed.
     """
