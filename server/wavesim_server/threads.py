@@ -3,9 +3,8 @@ thread.
 
 Computing the water at a body, integrating its motion, checking its state and updating its transducer are independent
 of all other bodies. Contacts, lines, sleep, weather and sound couple bodies, so they are computed one after the other.
-Each thread works on its own blocks with its own scratch space, and uses the same functions as the tick
-with one thread. The results are combined by integer sums and a maximum, so states are bit-identical for any number of
-threads.
+Each thread works on its own blocks with its own scratch space, and uses the same functions as the tick with one
+thread. The results are combined by integer sums and a maximum, so states are bit-identical for any number of threads.
 
 A thread takes a few blocks at a time through all stages, while they are in its cache.
 """

@@ -235,7 +235,7 @@ class _FitProblem:
         return root
 
     def residuals(self, x: Array) -> Array:
-        """Return the weighted errors of the damping and of w times the added mass."""
+        """Return the weighted errors of the damping and of the added mass multiplied by w."""
         k = _response(*self.parameters(x), self.w)
         infinite = _infinite(self.w, self.a, k, self.known)
         at = self.w[:, None, None]
