@@ -98,7 +98,7 @@ class EntryChecker:
             fail_at(body.place, f"'{body.name}': {error}")
 
     def _check_mooring(self, mooring: Mooring, vehicle_type: VehicleType) -> None:
-        """Reject a mooring on which the body would oscillate or slow down too fast for the time step. Raises
+        """Reject a mooring on which the body would oscillate or decelerate too fast for the time step. Raises
         ValueError.
         """
         params, step = vehicle_type.compiled.params, self._fleet.step

@@ -144,7 +144,7 @@ class InstrumentRegistry:
             self.is_changed = True
 
     def set_fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
-        """Set a fault of an instrument, or clear it (`none`). Raises InvalidArgument if the fault is invalid."""
+        """Set a fault on an instrument, or clear it (`none`). Raises InvalidArgument if the fault is invalid."""
         suite = self._suites.get(body, {})
         if name not in suite:
             raise UnknownName(f"no sensor named '{name}'{suggest_name(name, suite) or '; this body has no sensors'}")

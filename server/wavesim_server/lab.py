@@ -280,7 +280,8 @@ class Lab(Simulation):
         """Return the signals received since the last call of this method or of :meth:`take_signals`, in chronological
         order.
 
-        The keys are ``time`` (s), ``receiver`` and ``source`` (names), ``kind``, and ``distance`` (m, true).
+        Each item has the keys ``time`` (s), ``receiver`` and ``source`` (names), ``kind``, and ``distance`` (m,
+        true).
         """
         _, receptions = self.take_signals()
         name = {row: o.name for row, o in self.occupants.items()}

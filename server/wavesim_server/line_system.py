@@ -212,7 +212,7 @@ class LineSystem:
 def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
     """Sort the lines so that those connected through bodies are adjacent and form a group.
 
-    Returns (line order, groups, body rows in the same order).
+    Returns (line order, groups, body rows sorted by group).
     """
     group = list(range(len(ends)))
     first: dict[int, int] = {}  # by body: group of the first line attached to it
@@ -265,8 +265,8 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
 
     Raises ConfigError if a line needs more substeps than are allowed or configured.
 
-    No motion of the line is faster than the oscillation of a single segment whose two end nodes have their shares of
-    the mass.
+    No motion of the line is faster than the oscillation of a single segment on its own. Half the mass of an inner node
+    belongs to each of its two segments.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)

@@ -31,7 +31,7 @@ SPEEDS = 0.35, 0.65, 1.0
 STEP, EVERY = 0.02, 0.2  #: time step, and interval between records, in s
 RUN_IN, END = 120.0, 480.0  #: time to accelerate before each manoeuvre, and time at which the manoeuvre ends, in s
 PUSH = 2.0  #: duration of the push in s
-HARD = math.radians(35.0)  #: full helm in rad of nozzles and twin screws
+HARD = math.radians(35.0)  #: full helm angle in rad for nozzles and twin screws
 #: helm angles of the spiral as fractions of full helm, each held for 40 s
 SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")

@@ -45,7 +45,7 @@ def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
 
 
 def friction_coefficient(length: float, diameter: float, speed: float) -> float:
-    """Return the drag coefficient based on the wetted surface: the ITTC 1957 line times the form factor."""
+    """Return the drag coefficient based on the wetted surface: the ITTC 1957 line multiplied by the form factor."""
     reynolds = max(speed * length / VISCOSITY, 1e4)
     d = diameter / length
     form = 1.0 + 1.5 * float(d**1.5) + 7.0 * d**3

@@ -71,7 +71,7 @@ def _track(sim: Simulation, seconds: float, every: float = 0.05) -> Any:
 
 
 def _period(values: Any, every: float = 0.05) -> float | None:
-    """Return the mean time between upward crossings of the mean; None if there is no oscillation."""
+    """Return the mean time between upward crossings of the mean value; None if there is no oscillation."""
     v = values - values.mean()
     up = np.flatnonzero((v[:-1] < 0) & (v[1:] >= 0))
     return round(float(np.diff(up).mean() * every), 2) if len(up) > 1 else None

@@ -270,7 +270,7 @@ class Simulation:
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
-        """Set a fault of an actuator. The actuator is given by name or position.
+        """Set a fault on an actuator, which is given by its name or by its position in the model's order.
 
         The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
         ``reversed``, or ``none`` to repair the actuator. An amount given as text may contain a unit (`5 s`).
@@ -413,7 +413,7 @@ class Simulation:
         self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
     def listen(self, row: int, on: bool = True) -> None:
-        """Start the reception of a transducer at the next tick, or stop it immediately.
+        """Make a transducer start receiving at the next tick, or stop receiving immediately.
 
         A transducer that does not receive does not answer queries either, and needs no computing time for receptions.
         When it starts to receive, it also receives those signals in transit whose wavefront has not yet passed it.

@@ -1,11 +1,10 @@
 """A tick with several threads for large fleets. Independent work is divided among the threads; coupled work runs on one
 thread.
 
-The computation of the water at a body, the integration step and the check of the state are independent for each body,
-and so is the update of a transducer. Contacts, lines, sleep, weather and sound couple bodies, so they are computed one
-after the other. Each thread works on its own blocks with its own scratch space, and uses the same functions as the tick
-with one thread. The results are combined by integer sums and a maximum, so states are bit-identical for any number of
-threads.
+Computing the water at a body, integrating its motion, checking its state and updating its transducer are independent
+of all other bodies. Contacts, lines, sleep, weather and sound couple bodies, so they are computed one after the other.
+Each thread works on its own blocks with its own scratch space, and uses the same functions as the tick with one
+thread. The results are combined by integer sums and a maximum, so states are bit-identical for any number of threads.
 
 A thread takes a few blocks at a time through all stages, while they are in its cache.
 """

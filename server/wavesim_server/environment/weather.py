@@ -200,8 +200,8 @@ def orbital_motion(
     b: Floats,
     l: int,
 ) -> None:
-    """Compute the water plane, and the velocity and acceleration of the water, at a body by Airy's theory. ``still`` is
-    the still-water level.
+    """Compute the plane of the water surface at a body, and the velocity and acceleration of the water there, by Airy's
+    theory. ``still`` is the still-water level.
 
     The acceleration is that of the water itself, v' + (v . grad) v. Without the second term, a free body would not
     follow the orbit of the water.
@@ -279,7 +279,9 @@ def apply_to_bodies(
     time: float,
     h: float,
 ) -> None:
-    """Compute the current, the water plane and the constant forces for all bodies in this tick."""
+    """Compute the current, the plane of the water surface, and the forces that stay constant, for all bodies in this
+    tick.
+    """
     s, blocks, slots = w.state, f.blocks, f.slots
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)

@@ -23,10 +23,11 @@ from wavesim_world.config.validation import MAX_OSCILLATORS
 TARGET_ERROR = 0.01  #: rms error, relative to the maximum in the table, at which no more oscillators are added
 MAX_ERROR = 0.15  #: rms error above which the fit is rejected
 MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate the same waves
-SAMPLES = 80  #: maximum number of frequencies in a table that the fit uses
+SAMPLES = 80  #: maximum number of frequencies that the fit takes from a table
 #: minimum damping of an oscillator relative to its frequency, because the radiated waves of a hull decay
 MIN_DAMPING_RATIO = 0.02
-#: maximum damping at the lowest and at the highest frequency of a table, as fractions of the maximum in the table
+#: maximum damping that is allowed at the lowest and at the highest frequency of a table, as fractions of the maximum
+#: in the table
 LEFT = 0.3, 0.8
 #: a motion counts as radiating no waves if its damping is below this fraction of the maximum for motions of its kind
 #: (translations or rotations)
@@ -234,7 +235,7 @@ class _FitProblem:
         return root
 
     def residuals(self, x: Array) -> Array:
-        """Return the weighted errors of the damping and of w times the added mass."""
+        """Return the weighted errors of the damping and of the added mass multiplied by w."""
         k = _response(*self.parameters(x), self.w)
         infinite = _infinite(self.w, self.a, k, self.known)
         at = self.w[:, None, None]

@@ -94,7 +94,7 @@ class LocalEmulators:
         )
 
     def _view(self) -> FleetSnapshot:
-        """Return a view of the bodies at the published tick, which refers to the engine's arrays."""
+        """Return a view of the bodies at the published tick. The view refers to the engine's arrays."""
         sim, version = self._simulation, self.instruments.version
         if version != self._version:
             self._version, self._rows = version, np.array(sim.rows, np.int64)

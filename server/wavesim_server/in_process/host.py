@@ -1,7 +1,7 @@
 """On-board programs in the server's process, only one of which runs at a time.
 
-A program runs until it waits for the server. It then lets the simulation advance until a program has received
-something, and that program continues. Most programs are greenlets of one thread, because a switch between greenlets
+A program runs until it waits for the server. It then lets the simulation advance until any program has received
+something; that program then continues. Most programs are greenlets of one thread, because a switch between greenlets
 takes a microsecond, whereas a switch between threads takes a hundred times as long. Each program that has threads or an
 event loop has its own thread. The main thread starts and ends the trial, waits when nothing is due, shows the progress,
 and finds programs that hang.
@@ -346,8 +346,8 @@ class SharedThread:
     def run_others(self, current: HostedProgram | None) -> None:
         """Switch to another program. A waiting greenlet calls this method.
 
-        If ``current`` is a greenlet of this thread, it runs. Otherwise, the thread sleeps until one of its programs may
-        run.
+        If the program ``current`` has a greenlet in this thread, that greenlet runs. Otherwise, the thread sleeps until
+        one of its programs may run.
         """
         if current is not None and current.greenlet is not None:
             current.greenlet.switch()
@@ -387,8 +387,8 @@ class SharedThread:
 
 
 def _check_thread(program: HostedProgram) -> None:
-    """Reject a call from a second thread of a program that shares its thread with other programs. Such a program shares
-    a thread because its imports did not reveal that it starts threads. The second thread would wait forever.
+    """Reject a call from a second thread if the program shares its main thread with other programs. The second thread
+    would wait forever. Such a program shares a thread because its imports did not reveal that it starts threads.
     """
     if program.shares_thread and threading.current_thread() is not program.thread:
         raise BrokerError(

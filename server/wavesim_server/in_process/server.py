@@ -56,7 +56,7 @@ class NetworkPort:
             yield data, sender[:2]
 
     def send(self, batch: Iterable[tuple[bytes, Address]]) -> None:
-        """Send datagrams; as in a network, those for which the system has no room are lost."""
+        """Send datagrams. Datagrams for which the system has no room are lost, as they would be in a network."""
         for data, address in batch:
             with contextlib.suppress(OSError):
                 self._socket.sendto(data, address)

@@ -45,8 +45,8 @@ def outside_participants(trial: Trial) -> list[str]:
 class InProcessTrial(Trial):
     """One run of a configuration in this process.
 
-    Participants that cannot run here (see :func:`outside_participants`) run as usual and take part over the network. ``debug``
-    opens the debugger in a program that raises an exception.
+    Participants that cannot run here (see :func:`outside_participants`) run in separate processes and take part over
+    the network. ``debug`` opens the debugger in a program that raises an exception.
     """
 
     debug = False

@@ -210,7 +210,7 @@ class LogWriter:
         self.json("/host/damage", time_ns, {"text": text})
 
     def keys(self, time_ns: int, text: str) -> None:
-        """Record a change of the clients' keys. It may happen at any wall time, so the content hash excludes it."""
+        """Record a change of client keys. Changes may happen at any wall time, so the content hash excludes them."""
         self.json("/host/keys", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:

@@ -41,7 +41,7 @@ class EngineCommands(Protocol):
 
 
 class EngineQueue:
-    """Commands to an engine in another process. ``wake`` signals the engine that commands are waiting."""
+    """Commands to an engine in another process. ``wake`` tells the engine that commands are waiting."""
 
     def __init__(self, ring: RecordQueue, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._wake = ring, wake

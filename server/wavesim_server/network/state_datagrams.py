@@ -4,7 +4,7 @@ these payloads.
 In a message of known shape, each number has a fixed position. NumPy can therefore fill in the numbers for all sessions
 together, a hundred times faster than lists can be packed. Shapes differ in the parts that a session receives and in the
 sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams
-depends on their size in bytes, including the seal. It is computed as if no numbers were missing.
+depends on their size in bytes, including the seal. This size is computed as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """A range of the numbers of one sensor, which is the k-th sensor in a datagram shape."""
+    """A range of the numbers of one sensor. The sensor is the k-th in a datagram shape."""
 
     sensor: int
     first: int

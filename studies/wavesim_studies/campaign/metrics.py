@@ -421,7 +421,7 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 def _make_room(folder: Path) -> None:
     """Let imports find the modules of this folder, both now and while a program in the folder is running.
 
-    Loaded modules from other folders that have the same names are removed, so that imports do not find them instead.
+    Loaded modules with the same names from other folders are removed, so that imports do not find them instead.
     """
     if (text := str(folder)) in sys.path:
         sys.path.remove(text)

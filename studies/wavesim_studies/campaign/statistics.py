@@ -155,7 +155,7 @@ def _difference(m: CampaignMetric, before: Floats, after: Floats) -> MetricDiffe
 
 
 def _p(change: Floats) -> float:
-    """Return the fraction of random sign changes that result in a mean change of at least this size."""
+    """Return the fraction of random sign patterns whose mean change is at least as large as the observed one."""
     if len(change) < 2 or not np.any(change):
         return 1.0
     signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, len(change)))

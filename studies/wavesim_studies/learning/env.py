@@ -28,7 +28,7 @@ def spaces(core: Core) -> tuple[Any, Any]:
 
 
 class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
-    """Copies of a task, advanced in one compiled call. With ``copy=False`` the returned arrays are reused by the next
+    """Copies of a task, advanced in one compiled call. With ``copy=False``, the returned arrays are reused by the next
     step.
 
     ``autoreset_mode`` has the same meaning as in Gymnasium; the other options are passed to

@@ -37,7 +37,7 @@ COPY = 13
 BASE = 20  #: number of values in an observation, not counting the last command
 BOUND = 10.0  #: limit of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
-PARTS = 3  #: number of terms in a reward: position, upright and still, effort
+PARTS = 3  #: number of terms in a reward: for position, for being upright and still, and for low effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
 #: rows of temporary values in a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
@@ -193,8 +193,8 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normally distributed numbers for each lane (Box-Muller). Each hash yields two numbers, one from each
-    half.
+    """Draw normally distributed numbers for each lane (Box-Muller). The two halves of each hash are the two uniform
+    numbers from which the method computes two normal numbers.
     """
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
@@ -266,7 +266,7 @@ def observe(
 
 @device_function
 def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
-    """Turn actions into commands with the delay of each copy, and compute the net weight or buoyancy in B."""
+    """Turn actions into commands, apply the delay of each copy, and compute the net weight or buoyancy in B."""
     late = load(c, DELAY)
     for k in range(thrusters):
         a = minimum(maximum(load(w, ACTION + k), -1.0), 1.0)

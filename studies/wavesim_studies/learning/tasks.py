@@ -1,4 +1,4 @@
-"""Tasks, which define the reference position of the vehicle over time and the criterion of success."""
+"""Tasks, which define the reference position of the vehicle over time and the criterion for success."""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ class Navigator:
     def update_by_range(self, far: float, place: Floats, sigma: float, age: float) -> None:
         """Update the estimate with a horizontal distance that was measured ``age`` seconds ago.
 
-        The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independent of our
-        own estimate.
+        The other member is at ``place``. The error of this position has the standard deviation ``sigma`` (m) and is
+        independent of our own estimate.
         """
         to = self.x[:2] - self.velocity * age - place
         distance = max(math.sqrt(float(to @ to)), 1.0)
@@ -176,8 +176,9 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     one second.
 
     An action has these values, each from -1 to 1: course (fraction of half a turn), speed, whether to send (above 0),
-    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and
-    bytes that the member may fill freely. docs/learning.md describes observation and reward.
+    level, start of the transmission within the step (0: immediately; 1: so late that the transmission ends with the
+    step; below 0 counts as 0), and bytes that the member may fill freely. docs/learning.md describes observation and
+    reward.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it

@@ -196,7 +196,7 @@ class Track:
     design: FilterDesign
     time: Floats  #: times (T) of the states in s
     x: Floats  #: nominal states (T, 26), one row per time
-    #: covariances of the error; their shape is (T, n, n), or (T, n, N) with clones as long as ``tape`` exists
+    #: covariances of the error (T, n, n); while ``tape`` exists, they include the clones (T, n, N)
     P: Floats
     events: Floats  #: events (E, WIDTH) that the filter has processed
     event_outcomes: Floats  #: outcome (E, OUTCOME_WIDTH) of each event

@@ -73,7 +73,7 @@ class RunOutput(NamedTuple):
 
     outcomes: Floats  #: outcome of each event (E, OUTCOME_WIDTH)
     nodes: Floats  #: state at each MARK event (marks, 26); the ID of the event is the row index
-    covariances: Floats  #: covariances of the states at the marks (marks, n without clones, N)
+    covariances: Floats  #: covariances (marks, n, N) of the states at the marks; n does not count the clones
     tape: Floats  #: records for the smoother; empty if smoothing is off
 
 

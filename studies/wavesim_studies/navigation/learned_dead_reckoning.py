@@ -51,13 +51,15 @@ class TrainingMission:
 
 
 def _before(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """Return the newest values (T, k) at these times (ns). For times before the first value, return the first value."""
+    """Return the newest values (T, k) at the given times (ns). For times before the first value, return the first
+    value.
+    """
     k = np.clip(np.searchsorted(columns["time_ns"], at, side="right") - 1, 0, None)
     return np.stack([columns[n][k].astype(float) for n in names], axis=1)
 
 
 def _mean(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """Return the means (T, k) of the values since the previous time."""
+    """Return, for each of the given times, the means (T, k) of the values since the previous time."""
     k = np.searchsorted(columns["time_ns"], at, side="right")
     sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(np.stack([columns[n] for n in names], axis=1), axis=0)])
     first = np.concatenate([[0], k[:-1]])

@@ -97,7 +97,7 @@ def _slant_range(p: Floats, R: Floats, e: Floats, image: int, u: Floats, arm: Fl
 
 @device_function
 def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model a measured position along the rows d in W, or a depth with its offset."""
+    """Model a measured position along the directions d in W, which are given in rows, or a depth with its offset."""
     arm, t = pose.arm, pose.t
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
@@ -114,8 +114,8 @@ def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats,
 
 @device_function
 def _velocity(e: Floats, x: Floats, ix: Ints, w: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model a velocity over ground or through water along the rows d in B, including the scale error and the
-    misalignment of the log.
+    """Model a velocity over ground or through water along the directions d in B, which are given in rows. Include the
+    scale error and the misalignment of the log.
     """
     kind, R, u, t = int(e[KIND]), pose.R, pose.u, pose.t
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
@@ -217,7 +217,8 @@ def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) ->
     """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
     d, in the direction u.
 
-    Uncertainty across the path increases the distance on average; the block of P at o contains this uncertainty.
+    Position uncertainty across the path increases the distance on average. The block of P that begins at the index o
+    is the covariance of the position.
     """
     square, trace = 0.0, 0.0
     along = 0.0
@@ -238,8 +239,8 @@ def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) ->
 
 @device_function
 def second_order_terms(e: Floats, x: Floats, clones: Floats, count: Ints, image: int, P: Floats, found: Floats) -> None:
-    """Return the mean and the standard deviation (m) of the second-order terms of an acoustic path (Bar-Shalom, Li &
-    Kirubarajan 2001, 10.3).
+    """Write the mean and the standard deviation (m) of the second-order terms of an acoustic path to ``found``
+    (Bar-Shalom, Li & Kirubarajan 2001, 10.3).
 
     Both legs of a round trip have the same error. Rotation about a lever arm is neglected.
     """
@@ -292,7 +293,9 @@ def _direction(e: Floats, x: Floats, pose: SensorPose, z: Floats, H: Floats) -> 
 
 @device_function
 def _to_plane(e: Floats, x: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model ranges to a plane (point PLACE, normal EXTRA) along beams, whose directions are rows in B."""
+    """Model ranges to a plane (point PLACE, normal EXTRA) along beams. The rows contain the directions of the beams in
+    B.
+    """
     R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]

@@ -76,8 +76,9 @@ def velocity(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Return the row of a measured velocity of the sensor, over the bottom or through water. Its components ``v`` are
-    along at most four axes or beams, ``directions_B`` (m, 3).
+    """Return the row of a measured velocity of the sensor, over the bottom or through water. ``v`` contains its
+    components along at most four axes or beams, and ``directions_B`` (m, 3) contains the directions of these axes or
+    beams.
 
     Without directions, the axes of B are used. At least two beams are needed.
     """
@@ -108,8 +109,8 @@ def round_trip(
     sensor: int = 0,
     gate: float = 0.0,
 ) -> Floats:
-    """Return the row of a measured two-way path in m: (reception - query - turn-around time) times the assumed speed of
-    sound.
+    """Return the row of a measured two-way path in m: the travel time multiplied by the assumed speed of sound. The
+    travel time is the time from query to reception, minus the turn-around time.
 
     ``bed`` is the depth of the bed. If it is given, a measurement that fails the gate is tested as an echo from the
     surface or the bed before it is rejected.

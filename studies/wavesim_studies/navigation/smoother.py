@@ -87,7 +87,7 @@ def _back_over_update(tape: Floats, at: int, a: Floats, A: Floats) -> None:
 
 @device_function
 def _undo_clone_start(a: Floats, A: Floats, n: int, o: int) -> None:
-    """Step back over the creation of a clone: add its part to the pose that it copied."""
+    """Step back over the creation of a clone: add the elements of the clone to those of the pose that it copied."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
         a[to] += a[o + i]
@@ -105,7 +105,7 @@ def _undo_clone_start(a: Floats, A: Floats, n: int, o: int) -> None:
 
 @device_function
 def _undo_clone_end(a: Floats, A: Floats, n: int, o: int) -> None:
-    """Step back over the removal of a clone: insert its rows and columns again."""
+    """Step back over the removal of a clone: insert the rows and columns of the clone again."""
     for i in range(n - 1, o + CLONE - 1, -1):
         a[i] = a[i - CLONE]
         for j in range(n):

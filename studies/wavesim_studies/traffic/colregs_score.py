@@ -1,8 +1,8 @@
 """Score of a vessel under the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
-The score of a pair of vessels is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run
-is the score of its worst pair times the worst part of its economy. The parts of the economy measure extra distance,
-lost time, changes of course, and the completion of the mission.
+The score of a pair of vessels is its safety multiplied by the mean of its protocol parts. Safety and all parts are from
+0 to 1. The score of a run is the score of its worst pair multiplied by the worst part of its economy. The parts of the
+economy measure extra distance, lost time, changes of course, and the completion of the mission.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ColregsScore:
 
     @property
     def total(self) -> float:
-        """Score of the worst pair times the worst part of the economy."""
+        """Score of the worst pair, multiplied by the worst part of the economy."""
         return min(p.score for p in self.pairs) * min(self.economy.values())
 
     def __str__(self) -> str:
@@ -108,8 +108,8 @@ class ColregsScore:
 
 @dataclass(frozen=True)
 class AvoidingAction:
-    """The first change that own ship made: its time (s), its turn (rad, positive to starboard) and its loss of speed
-    (fraction).
+    """The first change of course or speed that own ship made: time (s), turn (rad, positive to starboard) and loss of
+    speed (fraction).
     """
 
     time: float

@@ -27,7 +27,7 @@ SOURCE = (
     "Imazu's problem as tabulated by R. Sawada, K. Sato, T. Majima, Automatic ship collision avoidance using deep reinforcement "
     "learning with LSTM in continuous action spaces, J. Mar. Sci. Technol. 26, 2021, table 4"
 )
-#: courses of the other vessels in degrees; an s marks a slow vessel, which has 7/10 of the speed
+#: courses of the other vessels in degrees; an s marks a slow vessel, which has 7/10 of own ship's speed
 IMAZU = {
     1: "180", 2: "270", 3: "0s", 4: "45", 5: "180 270", 6: "350 315", 7: "0s 315", 8: "180 270", 9: "330 270", 10: "270 15", 11: "90 330",
     12: "315 350", 13: "180 10 45", 14: "350 315 270", 15: "0s 315 270", 16: "45s 90 270", 17: "0s 10 315", 18: "225 345 330",

@@ -21,7 +21,8 @@ from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
 
 PERIOD = 0.1  #: control period of the vessel in s
-PASS_TOLERANCE_M = 10.0  #: distance in m outside the arc beyond which a waypoint counts as missed
+#: a waypoint counts as missed if the vessel passes more than this distance in m outside the arc
+PASS_TOLERANCE_M = 10.0
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,15 @@ class WaypointRoute:
 
     def _cut(self, a: Floats, b: Floats, c: Floats) -> tuple[float, Floats, Floats, float]:
         """Return (cut, before, after, side) for the arc at corner b. The arc begins at the distance ``cut`` from the
-        corner. ``before`` and ``after`` are the directions of its legs.
+        corner. ``before`` and ``after`` are the directions of the legs before and after the corner.
         """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Floats) -> int:
-        """Count the corners passed in order, in every round of the route. A corner is passed if the vessel comes closer
-        to it than the distance between the corner and its arc plus ``PASS_TOLERANCE_M``.
+        """Count the corners passed in order, in every round of the route. A corner counts as passed if the vessel comes
+        close enough to it. The limit is the distance between the corner and its arc, plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
