@@ -98,9 +98,9 @@ class Px4Server:
     the outputs that answer it.
 
     The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` per frame, regardless of delays. An
-    answer contains the time of its frame. Controllers that run slower than the frames answer every second or third
-    frame. The bridge predicts the time of the next answer from the intervals between the last ones, and waits only when
-    an answer is due.
+    answer contains the time of its frame. Controllers whose rate is lower than the frame rate answer every second
+    or third frame. The bridge predicts the time of the next answer from the intervals between recent answers, and waits
+    only when an answer is due.
     """
 
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:

@@ -91,7 +91,7 @@ class BodyHealth:
     )  #: age of the newest value of each instrument, in periods, by row of the body and name of the instrument
     #: battery charge of each body as a fraction of its capacity, by row
     battery: dict[int, float] = field(default_factory=dict)
-    #: texts about the fences that each body violates, by row
+    #: descriptions of the fences that each body violates, by row
     fences: dict[int, list[str]] = field(default_factory=dict)
 
 

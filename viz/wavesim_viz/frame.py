@@ -100,7 +100,8 @@ def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) ->
 
 
 class HeldBodyDetector:
-    """Find frozen bodies: bodies that have moved before, and whose velocity is exactly zero although time advances.
+    """Detector of frozen bodies: bodies that have moved before, and whose velocity is exactly zero although time
+    advances.
 
     Shared memory does not state which bodies are frozen, but a body that moves in water never has exactly zero
     velocity.

@@ -301,7 +301,7 @@ class Hub:
         helm.set_axes(request.axes)
 
     async def run(self) -> None:
-        """Read the source at the set rate while a page is connected. Otherwise, read it rarely, for the history."""
+        """Read the source at the set rate while a page is connected. Otherwise, read it less often, for the history only."""
         due = time.monotonic()
         while True:
             seen = bool(self.viewers) or isinstance(self.source, ReplaySource)

@@ -379,8 +379,8 @@ class FencesRequest:
 @dataclass(frozen=True, slots=True)
 class VehicleCommandRequest:
     """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` contains north, east and down in W
-    and a speed (0 means the vehicle's own speed); it is None if the command has no point. The page selects ``number``,
-    which the answer contains.
+    and a speed (0 means the vehicle's own speed); it is None if the command has no point. The page chooses ``number``,
+    and the answer contains the same number.
     """
 
     row: int
@@ -446,7 +446,7 @@ class ErrorAnswer(TypedDict):
 
 
 class ChartData(TypedDict):
-    """/series: lines in a chart at common times."""
+    """/series: lines of a chart at common times."""
 
     time: list[float]
     values: list[Numbers]

@@ -198,8 +198,8 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines in a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
-    and the number of ``points``.
+    """Return the lines of a chart. The query contains one or more ``line=ROW/KEY`` parameters, the times ``since`` and
+    ``until`` (s), and the number of ``points``.
     """
     lines = request.query.getall("line", [])
     try:
