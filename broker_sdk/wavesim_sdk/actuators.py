@@ -119,7 +119,7 @@ def _is_number(text: str) -> bool:
 
 
 def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
-    """Return the position of an actuator, given its name or number. Raises UnknownName with the nearest name."""
+    """Return the index of an actuator, given its name or number. Raises UnknownName with the nearest name."""
     if isinstance(which, str):
         for k, a in enumerate(actuators):
             if a.name == which:

@@ -219,7 +219,7 @@ class AlarmMonitor:
         return bool(unseen)
 
     def shelve(self, number: int, seconds: float) -> bool:
-        """Suppress an alarm for a simulation time in s; 0 returns it to service. Return whether there is such an
+        """Suppress an alarm for some simulation time (in s); 0 returns it to service. Return whether there is such an
         alarm.
         """
         alarm = next((a for a in self.all if a.id == number), None)
@@ -243,8 +243,8 @@ class AlarmMonitor:
     # -- rules ---------------------------------------------------------------------------------
 
     def _limit(self, kind: str, row: int, limit: float, side: float = -1.0) -> float:
-        """Return a limit. While the alarm for this limit is active, the dead band moves the limit in the direction
-        ``side`` (-1: down).
+        """Return the limit to apply: the given limit or, while its alarm is active, this limit moved by the dead band
+        in the direction ``side`` (-1: down).
         """
         condition = self._conditions.get((kind, row))
         active = condition is not None and condition.alarm is not None

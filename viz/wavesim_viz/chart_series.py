@@ -24,7 +24,7 @@ ChartSeries = tuple[Floats, Floats]  #: times of a line in s, and the values of 
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 20_000
-#: maximum number of lines multiplied by number of points in a request; a larger request would delay the frames
+#: maximum product of the number of lines and the number of points in a request; a larger request would delay frames
 MOST_VALUES = 64_000
 MISSING = 10  #: number of sampling intervals without a value after which a line has a gap
 ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap

@@ -108,8 +108,8 @@ class HeldBodyDetector:
     """
 
     def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
-        """Mark the bodies that have left their initial positions. ``begun`` maps the names of bodies to their initial
-        positions.
+        """``begun`` maps the names of bodies to their initial positions. A body that is not at its initial position
+        counts as having moved.
         """
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)

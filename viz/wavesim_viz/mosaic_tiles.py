@@ -92,7 +92,7 @@ class Tile:
         self.count = np.insert(self.count, at, count[~known])
 
     def means(self, weight: Floats) -> Floats:
-        """Return the mean of each cell, computed from sums that are weighted by angle."""
+        """Return the mean of each cell. ``weight`` contains a factor by angle, by which the sums are multiplied."""
         cell, angle = np.divmod(self.keys, ANGLES)
         total = np.bincount(cell, self.total * weight[angle], TILE_CELLS**2)
         count = np.bincount(cell, self.count, TILE_CELLS**2)
