@@ -36,7 +36,7 @@ MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above whi
 #: time in s during which the replies to a USBL query are combined into one fix. EKF3 ignores a position that follows
 #: another one within 20 ms, and uses no position older than about 0.2 s
 GATHER_S = 0.1
-#: difference in s between simulation time and a time of arrival above which the time of arrival is not used
+#: maximum difference in s between simulation time and a time of arrival; if it is exceeded, the time is not used
 MAX_CLOCK_ERROR_S = 0.5
 DEPTH_SENSORS = ("pressure", "ctd")
 

@@ -26,7 +26,7 @@ AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 20_000
 #: maximum product of the number of lines and the number of points in a request; a larger request would delay frames
 MOST_VALUES = 64_000
-MISSING = 10  #: number of sampling intervals without a value after which a line has a gap
+MISSING = 10  #: a line has a gap if it has no value for more than this number of sampling intervals
 ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap
 
 

@@ -81,8 +81,8 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Frames from a log. The payloads may not fit into memory, so a thread copies them into an unnamed file for random
-    access.
+    """Frames from a log. The payloads may be too large for memory, so a thread copies them into an unnamed file for
+    random access.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:

@@ -92,7 +92,7 @@ class Tile:
         self.count = np.insert(self.count, at, count[~known])
 
     def means(self, weight: Floats) -> Floats:
-        """Return the mean of each cell. ``weight`` contains a factor by angle, by which the sums are multiplied."""
+        """Return the mean of each cell. The sums at each angle are first multiplied by ``weight`` at that angle."""
         cell, angle = np.divmod(self.keys, ANGLES)
         total = np.bincount(cell, self.total * weight[angle], TILE_CELLS**2)
         count = np.bincount(cell, self.count, TILE_CELLS**2)
