@@ -36,7 +36,7 @@ MAX_SIGMAS = 4.0  #: deviation of a direction, in standard deviations, above whi
 #: time in s during which the replies to a USBL query are combined into one fix. EKF3 ignores a position that follows
 #: another one within 20 ms, and uses no position older than about 0.2 s
 GATHER_S = 0.1
-#: difference in s between simulation time and a time of arrival above which the time of arrival is not used
+#: maximum difference in s between simulation time and a time of arrival; if it is exceeded, the time is not used
 MAX_CLOCK_ERROR_S = 0.5
 DEPTH_SENSORS = ("pressure", "ctd")
 
@@ -225,8 +225,8 @@ def direction_sigma(head: UsblHead, sound_speed: float) -> float:
     """Return the standard deviation in rad of a direction, computed from the errors of the USBL head and of the AHRS
     heading.
 
-    The further apart the hydrophones are, the smaller is the error caused by the arrival times. This error differs
-    between directions; the function uses the largest error.
+    The further apart the hydrophones are, the less the errors of the arrival times affect the direction. This effect
+    differs between directions; the function uses the largest one.
     """
     places = np.array([h.position for h in head.hydrophone])
     spread = np.linalg.eigvalsh(np.cov(places.T, bias=True) * len(places))
@@ -271,8 +271,8 @@ def position_from_directions(
 
 
 def _covariance(directions: Floats) -> tuple[float, float, float]:
-    """Return the covariance (nn, ne, ee) of a least-squares position fix, computed from the horizontal directions (n,
-    2) of the ranges.
+    """Return the covariance (nn, ne, ee) of a least-squares position fix, computed from the horizontal directions
+    (n, 2) in which the ranges were measured.
     """
     nn, ne, ee = (float(np.sum(directions[:, i] * directions[:, j])) for i, j in ((0, 0), (0, 1), (1, 1)))
     scale = RANGE_SIGMA**2 / max(nn * ee - ne * ne, 1e-12)

@@ -117,8 +117,8 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a servo frame. The next vehicle state is the answer to it. The bridge answers a repeated frame with
-        the same state.
+        """Process a servo frame. The bridge answers a new frame with the next vehicle state, and a repeated frame with
+        the same state as before.
         """
         try:
             servo = parse_servo_frame(data)

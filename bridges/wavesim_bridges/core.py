@@ -26,9 +26,8 @@ RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: maximum wall times in s to wait for a server: at the start, after a loss of contact, and after it has ended the
 #: session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
-STACK_TIMEOUT_S = (
-    1.0  #: wall time in s without data from the on-board software after which the vehicle receives neutral commands
-)
+#: the vehicle receives neutral commands if no data from the on-board software arrive for this wall time in s
+STACK_TIMEOUT_S = 1.0
 Frame = TypeVar("Frame")
 
 

@@ -2,8 +2,8 @@
 
 The first two bytes indicate the byte order. Field layouts use the characters of :mod:`struct` and three additional
 ones: ``t`` is a string preceded by its length; ``r`` is raw bytes preceded by their length; ``l`` is a list of
-messages, each preceded by its message number. These messages contain no lists. The known messages are declared in
-:mod:`wavesim_bridges.imc`, which is generated from the standard's IMC.xml.
+messages, each preceded by its message number. The messages in a list contain no lists themselves. The known messages
+are declared in :mod:`wavesim_bridges.imc`, which is generated from the standard's IMC.xml.
 """
 
 from __future__ import annotations

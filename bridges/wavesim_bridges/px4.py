@@ -39,7 +39,7 @@ ANSWER_S = 0.1  #: maximum wall time in s to wait for PX4's answer to a frame
 #: maximum interval in us between two answers from PX4; if the interval is longer, an answer counts as missed
 MOST_GAP_US = 20_000
 GAPS = 8  #: number of recent intervals between PX4's answers; their maximum predicts the next interval
-MAX_BUFFER_BYTES = 1 << 16  #: number of bytes not yet read by PX4 above which the bridge stops sending
+MAX_BUFFER_BYTES = 1 << 16  #: the bridge sends nothing while this many bytes are waiting to be read by PX4
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard"),
@@ -98,9 +98,9 @@ class Px4Server:
     the outputs that answer it.
 
     The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` per frame, regardless of delays. An
-    answer contains the time of its frame. Controllers that run slower than the frames answer every second or third
-    frame. The bridge predicts the time of the next answer from the intervals between the last ones, and waits only when
-    an answer is due.
+    answer contains the time of its frame. Controllers whose rate is lower than the frame rate answer every second
+    or third frame. The bridge predicts the time of the next answer from the intervals between recent answers, and waits
+    only when an answer is due.
     """
 
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:

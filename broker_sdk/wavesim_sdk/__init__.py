@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-#: map from each exported name to its module and, if the name is different there, to that name
+#: for each exported name, its module and, if the name is different in that module, the name there
 _PLACES = {
     "AsyncBroker": ("broker",),
     "Broker": ("broker",),

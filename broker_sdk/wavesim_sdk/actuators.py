@@ -119,7 +119,7 @@ def _is_number(text: str) -> bool:
 
 
 def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
-    """Return the position of an actuator, given its name or number. Raises UnknownName with the nearest name."""
+    """Return the index of an actuator, given its name or number. Raises UnknownName with the nearest name."""
     if isinstance(which, str):
         for k, a in enumerate(actuators):
             if a.name == which:
@@ -140,7 +140,7 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
 def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
     """Return the commands in the order of the actuators, with None for each actuator that keeps its command.
 
-    ``values`` is a mapping from names or numbers to values, or a sequence in the order of the actuators, which may
+    ``values`` is a mapping from names or numbers to values, or a sequence in the order of the actuators. A sequence may
     contain fewer values than there are actuators. Raises ValueError for anything but finite numbers.
     """
     if isinstance(values, tuple) and len(values) <= len(actuators) and _FLOATS.issuperset(map(type, values)):

@@ -337,8 +337,8 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 def sin_cos(x: Any) -> tuple[Any, Any]:
     """Return (sin x, cos x), for abs(x) below 1e6.
 
-    For larger arguments, the error grows, at most to the error caused by rounding x to the nearest float. Above 2^50,
-    where adjacent floats differ by 0.25 or more, the results are those for 0.
+    For larger arguments, the error grows, but never exceeds the error caused by rounding x to the nearest float. Above
+    2^50, where adjacent floats differ by 0.25 or more, the results are those for 0.
     """
     return _sine_cosine(x)
 

@@ -91,7 +91,7 @@ class BodyHealth:
     )  #: age of the newest value of each instrument, in periods, by row of the body and name of the instrument
     #: battery charge of each body as a fraction of its capacity, by row
     battery: dict[int, float] = field(default_factory=dict)
-    #: texts about the fences that each body violates, by row
+    #: descriptions of the fences that each body violates, by row
     fences: dict[int, list[str]] = field(default_factory=dict)
 
 
@@ -219,7 +219,7 @@ class AlarmMonitor:
         return bool(unseen)
 
     def shelve(self, number: int, seconds: float) -> bool:
-        """Suppress an alarm for a simulation time in s; 0 returns it to service. Return whether there is such an
+        """Suppress an alarm for some simulation time (in s); 0 returns it to service. Return whether there is such an
         alarm.
         """
         alarm = next((a for a in self.all if a.id == number), None)
@@ -243,8 +243,8 @@ class AlarmMonitor:
     # -- rules ---------------------------------------------------------------------------------
 
     def _limit(self, kind: str, row: int, limit: float, side: float = -1.0) -> float:
-        """Return a limit. While the alarm for this limit is active, the dead band moves the limit in the direction
-        ``side`` (-1: down).
+        """Return the limit to apply: the given limit or, while its alarm is active, this limit moved by the dead band
+        in the direction ``side`` (-1: down).
         """
         condition = self._conditions.get((kind, row))
         active = condition is not None and condition.alarm is not None

@@ -24,9 +24,9 @@ ChartSeries = tuple[Floats, Floats]  #: times of a line in s, and the values of 
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 20_000
-#: maximum product of the numbers of lines and points in a request; a larger request would delay the frames
+#: maximum product of the number of lines and the number of points in a request; a larger request would delay frames
 MOST_VALUES = 64_000
-MISSING = 10  #: number of sampling intervals without a value after which a line has a gap
+MISSING = 10  #: a line has a gap if it has no value for more than this number of sampling intervals
 ABSURD = 1e12  #: magnitude above which a chart draws a value as a gap
 
 
@@ -117,8 +117,9 @@ def _seconds(time_ns: Any) -> Floats:
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> ChartData:
     """Resample the lines of one chart to common times. These are the times of the first line and, before its start and
-    after its end, the times of the other lines. At each of these times, each line has its newest value. If there are
-    more than ``points`` times, each line keeps the minimum and maximum of each interval, so that peaks are not lost.
+    after its end, the times of the other lines. At each of these times, each line has its newest value. If the
+    number of times exceeds ``points``, each line keeps the minimum and maximum of each interval, so that peaks are not
+    lost.
     """
     times = np.zeros(0)
     for t, _ in lines:

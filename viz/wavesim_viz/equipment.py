@@ -109,7 +109,7 @@ def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> Field
 def _labels(
     description: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Return the names of a field's values (for example actuators), and their units if the units differ."""
+    """Return the names of a field's values (for example, names of actuators), and the unit of each if units differ."""
     named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
         "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
         "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),

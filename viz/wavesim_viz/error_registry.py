@@ -65,7 +65,7 @@ class ErrorRegistry:
             del self.failed_parts[name]
 
     def record(self, part: str, error: Exception) -> str:
-        """Count an error that ended one attempt, and report the error on the console. Return its text."""
+        """Count an error that a part has raised, and report the error on the console. Return its text."""
         self.total += 1
         text = f"{type(error).__name__}: {error}"[:300]
         frames = traceback.extract_tb(error.__traceback__)

@@ -41,7 +41,7 @@ def configured_fences(loaded: LoadedConfig | None) -> list[FenceInfo]:
 
 
 class FenceHistory:
-    """The fences of a logged run: those of its configuration, changed by each logged command."""
+    """Fences of a logged run: those of its configuration, as changed by the logged commands."""
 
     def __init__(self, log: Log, loaded: LoadedConfig | None) -> None:
         current = {f.name: f for f in _requests(loaded)}
@@ -69,7 +69,7 @@ class FenceHistory:
 def fence_violations(
     fences: Iterable[FenceInfo], frame: ViewerFrame, roster: Sequence[RosterEntry]
 ) -> dict[int, list[str]]:
-    """Return, by row, a text for each fence that a body violates. Buoys never violate a fence."""
+    """Return, by row, a description of each fence that a body violates. Buoys never violate a fence."""
     b = np.asarray(frame.bodies, float)
     watched = b[np.isin(b[:, 0], [r[0] for r in roster if r[3] != "buoy"]) & np.isfinite(b[:, 1:3]).all(axis=1)]
     rows, p = watched[:, 0].astype(int), watched[:, 1:3]

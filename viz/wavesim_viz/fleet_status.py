@@ -32,7 +32,7 @@ class MissionTracker:
         self._states: dict[str, MissionState] = {}
 
     def take(self, notices: Iterable[Notice]) -> None:
-        """Take the status from those notices that contain one."""
+        """Store the mission status from each notice that contains one."""
         for notice in notices:
             status = MissionStatus.parse(notice["text"])
             if status is not None:
@@ -44,7 +44,7 @@ class MissionTracker:
 
 
 class LoggedFleet:
-    """Battery charge and mission status of the vehicles in a log. ``names`` are the bodies by row."""
+    """Battery charge and mission status of the vehicles in a log. ``names`` maps rows to names of bodies."""
 
     def __init__(self, log: Log, names: Mapping[int, str]) -> None:
         self._names = names

@@ -100,15 +100,16 @@ def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) ->
 
 
 class HeldBodyDetector:
-    """Find frozen bodies: bodies that have moved before, and whose velocity is exactly zero although time advances.
+    """Detector of frozen bodies: bodies that have moved before, and whose velocity is exactly zero although time
+    advances.
 
     Shared memory does not state which bodies are frozen, but a body that moves in water never has exactly zero
     velocity.
     """
 
     def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
-        """Mark the bodies that have left their initial positions. ``begun`` maps the names of bodies to their initial
-        positions.
+        """``begun`` maps the names of bodies to their initial positions. A body that is not at its initial position
+        counts as having moved.
         """
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)

@@ -64,7 +64,7 @@ class MotionSample:
 
 
 class History:
-    """History of samples, thinned evenly when there are too many, and of the newest events."""
+    """Record of samples and of the newest events. If there are too many samples, every second one is dropped."""
 
     def __init__(self) -> None:
         self.tracks_version = 0
@@ -80,7 +80,7 @@ class History:
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     def add(self, frame: ViewerFrame, roster: Sequence[RosterEntry], beliefs: Sequence[Numbers]) -> None:
-        """Add a sample if enough time has passed since the last one."""
+        """Add a sample if enough time has passed since the last sample."""
         if self.moments and frame.time_s < self.moments[-1].time:
             self.clear()
         if self.moments and frame.time_s - self.moments[-1].time < self._every:

@@ -301,7 +301,7 @@ class Hub:
         helm.set_axes(request.axes)
 
     async def run(self) -> None:
-        """Read the source at the set rate while a page is connected. Otherwise, read it rarely, for the history."""
+        """Read the source at the set rate while a page is connected. Otherwise, read it less often, for the history."""
         due = time.monotonic()
         while True:
             seen = bool(self.viewers) or isinstance(self.source, ReplaySource)
@@ -477,7 +477,7 @@ class Hub:
         return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def shelve(self, number: int, seconds: float) -> tuple[bool, str]:
-        """Suppress an alarm for a simulation time in s; 0 returns it to service."""
+        """Suppress an alarm for some simulation time (in s); 0 returns it to service."""
         done = self.alarms.shelve(number, seconds)
         self._broadcast_alarms()
         if not done:

@@ -1,11 +1,10 @@
 """Images from sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later
 may need it.
 
-On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and its numbers,
+On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and the data, all
 little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples from a sonar are u1 (beams,
 bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no echo,
-255 = maximum range. Soundings are rows of f4: north, east, down, starboard,
-sigma (m).
+255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from wavesim_viz.frame import decode_text, to_json_value
 from wavesim_viz.page_content import ImageKind
 from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 
-#: number of images kept for pages that connect later, by kind: enough for a full circle, or for a screen of lines
+#: number of images kept for pages that connect later, by kind: enough for a full circle, or to fill a screen with lines
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1, "3d": 1}
 RETRY_S = 0.5
 MAX_READ = 20  #: maximum number of frames that are read from a log in one call
@@ -82,8 +81,8 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Frames from a log. The payloads may not fit into memory, so a thread copies them into an unnamed file for random
-    access.
+    """Frames from a log. The payloads may be too large for memory, so a thread copies them into an unnamed file for
+    random access.
     """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
@@ -216,7 +215,7 @@ class ImageStream:
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
-        """Store new frames. A restart of the server or another body in the row starts a new epoch."""
+        """Store new frames. A new epoch starts when the server restarts or another body occupies the row."""
         version = self._source.scene()[0]
         if self._stream is None or version != self._version:
             if now < self._due:
@@ -250,7 +249,7 @@ class ImageStream:
         self.pictures.clear()
 
     def after(self, number: int) -> list[bytes]:
-        """Return the stored images of the stream, without the first ``number`` images of the stream."""
+        """Return the stored images, except those among the first ``number`` images of the stream."""
         n = min(self.made - number, len(self.pictures))
         return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
 

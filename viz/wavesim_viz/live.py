@@ -60,7 +60,7 @@ from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: time in ns by which the age of a value may exceed the permitted number of periods
+GRACE_NS = 500_000_000  #: time in ns that is subtracted from the age of a value before the age is converted to periods
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )
@@ -116,8 +116,8 @@ class ViewerSource(Protocol):
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
-        """Return the frames from a sonar or camera on a body. For a log, these are all frames (``every``) or the newest
-        one. Raise WaveSimError with the reason if there are none.
+        """Return the frames from a sonar or camera on a body. For a log, return all frames if ``every`` is set, and
+        only the newest one otherwise. Raise WaveSimError with the reason if there are none.
         """
 
     def fault(self, request: FaultRequest) -> tuple[bool, str]:

@@ -59,7 +59,7 @@ class MosaicGrid:
 
 
 def grid_points(north: Floats, east: Floats, values: Floats, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
-    """Return a grid of the mean values of points per cell. Use the cells of another grid if one is given."""
+    """Return a grid with the mean value of the points in each cell. Use the cells of another grid if one is given."""
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
         shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))

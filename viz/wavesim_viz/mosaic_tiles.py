@@ -92,7 +92,7 @@ class Tile:
         self.count = np.insert(self.count, at, count[~known])
 
     def means(self, weight: Floats) -> Floats:
-        """Return the mean of each cell, computed from sums that are weighted by angle."""
+        """Return the mean of each cell. The sums at each angle are first multiplied by ``weight`` at that angle."""
         cell, angle = np.divmod(self.keys, ANGLES)
         total = np.bincount(cell, self.total * weight[angle], TILE_CELLS**2)
         count = np.bincount(cell, self.count, TILE_CELLS**2)
@@ -105,7 +105,7 @@ class GrowingMosaic:
 
     def __init__(self, sidescan: bool, cell: float = CELL_M) -> None:
         self.sidescan, self.cell = sidescan, cell
-        self.tiles: dict[tuple[int, int], Tile] = {}  #: tiles, by their numbers to the north and east of the origin
+        self.tiles: dict[tuple[int, int], Tile] = {}  #: tiles, by their (north, east) index from the origin
         self.version = 0  #: version number, which increases with each change of a tile's values
         self.sums = 0
         bins = round((HIGHEST_DB - LOWEST_DB) / BIN_DB) if sidescan else 0

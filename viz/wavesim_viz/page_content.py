@@ -76,7 +76,7 @@ class BedGrid(TypedDict):
 
 
 class FenceInfo(TypedDict):
-    """Polygon that bodies must not leave, or must not enter."""
+    """Polygon that bodies must either stay inside or stay outside."""
 
     name: str
     keep: str

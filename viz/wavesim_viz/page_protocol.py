@@ -352,7 +352,7 @@ class AcknowledgeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShelveRequest:
-    """Suppress an alarm for a simulation time in s; 0 returns it to service."""
+    """Suppress an alarm for some simulation time (in s); 0 returns it to service."""
 
     alarm: int
     seconds: float
@@ -379,8 +379,8 @@ class FencesRequest:
 @dataclass(frozen=True, slots=True)
 class VehicleCommandRequest:
     """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` contains north, east and down in W
-    and a speed (0 means the vehicle's own speed); it is None if the command has no point. The page selects ``number``,
-    which the answer contains.
+    and a speed (0 means the vehicle's own speed); it is None if the command has no point. The page chooses ``number``,
+    and the answer contains the same number.
     """
 
     row: int
@@ -446,7 +446,7 @@ class ErrorAnswer(TypedDict):
 
 
 class ChartData(TypedDict):
-    """/series: lines in a chart at common times."""
+    """/series: lines of a chart at common times."""
 
     time: list[float]
     values: list[Numbers]

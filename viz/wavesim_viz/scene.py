@@ -126,7 +126,7 @@ def of_log(log: Log) -> tuple[Scene, LoadedConfig | None]:
 
 
 def scene_messages(scene: Scene) -> tuple[SceneMessage, DetailsMessage]:
-    """Split a scene for pages on slow connections into the part that the first picture needs, and the details."""
+    """For pages on slow connections, split a scene into the part that the first picture needs, and the details."""
     used = {b["model"] for b in scene["bodies"]}
     first: Scene = {**scene, "bed": None, "models": {n: m for n, m in scene["models"].items() if n in used}}
     return (

@@ -1,10 +1,10 @@
 """Web server of the viewer: one page, one websocket, and the requests from the configurator.
 
-The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). The
-server accepts websockets and changes only from its own page, and the page loads nothing from other servers. Viewers are
-read-only unless the user started the viewer with ``--control``. Every request needs a token if the viewer was started
-with ``--control`` or listens on an address other than loopback. ``--control`` requires a token on loopback too, because
-other users of the machine can connect to loopback addresses.
+The server is safe by default. It listens on loopback and, to prevent DNS rebinding, answers only to its own host name.
+The server accepts websockets and changes only from its own page, and the page loads nothing from other servers. Viewers
+are read-only unless the user started the viewer with ``--control``. Every request needs a token if the viewer was
+started with ``--control`` or listens on an address other than loopback. ``--control`` requires a token on loopback too,
+because other users of the machine can connect to loopback addresses.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines in a chart. The query contains one or more ``line=ROW/KEY``, the times ``since`` and ``until`` (s),
-    and the number of ``points``.
+    """Return the lines of a chart. The query contains one or more ``line=ROW/KEY`` parameters, the times ``since`` and
+    ``until`` (s), and the number of ``points``.
     """
     lines = request.query.getall("line", [])
     try:

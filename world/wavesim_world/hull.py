@@ -147,7 +147,7 @@ class Hull:
 
 
 def _closed(triangles: Array) -> bool:
-    """Return whether each edge occurs equally often in both directions. Vertices whose distance is less than 1e-6 of
+    """Return whether each edge occurs equally often in both directions. Vertices closer together than about 1e-6 of
     the hull's size are merged.
     """
     size = float(np.ptp(triangles.reshape(-1, 3), axis=0).max())

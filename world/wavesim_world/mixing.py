@@ -212,8 +212,8 @@ def _fin_signs(model: Model, number: int) -> tuple[float, float]:
 
 
 def _fin_moment(model: Model, fin: Fin, number: int) -> Sequence[float]:
-    """Return the moments K, M and N of a fin at a small positive angle, up to a positive factor, while the body moves
-    ahead.
+    """Return the moments K, M and N of a fin at a small positive angle while the body moves ahead. The moments contain
+    an arbitrary positive factor.
     """
     if fin.law == "coefficients":
         return fin.per_angle[3:]

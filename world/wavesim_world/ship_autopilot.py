@@ -58,7 +58,7 @@ class ShipMotion:
 
 
 def _square(t: Thruster) -> tuple[float, float]:
-    """Return the bollard thrust in N per n abs(n), ahead and astern; n is the shaft speed in 1/s."""
+    """Return the ratio of the bollard thrust (N) to n abs(n), ahead and astern; n is the shaft speed in 1/s."""
     if t.open_water is not None:
         d = t.open_water.diameter
         c = DENSITY * d * d * d * d * t.open_water.kt[0]

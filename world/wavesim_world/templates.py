@@ -37,8 +37,8 @@ TEMPLATES = {
 def write_template(name: str, folder: Path) -> list[Path]:
     """Write the configuration and the programs of a template into a folder, and return the files.
 
-    Raises ConfigError if one of the files already exists, so that none of the user's files is lost, and WaveSimError if
-    the folder cannot be written.
+    Raises ConfigError if one of the files already exists, so that none of the user's files is lost. Raises WaveSimError
+    if the folder cannot be written to.
     """
     text = (FILES / f"{name}.xml").read_text(encoding="utf-8")
     text = re.sub(r'run="[^"]*/(\w+\.py)"', r'run="\1"', text)

@@ -18,10 +18,9 @@ from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_world.config.actuators import Thruster
 
-SUSPICIOUS_SHARE, LONG_S = (
-    0.01,
-    10.0,
-)  #: fraction of the actuators' limits, and time in s; commands below this fraction for this time probably have the wrong unit
+#: fraction of the actuators' limits, and time in s; commands that stay below this fraction for this time probably have
+#: the wrong unit
+SUSPICIOUS_SHARE, LONG_S = 0.01, 10.0
 
 
 class CommandTopics:

@@ -145,7 +145,7 @@ class TopicLayout:
         return found
 
     def command(self, what: str) -> str:
-        """Return the command topic of ``what``: `all` (an array for all actuators), or `wrench` or `twist` (for the
+        """Return the command topic for ``what``: `all` (an array for all actuators), or `wrench` or `twist` (for the
         body). Return an empty text if the layout has no such topic.
         """
         return self._place(self._table("commands").get(what, {}).get("topic", ""))

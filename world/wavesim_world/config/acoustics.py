@@ -15,8 +15,8 @@ from wavesim_world.config.schema import Vector, child, children, choice, content
 
 @dataclass(frozen=True)
 class Multipath:
-    """Echoes from the surface and the bottom. They are computed by image sources if the sound speed is constant, and by
-    eigenrays otherwise.
+    """Echoes from the surface and the bottom. They are computed with image sources if the sound speed is constant, and
+    with eigenrays otherwise.
     """
 
     order: int = key(
@@ -257,7 +257,7 @@ class UsblHead:
 
     A USBL head assumes a plane wave and the sound speed `sound_speed`. It needs at least four hydrophones that are not
     coplanar, or at least three coplanar ones. A head with coplanar hydrophones also needs `axis`, which
-    specifies the side that it faces.
+    specifies the side that the head faces.
     """
 
     hydrophone: tuple[Hydrophone, ...] = children(

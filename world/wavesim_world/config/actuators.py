@@ -147,7 +147,7 @@ class Thruster:
 class Aerofoil:
     """Table of lift and drag coefficients by angle of attack: rows `alpha CL CD`, with alpha in degrees.
 
-    Where the table ends before -180 deg or 180 deg, it is extended with the coefficients of a stalled flat plate at the
+    If the table does not reach -180 deg or 180 deg, it is extended with the coefficients of a stalled flat plate at the
     angle of attack a: CL = sin 2a, CD = 2 sin^2 a. The transition is blended over 10 deg.
     """
 

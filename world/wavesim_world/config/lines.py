@@ -33,8 +33,8 @@ class LineEnd:
 
 @dataclass(frozen=True)
 class Line:
-    """Line (tether, mooring or tow cable) of lumped masses with elasticity, weight, buoyancy, drag and contact with the
-    bed.
+    """Line (tether, mooring or tow cable), modelled by lumped masses with elasticity, weight, buoyancy, drag and
+    contact with the bed.
 
     The line has no bending stiffness and carries no compressive force.
     """

@@ -18,7 +18,7 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.vehicle import Matrix6, Model
 
 WATER_DENSITY = 1025.0  #: density of sea water for plausibility checks, kg/m3
-#: maximum plausible ratio between the mass of a body and the mass of the water that it displaces, whichever is larger
+#: maximum plausible ratio of the mass of a body to the mass of the water that it displaces; its inverse is the minimum
 MAX_DENSITY_RATIO = 700.0
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")

@@ -234,8 +234,8 @@ class OtherTerm:
 
 @dataclass(frozen=True)
 class HullMesh:
-    """Surface of the body from which its buoyancy is computed: a closed mesh of up to 1280 triangles (STL, PLY, OBJ,
-    OFF, GLB).
+    """Closed mesh of the body's surface, from which buoyancy is computed. The mesh has up to 1280 triangles (STL, PLY,
+    OBJ, OFF, GLB).
 
     The part of the mesh below the local water plane determines the buoyancy at any heel. The model therefore capsizes
     at the same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use

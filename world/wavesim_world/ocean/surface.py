@@ -87,8 +87,8 @@ def wave_number(w: Floats, gravity: float, depth: float) -> Floats:
 def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Floats:
     """Return the sea as (n, SEA_COLUMNS) components of equal energy. Their variances add up to exactly Hs^2/16.
 
-    The spectrum from 0.3 to 8 peak frequencies is split into bands of equal energy. Each component has the mean
-    frequency of its band and a random phase, so the waves repeat only after a long time.
+    The spectrum from 0.3 to 8 times the peak frequency is split into bands of equal energy. Each component has the
+    mean frequency of its band and a random phase, so the waves repeat only after a long time.
     """
     height, peak = sea_state(waves)
     if height < LEAST_HEIGHT:
