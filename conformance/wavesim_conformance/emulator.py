@@ -118,7 +118,9 @@ class FakeEngine:
         self.simulation[CLOCK.name].publish(clock, tick)
 
     def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
-        """Request the values for a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
+        """Request the values for a tick. Return the time in s until the answer arrives, or None after ``timeout``
+        seconds.
+        """
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
             while True:

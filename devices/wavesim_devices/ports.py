@@ -92,7 +92,9 @@ class PtyPort:
             self.dropped += len(data)
 
     async def drain(self, patience: float) -> None:
-        """Wait until the client has read every byte, at most ``patience`` s. Unread bytes are lost when the terminal closes."""
+        """Wait for at most ``patience`` s until the client has read every byte. Unread bytes are lost when the terminal
+        closes.
+        """
         limit, empty = time.monotonic() + patience, 0
         # A terminal does not report that it was read, and the kernel hands written bytes over later, so it must stay empty.
         while time.monotonic() < limit and empty < DRAINED_POLLS:

@@ -81,7 +81,7 @@ class Transmitter:
         self._put(lambda: self.broker.range_to(address, level), progress, PATIENCE_S)
 
     def cancel(self) -> None:
-        """Drop all signals that have not yet been requested from the transducer."""
+        """Drop all signals whose transmission has not been requested yet."""
         dropped = [w for w in self._queue if w.number is None]
         self._queue = deque(w for w in self._queue if w.number is not None)
         for waiting in dropped:

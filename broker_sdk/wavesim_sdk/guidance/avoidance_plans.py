@@ -133,7 +133,7 @@ class Plans:
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _corner(self, turn: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the change of course in a turn in rad, and the lag and the delay of the turn in s.
+        """Return the change of course (rad), the lag (s) and the delay (s) of a turn.
 
         ``turn`` is the new course relative to the leg in rad; NaN means a return to the leg.
 
