@@ -173,7 +173,7 @@ class UdpTarget:
 class UdpPort:
     """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also
     receives the answers to its datagrams. If a ``target`` is given, the datagrams go to the address of the target, and
-    ``port`` is only the usual port of the hosts.
+    ``port`` is only the port on which hosts usually listen.
     """
 
     def __init__(self, accept: Accept, port: int, target: UdpTarget | None = None) -> None:

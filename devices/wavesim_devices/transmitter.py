@@ -77,7 +77,7 @@ class Transmitter:
         self._put(lambda: self.broker.send(payload, to, level, at=at), progress, patience, timed=at is not None)
 
     def range_to(self, address: int, progress: Progress | None = None, *, level: float | None = None) -> None:
-        """Request a reply from a modem when the turn of the request comes."""
+        """Request a reply from a modem; the request waits for its turn in the queue."""
         self._put(lambda: self.broker.range_to(address, level), progress, PATIENCE_S)
 
     def cancel(self) -> None:

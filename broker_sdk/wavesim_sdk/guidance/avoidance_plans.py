@@ -63,7 +63,9 @@ class Turning:
         return np.asarray(2.0 * self.reach * RADIUS * (s / c - 0.5 * turn))
 
     def measure(self, turn: float, corner: float, lost: float) -> None:
-        """Update the estimate from a turn in rad, its corner distance and its lost distance, both in ship lengths."""
+        """Update the estimate from the angle of a turn (rad), its corner distance and its lost distance (both in ship
+        lengths).
+        """
         turns = np.array(min(abs(turn), SHARPEST))
         self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
         lost += float(self._shorter(turns))

@@ -150,7 +150,7 @@ class Actuation(tuple[float, ...]):
 
 @dataclass(frozen=True)
 class Effort:
-    """Accelerations (m/s2, rad/s2) and the forces (N, N m) that cause them, six numbers each, in B."""
+    """Accelerations (m/s2, rad/s2), and the forces (N) and moments (N m) that cause them; six numbers each, in B."""
 
     acceleration: Sequence[float]
     total: Sequence[float]
