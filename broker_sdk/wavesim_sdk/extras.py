@@ -1,4 +1,4 @@
-"""Optional packages, and the extra of the ``wavesim`` distribution, if any, that installs each of them."""
+"""Optional packages, and the extra of the ``wavesim`` distribution (if any) that installs each package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
 
-#: the distribution, with its extra if any, that provides each command of an optional package
+#: for each command of an optional package, the distribution that provides it, with its extra (if any)
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(

@@ -93,7 +93,7 @@ def check_corner_total(fences: Iterable[Fence]) -> None:
 
 
 def crossing_text(fence: Fence, is_wrong: bool) -> str:
-    """Return the notice for a body that has crossed a fence; ``is_wrong`` is True if it is now on the wrong side."""
+    """Return the notice for a body that has crossed a fence; ``is_wrong`` is True if the body is now on the wrong side."""
     side = "left" if is_wrong == (fence.keep == "inside") else "entered"
     return f"{side} the fence '{fence.name}' (keep {fence.keep})"
 

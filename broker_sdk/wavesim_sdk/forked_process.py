@@ -1,8 +1,8 @@
 """Child processes created by fork, which start with everything that their parent has imported.
 
 A new interpreter needs at least a third of a second of processor time for imports. A forked process starts with the
-imported modules, and shares all memory to which neither process writes. The child first releases everything else that
-it inherits (lock, sockets, signal handlers, session), and therefore behaves like a new program.
+imported modules, and shares with its parent all memory to which neither process writes. The child first releases
+everything else that it inherits (lock, sockets, signal handlers, session), and therefore behaves like a new program.
 
 The parent must not have other threads, because a lock that another thread holds would stay locked in the child forever.
 """

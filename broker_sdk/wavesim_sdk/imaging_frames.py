@@ -249,8 +249,8 @@ class ImagingFrame:
 
     @property
     def levels(self) -> Any:
-        """Echo levels in dB re 1 uPa, within the resolution of the samples: an array (beams, bins), or for a 3D sonar
-        an array (rows, columns) in which NaN = no echo.
+        """Echo levels in dB re 1 uPa, with the resolution of the samples: an array (beams, bins), or for a 3D sonar an
+        array (rows, columns) in which NaN = no echo.
         """
         r = self.record
         if self.kind == "3d":

@@ -254,9 +254,7 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the frames in a log from the imaging sonars of all bodies, from those of one body, or from one sonar on a
-    body.
-    """
+    """Yield the logged frames of the imaging sonars on all bodies, of those on one body, or of one sonar on a body."""
     wanted: set[int] = set()
     for r in records(Path(path)):
         kind = type(r).__name__

@@ -151,7 +151,7 @@ def possible(table: Table, records: Any) -> Any:
 
 
 def _within(values: Any) -> Any:
-    """Return a mask of those sonar values that survey software formats can represent; NaN means unknown."""
+    """Return a mask of those sonar values that the file formats of survey software can represent; NaN means unknown."""
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 

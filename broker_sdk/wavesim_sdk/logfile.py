@@ -158,8 +158,8 @@ def _skip_indices(reader: Any) -> None:
 def _broken_up(chunk: Any) -> list[Any]:
     """Return the records in an unpacked chunk. Raises ValueError or EOFError if the chunk is damaged.
 
-    This function replaces ``breakup_chunk`` of mcap, which would take half of the time needed to read a log, because it
-    reads each number separately.
+    This function replaces ``breakup_chunk`` of mcap. The mcap function reads each number separately, and would take
+    half of the time needed to read a log.
     """
     from mcap.data_stream import ReadDataStream
     from mcap.opcode import Opcode

@@ -1,4 +1,4 @@
-"""Declare the records in the mailbox messages. The example examples/mailbox-c contains the same records as C
+"""Declarations of the records in the mailbox messages. The example examples/mailbox-c contains the same records as C
 structs.
 """
 

@@ -498,8 +498,8 @@ class BrokerBase(PrivilegedRequests):
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Return actuator commands in the order of the actuators, from commands given by name or in that order. Raises
-        InvalidArgument if a command is invalid.
+        """Return the given actuator commands in the order of the actuators. ``wanted`` contains the commands by name,
+        or already in this order. Raises InvalidArgument if a command is invalid.
         """
         actuators = self.actuators
         if isinstance(wanted, Mapping):

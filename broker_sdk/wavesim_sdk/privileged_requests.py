@@ -40,7 +40,7 @@ class PrivilegedRequests:
         return self.request(items.Control(verb, None if value is None else arguments.number("value", value)))
 
     def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
-        """Set a fault of an actuator, a sensor or one field of a sensor, or clear it (kind ``none``). Requires the
+        """Set a fault on an actuator, a sensor or one field of a sensor, or clear it (kind ``none``). Requires the
         `fault` right.
         """
         return self.request(items.Fault(body, part, kind, arguments.number("amount", amount), field))

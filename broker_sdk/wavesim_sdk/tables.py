@@ -89,7 +89,7 @@ class SignalKind(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """Column of a table: its NumPy type, shape, unit, and meaning, including its frame.
+    """Column of a table: its NumPy type, shape, unit and meaning. The meaning also states the frame.
 
     A hidden column exists only for an emulator that takes over from another one. Logs and clients do not receive it.
     """

@@ -5,8 +5,8 @@
 The checker provides shared memory without a simulation, requests values and checks what the emulator writes. In the
 command, it replaces ``{name}`` with the name of the server. The emulator must be synchronous. With ``--remote``, the
 emulator joins over the network at 127.0.0.1, port ``{port}``, which the checker also replaces. Body alpha has the
-instruments `first` (a value at each 25th tick) and `second` (at each 50th). Body beta has `first`, and gamma has none.
-Body delta enters later with `first`.
+instruments `first` (a value at every 25th tick) and `second` (a value at every 50th tick). Body beta has `first`, and
+gamma has none. Body delta enters later with `first`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ class FakeEngine:
         self.simulation[CLOCK.name].publish(clock, tick)
 
     def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
-        """Request the values for a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
+        """Request the values for a tick. Return the time in s until the answer arrives, or None after ``timeout``
+        seconds.
+        """
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
             while True:

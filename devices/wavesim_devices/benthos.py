@@ -23,7 +23,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 
-#: bit rate in bit/s by rate code, from 140 to 15360 bit/s (assumed)
+#: bit rate of each rate code, from 140 to 15360 bit/s (assumed)
 RATES: Mapping[int, int] = MappingProxyType(
     dict(zip(range(2, 14), (140, 300, 600, 800, 1066, 1200, 2400, 2560, 5120, 7680, 10240, 15360), strict=True))
 )

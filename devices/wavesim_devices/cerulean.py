@@ -63,8 +63,8 @@ def check_sonar_type(frame: ImagingFrame, kind: str, title: str) -> None:
 
 
 def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
-    """Return the maximum sample in each of ``count`` intervals of ``each`` samples; the first interval starts at sample
-    ``first``. The value is 0 for intervals beyond the samples.
+    """Return the maximum sample in each of ``count`` successive intervals. An interval is ``each`` samples long, and
+    the first one starts at sample ``first``. The maximum is 0 for intervals beyond the samples.
     """
     edges = [first + each * k for k in range(count + 1)]
     return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]

@@ -3,9 +3,10 @@ sensor.
 
 Velocities are in ship axes: starboard, forward, up; -32768 marks a bad value. PD0 reports the velocity of the bottom
 relative to the instrument. PD4 and PD6 report the velocity of the vehicle, which has the opposite sign. Beams 1 to 4
-have azimuths of 315, 135, 45 and 225 degrees from forward to starboard. Beam 3 therefore points 45 degrees to starboard
-of forward, as it does on an instrument that is mounted at an angle of 45 degrees. Heading, pitch and roll come from the
-``ahrs`` sensor, and temperature, salinity and depth from the ``ctd`` sensor, if the body has these sensors.
+have azimuths of 315, 135, 45 and 225 degrees from forward, positive to starboard. Beam 3 therefore points 45 degrees to
+starboard of forward, as it does on an instrument that is mounted at an angle of 45 degrees. Heading, pitch and roll
+come from the ``ahrs`` sensor, and temperature, salinity and depth from the ``ctd`` sensor, if the body has these
+sensors.
 
 Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``
 (salinity), ``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The device replies ``>`` to each command. For

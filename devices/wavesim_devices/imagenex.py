@@ -1,5 +1,5 @@
-"""Virtual Imagenex sonars: the imaging sonar 881A, and the scanning head and the echo sounder 852. Their echoes come from
-the frames of a scanning `sonar`.
+"""Virtual Imagenex sonars: the 881A imaging sonar, the 852 scanning sonar and the 852 echo sounder. Their echoes come
+from the frames of a scanning `sonar`.
 
 The host sends a command with all settings (switch data) for each ping. The head pings, sends its return data, and then
 turns by one step. If a setting is invalid, the head keeps its settings, and the bit "switches accepted" is not set in
@@ -36,7 +36,7 @@ SLEW = math.radians(120.0)  #: turning speed of the head, rad/s (assumed)
 @dataclass(frozen=True)
 class HeadModel:
     """Model of a head. Angles are in degrees. A head position is a multiple of ``unit``; position 0 is ``centre`` units
-    to port of ahead.
+    to port of straight ahead.
     """
 
     title: str
@@ -44,7 +44,7 @@ class HeadModel:
     status: int  #: bits of the status that are always set
     ranges: tuple[int, ...]  #: range scales, m
     unit: float = 0.0  #: unit of the head position; 0 = a fixed beam
-    centre: int = 0  #: head position ahead
+    centre: int = 0  #: head position that points straight ahead
     train: int = 0  #: value of the train angle that points ahead, in units of 3 deg
     step: int = 0  #: number of position units per unit of the step size
     max_step: int = 0  #: maximum step size
@@ -224,8 +224,8 @@ class ImagenexDevice:
 
     @property
     def angle(self) -> int:
-        """Angle of the head relative to ahead, in position units. It ranges from half a turn to port to half a turn to
-        starboard.
+        """Angle of the head from straight ahead, in position units. It ranges from half a turn to port to half a turn
+        to starboard.
         """
         turn = self.model.turn
         return (self.motor.position - self.model.centre + turn // 2) % turn - turn // 2
@@ -259,8 +259,8 @@ class ImagenexDevice:
 
     @staticmethod
     def _encode(frame: ImagingFrame | None, receiver: Receiver, each: float, count: int) -> bytes:
-        """Return ``count`` samples, each of which covers a range interval of ``each`` m. The level range of the sonar
-        is mapped to the values 0 to 255.
+        """Return ``count`` samples. Every sample covers a range interval that is ``each`` m long. The level range of
+        the sonar is mapped to the values 0 to 255.
         """
         span = 1.0 if frame is None else float(frame.record["span"])
         return bytes(min(max(round(255.0 * x / span), 0), 255) for x in receiver.levels(frame, each, count))

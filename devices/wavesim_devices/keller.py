@@ -95,7 +95,7 @@ class KellerTransmitter:
 
     @property
     def errors(self) -> int:
-        """Number of bytes that are not part of a command, plus the number of exceptions in replies."""
+        """Number of bytes that are not part of a command, plus the number of replies with an exception."""
         return self.splitter.dropped + self.refused
 
     def step(self, step: Step) -> None:

@@ -47,7 +47,7 @@ AREAS: Mapping[int, bytes] = {
 SERVO_STATE, CONSTANTS, EFFECTIVE, SET_SERVO, SELF_TEST, FUSES = 1, 2, 4, 9, 11, 12
 RATES = (0, 1, 2, 5, 10)  #: rates in Hz at which a host can request the state
 EXCURSION_DEG = 45  #: angle in degrees from the centre of a servo's range to each end
-RESOLUTION = 255  #: number of steps between the ends
+RESOLUTION = 255  #: number of position steps between the ends of a servo's range
 SELF_TEST_PASSED = 0xF0
 IDLE_MA = 20  #: nominal current of a servo in mA
 

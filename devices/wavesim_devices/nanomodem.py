@@ -1,14 +1,14 @@
 """Virtual nano-modem (Newcastle University, third generation): ASCII commands from the host, and replies to it.
 
 Commands and replies: ``$?`` returns ``#A003V21941`` (address, and supply voltage in 15/65536 V). ``$A003`` sets the
-address, with the reply ``#A003`` (accepted only if it equals the configured address). ``$P005`` pings a modem:
-``$P005``, then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` is a broadcast:
-``$B05``; other modems receive ``#B00305hello``. ``$U00505hello`` is a message to one modem: ``$U00505``; that modem
-receives ``#U05hello``. ``$M00505hello`` is the same with an acknowledgement: ``$M00505``, then the range as after a
-ping, or ``#TO``. ``$XTE``, ``$XTD``, ``$XTC`` and ``$XTG`` enable, disable, clear and read the system timer; each
-returns the time, such as ``#XTE00000001500000`` (us). While the timer is enabled, received messages end with a time
-stamp, ``T`` and 14 digits. The host may append such a time to a message, which is then sent at this time. Any other
-command returns ``E``.
+address and returns ``#A003``; the modem accepts only the configured address. ``$P005`` pings a modem. It returns
+``$P005``, and then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` sends a
+broadcast and returns ``$B05``; the hosts of the other modems receive ``#B00305hello``. ``$U00505hello`` sends a message
+to one modem and returns ``$U00505``; the host of that modem receives ``#U05hello``. ``$M00505hello`` sends a message
+that the modem acknowledges. It returns ``$M00505``, and then the range as after a ping, or ``#TO``. ``$XTE``, ``$XTD``,
+``$XTC`` and ``$XTG`` enable, disable, clear and read the system timer; each returns the time, such as
+``#XTE00000001500000`` (us). While the timer is enabled, received messages end with a time stamp, ``T`` and 14 digits.
+The host may append such a time to a message, which is then sent at this time. Any other command returns ``E``.
 
 The medium reports travel times with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
 time.

@@ -191,8 +191,8 @@ def tll(number: int, latitude: float, longitude: float, status: str, time: datet
 
 
 def target_sentences(value: Value, gps: Value | None, clock: Clock = utc) -> Iterator[bytes]:
-    """Yield TTM for each target of a `radar` sensor. With a GPS value, TTM includes the closest approach, and TLL
-    follows.
+    """Yield TTM for each target of a `radar` sensor. If a GPS value is given, TTM includes the closest approach, and
+    TLL follows.
     """
     time = clock(value.time_ns)
     for i in range(RADAR_TARGETS):

@@ -109,7 +109,7 @@ class PopotoModem:
         return self._hosts[-1]
 
     def forget(self, host: PopotoConnection) -> None:
-        """Remove a host. The host also loses its exclusive access."""
+        """Remove a host. If the host had exclusive access, this access ends."""
         self._hosts.remove(host)
         if host is self._owner:
             self._owner, self._token = None, FREE

@@ -92,7 +92,9 @@ class PtyPort:
             self.dropped += len(data)
 
     async def drain(self, patience: float) -> None:
-        """Wait until the client has read every byte, at most ``patience`` s. Unread bytes are lost when the terminal closes."""
+        """Wait for at most ``patience`` s until the client has read every byte. Unread bytes are lost when the terminal
+        closes.
+        """
         limit, empty = time.monotonic() + patience, 0
         # A terminal does not report that it was read, and the kernel hands written bytes over later, so it must stay empty.
         while time.monotonic() < limit and empty < DRAINED_POLLS:
@@ -171,7 +173,7 @@ class UdpTarget:
 class UdpPort:
     """Sender of datagrams to a UDP port on loopback. Each datagram contains one sentence or reply. The sender also
     receives the answers to its datagrams. If a ``target`` is given, the datagrams go to the address of the target, and
-    ``port`` is only the usual port of the hosts.
+    ``port`` is only the port on which hosts usually listen.
     """
 
     def __init__(self, accept: Accept, port: int, target: UdpTarget | None = None) -> None:

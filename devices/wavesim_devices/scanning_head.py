@@ -57,9 +57,9 @@ class Receiver:
     absorption: float | None = None  #: absorption coefficient alpha of the time-varying gain, dB/m
 
     def levels(self, frame: ImagingFrame | None, each: float, count: int) -> list[float]:
-        """Return the maximum level in each of ``count`` range intervals of ``each`` m, in dB above the sonar's
-        ``floor``. Samples at the floor carry no level, so they remain 0. Intervals beyond the range of the frame are
-        also 0.
+        """Return the maximum levels in ``count`` successive range intervals, in dB above the sonar's ``floor``. Every
+        interval is ``each`` m long. Samples at the floor carry no level, so they remain 0. Intervals beyond the range
+        of the frame are also 0.
         """
         if frame is None:
             return [0.0] * count

@@ -8,7 +8,7 @@ Commands end with CR or LF. The instrument echoes each command, replies, and sen
 
 Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling every ``INTERVAL`` seconds until ``STOP``
 arrives. ``INTERVAL=n`` or ``SAMPLEINTERVAL=n`` sets the interval. ``DS`` shows the status. ``OUTPUTSAL=Y/N`` and
-``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
+``OUTPUTSV=Y/N`` (SBE 45) switch the output of salinity and sound speed on or off.
 
 Like the real instruments, the device reports the absolute pressure minus the pressure of the standard atmosphere. The
 device takes conductivity and temperature from the newest value of the body's ``ctd`` sensor. Time is simulation time.

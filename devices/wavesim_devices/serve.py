@@ -85,7 +85,7 @@ class DeviceOptions:
     server: tuple[str, int]
     #: name by which faults refer to the device; if the name is empty, faults cannot refer to the device
     device: str = ""
-    #: whether the device joins as the pilot; the body is then in the simulation only during its session
+    #: whether the device joins as the pilot; the body is then in the simulation only during the device's session
     pilot: bool = False
     lockstep: float = 0.0
     #: names of the sensors to use; a name is required if the body has several sensors of a type

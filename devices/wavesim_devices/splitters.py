@@ -1,4 +1,6 @@
-"""Split the bytes that a host sends into commands. Drop and count bytes that are not a command or exceed its maximum length."""
+"""Splitters, which divide the bytes from a host into commands. They drop and count bytes that are not a command or
+exceed its maximum length.
+"""
 
 from __future__ import annotations
 

@@ -77,11 +77,11 @@ class Transmitter:
         self._put(lambda: self.broker.send(payload, to, level, at=at), progress, patience, timed=at is not None)
 
     def range_to(self, address: int, progress: Progress | None = None, *, level: float | None = None) -> None:
-        """Request a reply from a modem when the turn of the request comes."""
+        """Request a reply from a modem; the request waits for its turn in the queue."""
         self._put(lambda: self.broker.range_to(address, level), progress, PATIENCE_S)
 
     def cancel(self) -> None:
-        """Drop all signals that have not yet been requested from the transducer."""
+        """Drop all signals whose transmission has not been requested yet."""
         dropped = [w for w in self._queue if w.number is None]
         self._queue = deque(w for w in self._queue if w.number is not None)
         for waiting in dropped:

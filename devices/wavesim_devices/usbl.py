@@ -23,7 +23,9 @@ GEOGRAPHIC = ("PTSAG", "PSONLLD")  #: telegrams that require a position of the s
 
 @dataclass(frozen=True)
 class UsblBeacon:
-    """Beacon to interrogate: a modem by its address, or a transponder by the frequency (Hz) of its query."""
+    """Beacon to interrogate: a modem, identified by its address, or a transponder, identified by the frequency (Hz) of
+    its query.
+    """
 
     number: int
     address: int = 0  #: acoustic address of the modem; 0 = the beacon is a transponder
@@ -37,14 +39,14 @@ class UsblBeacon:
 
 @dataclass(frozen=True)
 class UsblOptions:
-    """Settings of the virtual USBL. ``head_offset`` is the position of the head in the body frame (m), measured
+    """Settings of the virtual USBL. ``head_offset`` is the position of the head along the body axes (m), measured
     horizontally from the satellite antenna and vertically from the water line.
     """
 
     beacons: Sequence[UsblBeacon]
     telegrams: Sequence[str] = ("PSIMSSB",)
     period: float = 2.0  #: time in s from one interrogation to the next
-    orientation: str = "H"  #: coordinates of the PSIMSSB telegrams
+    orientation: str = "H"  #: coordinate system of the PSIMSSB telegrams
     head_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 

@@ -61,14 +61,14 @@ PATIENCE = (
     35.0  #: distance before the closest approach, in ship lengths, at which the stand-on vessel may act (rule 17a ii)
 )
 CONFLICT_COST = 20.0  #: cost of a plan with an imminent conflict
-#: cost of a plan that passes a target at exactly ``clear_distance``; this is too close for the next stage of the plan
+#: cost of a plan that passes a target at exactly ``clear_distance``, which is too close for the next stage of the plan
 #: to start
 MARGIN = 3.0
 #: minimum distances as fractions of ``clear_distance``: to select a plan, to start its next stage, and to continue its
 #: current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
-#: the next stage of a plan must stay free of conflicts until BEYOND horizons after the end of the manoeuvre, the
-#: current stage until 1 horizon after it
+#: the next stage of a plan must stay free of conflicts until BEYOND horizons after the end of the manoeuvre; the
+#: current stage must stay free of conflicts until 1 horizon after that end
 BEYOND = 1.5
 LONGEST, STOP = (
     4.0,

@@ -63,7 +63,9 @@ class Turning:
         return np.asarray(2.0 * self.reach * RADIUS * (s / c - 0.5 * turn))
 
     def measure(self, turn: float, corner: float, lost: float) -> None:
-        """Update the estimate from a turn in rad, its corner distance and its lost distance, both in ship lengths."""
+        """Update the estimate from the angle of a turn (rad), its corner distance and its lost distance (both in ship
+        lengths).
+        """
         turns = np.array(min(abs(turn), SHARPEST))
         self.reach = min(max(self.reach * corner / float(self.corner(turns)), REACH[0]), REACH[1])
         lost += float(self._shorter(turns))
@@ -133,7 +135,7 @@ class Plans:
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _corner(self, turn: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the change of course in a turn in rad, and the lag and the delay of the turn in s.
+        """Return the change of course (rad), the lag (s) and the delay (s) of a turn.
 
         ``turn`` is the new course relative to the leg in rad; NaN means a return to the leg.
 

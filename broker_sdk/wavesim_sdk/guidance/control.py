@@ -99,8 +99,8 @@ class DepthController:
 
 
 class LineOfSight:
-    """Line-of-sight guidance along the legs between waypoints, which are repeated as a loop (Fossen 2021, section
-    12.4).
+    """Line-of-sight guidance along the legs between waypoints (Fossen 2021, section 12.4). After the last waypoint, the
+    first one follows again.
 
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
     ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next. The arc begins at the

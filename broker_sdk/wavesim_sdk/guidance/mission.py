@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FollowerSettings", "MissionFollower"]
 
-MAX_DISTANCE_M = 1e5  #: maximum distance of a point in m; a command to go farther away is refused
+MAX_DISTANCE_M = 1e5  #: maximum distance in m from the vehicle to a point; a command to go farther is refused
 
 
 @dataclass(frozen=True)

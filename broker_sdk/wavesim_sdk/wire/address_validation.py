@@ -34,7 +34,8 @@ class TokenBucket:
         self.rate = rate
         self.burst = self.tokens = rate if burst is None else burst
         self.updated_at = 0.0
-        self.received = 0  #: number of bytes received from an unproven host, minus the number sent to it
+        #: number of bytes received from a host without a validated address, minus the number sent to the host
+        self.received = 0
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
         """Count another event with this cost if the rate permits the event; return whether it does."""
@@ -76,11 +77,12 @@ class AddressValidator:
             raise Dropped("strangers")
 
     def affords(self, host: str, received: int, answer: int) -> bool:
-        """Return whether the server may send an answer of ``answer`` bytes to an unproven host.
+        """Return whether the server may send an answer of ``answer`` bytes to a host whose address has not been
+        validated.
 
-        The server never sends more bytes than it received, so that no client can use it to flood a third party.
-        ``received`` is the size in bytes of the datagram that the server would answer; call :meth:`count_datagram`
-        first.
+        The server never sends such a host more bytes than it has received from that host, so that no client can use the
+        server to flood a third party. ``received`` is the size in bytes of the datagram that the server would answer;
+        call :meth:`count_datagram` first.
         """
         bucket = self._hosts[host]
         bucket.received = min(bucket.received + received, MAX_DATAGRAM)

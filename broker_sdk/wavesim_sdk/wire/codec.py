@@ -55,10 +55,10 @@ class Sealer(Protocol):
         """Seal a payload and return it."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Decrypt a payload, or raise Dropped. From then on, the sequence number counts as received."""
+        """Decrypt a payload and record its sequence number as received. Raises Dropped if this fails."""
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Decrypt a payload, or raise Dropped, without recording the sequence number."""
+        """Decrypt a payload without recording its sequence number. Raises Dropped if this fails."""
 
 
 class Dropped(Exception):
@@ -143,7 +143,7 @@ def unpack_payload(plain: bytes, kind: Type) -> tuple[Any, ...]:
     """Return the unchecked elements of a payload.
 
     A few bytes can announce a large array. Therefore, if a payload comes from outside a session or has large counts,
-    the function checks the limits before it allocates memory for it.
+    the function checks the limits before it allocates memory for the elements.
     """
     if not MESSAGES[kind][1]:
         good = is_within_limits(plain, MAX_HANDSHAKE_ELEMENTS, MAX_DEPTH)

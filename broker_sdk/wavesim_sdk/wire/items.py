@@ -413,7 +413,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Set or clear a fault of an actuator, a sensor or a device (requires the `fault` right)."""
+    """Set or clear a fault on an actuator, a sensor or a device (requires the `fault` right)."""
 
     body: str = record_field(*_BODY)
     part: str = record_field(NAME, "name of an actuator or a sensor, or `device:` followed by the name of a device")

@@ -47,8 +47,8 @@ def resolve_join(
 ) -> tuple[Join, Session | None, Resumption]:
     """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
-    Raises NotAdmitted if the join is invalid or refused; ``check_key`` raises it if the key is not valid for the name.
-    ``find_previous`` returns the live session that the field `previous` of a join refers to.
+    Raises NotAdmitted if the join is invalid or refused, or if ``check_key`` finds that the key is not valid for the
+    name. ``find_previous`` returns the live session that the field `previous` of a join refers to.
     """
     try:
         join = _WHOLE.decode(payload)

@@ -22,7 +22,7 @@ from pathlib import Path
 from wavesim_sdk.errors import ConfigError
 
 KEY_BYTES = 32
-ANY_CLIENT = "*"  #: name of a key that is valid for every client name without its own key
+ANY_CLIENT = "*"  #: name of a key that is valid for every client name that has no key of its own
 SERVER = "@server"  #: first word of the line with the private key of the server
 RETIRED = "retired"
 _KEEP = "surrogateescape"  # so that a changed file keeps comments in any encoding

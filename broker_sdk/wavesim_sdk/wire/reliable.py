@@ -17,7 +17,8 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEA
 FIRST_WAIT_S = 0.2  #: timeout in s before the first measurement
 MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
-PROMPT_ACK_LISTS = 8  #: number of unacknowledged lists after which a receiver no longer delays its acknowledgement
+#: number of unacknowledged lists of items after which a receiver no longer delays its acknowledgement
+PROMPT_ACK_LISTS = 8
 ITEMS_BYTES = (
     MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10
 )  #: maximum total size in bytes of the items in one datagram; the array around them needs the remaining bytes

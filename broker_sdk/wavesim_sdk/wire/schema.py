@@ -302,9 +302,7 @@ class TaggedUnion:
         return data
 
     def pack_checked(self, values: Any) -> bytes:
-        """Return a number and its values as bytes, without unused elements. :meth:`decode` must have checked the values
-        before.
-        """
+        """Return a number and its values as bytes, without unused elements. The values must have passed :meth:`decode`."""
         data: bytes = _pack(values[: self._lengths[values[0]]])
         return data
 

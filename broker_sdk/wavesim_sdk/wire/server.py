@@ -364,8 +364,8 @@ class ServerSessions:
         return None
 
     def replace_keys(self, keys: Keyring) -> list[Session]:
-        """Use other keys from now on. End the sessions whose keys were removed, and return them. All other sessions
-        continue, including those of retired keys, because each session has its own derived keys.
+        """Use other keys from now on. End the sessions whose keys were removed, and return these sessions. All other
+        sessions continue, including those of retired keys, because each session has its own derived keys.
         """
         assert self.keys is not None
         self.keys = keys

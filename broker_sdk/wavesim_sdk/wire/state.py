@@ -150,7 +150,7 @@ class Actuation(tuple[float, ...]):
 
 @dataclass(frozen=True)
 class Effort:
-    """Accelerations (m/s2, rad/s2) and the forces (N, N m) that cause them, six numbers each, in B."""
+    """Accelerations (m/s2, rad/s2), and the forces (N) and moments (N m) that cause them; six numbers each, in B."""
 
     acceleration: Sequence[float]
     total: Sequence[float]
@@ -285,6 +285,6 @@ class Parts:
         return parts is not None and len(parts) >= message.parts
 
     def discard_until(self, tick: int) -> None:
-        """Discard the parts for all ticks up to this one, once its state has been returned."""
+        """Discard the parts for all ticks up to this one, after the state at this tick has been returned."""
         for old in [t for t in self._by_tick if t <= tick]:
             del self._by_tick[old]

@@ -405,7 +405,7 @@ class MicroModemDevice:
 
     def _end_packet(self, packet: PacketAssembler, r: Reception) -> None:
         """After the last signal of a packet, report the frames that have not been reported yet, and acknowledge the
-        packet if it requires this.
+        packet if it requires an acknowledgement.
         """
         self._packet = None
         s = packet.first

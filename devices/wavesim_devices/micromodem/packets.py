@@ -84,7 +84,7 @@ class Signal:
 
 def data_signals(first: Signal, frames: list[tuple[bytes, bool]]) -> list[Signal]:
     """Return the signals of a packet. Each frame is a pair: its content, and whether it must be acknowledged. ``first``
-    holds the kind, the addresses, the rate and the number.
+    holds the kind, the addresses, the rate and the number of the packet.
     """
     rate, found = RATES[first.rate], []
     for index, (content, ack) in enumerate(frames):

@@ -14,7 +14,7 @@ from wavesim_devices.seatrac.messages import MAX_BEACON, MessageType
 
 OVERHEAD_S = 0.4  #: duration in s of a packet without data (assumed)
 BYTE_S = 0.08  #: duration of a data byte in s
-#: pause between the reply and the content of an answer; it is longer than the transducer takes to recharge
+#: pause in s between the reply and the content of an answer; it is longer than the transducer takes to recharge
 GAP_S = 0.06
 _HEADER = struct.Struct(">2s4B")
 _MAGIC = b"ST"

@@ -267,7 +267,7 @@ class _Pending:
 
 
 class ForwardingAgent(ParameterAgent):
-    """Transport or routing in a single-hop network, which passes all datagrams to the link."""
+    """Agent for transport or routing in a single-hop network. It passes all datagrams to the link."""
 
     def __init__(self, name: str, container: AgentContainer, link: LinkAgent) -> None:
         super().__init__(name, container)
