@@ -25,7 +25,9 @@ ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head,
 
 
 class Homer(Auv):
-    """AUV that knows the exact position of the dock, but its own only roughly. Each reply corrects its own position."""
+    """AUV that knows the exact position of the dock, but its own position only roughly. Each reply corrects the
+    estimate of its own position.
+    """
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)
