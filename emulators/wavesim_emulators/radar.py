@@ -18,7 +18,7 @@ from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
 
-#: distance in m to the radio horizon, divided by the square root of the antenna height in m (for 4/3 of the earth radius)
+#: distance in m to the radio horizon, divided by the square root of the antenna height in m (4/3 earth radius)
 HORIZON = 4110.0
 #: half width of the gate that associates an echo with a track, in standard deviations; an allowance for a turn is added
 GATE_SIGMAS = 6.0

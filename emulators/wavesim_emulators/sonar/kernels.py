@@ -124,8 +124,8 @@ class EchoPath(NamedTuple):
     """The water and the receiver of an echo.
 
     ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: a moving
-    receiver receives the echo at another position. ``aperture`` contains the length of the array, which is also the
-    minimum width of its footprint, and the energy width of its beam in rad (0 = not used).
+    receiver receives the echo at another position. ``aperture`` contains the length of the array (0 = not used) and the
+    energy width of its beam in rad. The length of the array is also the minimum width of its footprint.
     """
 
     decay: float
@@ -421,8 +421,9 @@ def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: F
 def bin_energy(
     fan: Fan, weights: FanWeights, hits: FanHits, backscatter: Backscatter, path: EchoPath, echoes: EchoBins
 ) -> None:
-    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta). The energy is
-    spread uniformly over the ranges that the width of the ray covers, up to the hits of the neighbouring rays.
+    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), where b is the
+    beam pattern. The energy is spread uniformly over the ranges that the width of the ray covers, up to the hits of the
+    neighbouring rays.
     """
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     du, de, gain_u, gain_e = weights.du, weights.de, weights.gain_u, weights.gain_e

@@ -224,9 +224,8 @@ def _layer_ahead(
 def _reflect_off_bed(
     guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """Return the slowness vector of a ray after a bounce off the bed, followed by the component of its slowness before
-    the bounce that is normal to the bed, all in s/m. This component is not positive if the ray comes from below the
-    bed.
+    """Return four values in s/m: the three components of a ray's slowness after a bounce off the bed, and the component
+    normal to the bed before the bounce. The last value is not positive if the ray comes from below the bed.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -429,8 +428,9 @@ def _neighbour_shift(
     no_points: Floats,
     shot: Record,
 ) -> tuple[bool, int, float, float]:
-    """Compute a neighbour of the ray ``legs[NOW]``, whose launch direction is tilted towards ``tilt``. Return (whether
-    the neighbour exists, number of caustics between the two rays, displacement north and east per rad of tilt).
+    """Compute a neighbour of the ray ``legs[NOW]``. The launch direction of the neighbour is tilted towards ``tilt``.
+    Return (whether the neighbour exists, number of caustics between the two rays, displacement north and east per rad
+    of tilt).
 
     Before a turning point, the steeper ray reaches a given depth at a shorter range; after a turning point, it does so
     at a longer range. Each crossing of the two rays (a caustic) reverses this.

@@ -240,7 +240,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Add a body at rest in a row; ``lined`` states whether lines may be attached to the body."""
+        """Add a body to a row, at rest; ``lined`` states whether lines may be attached to the body."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]

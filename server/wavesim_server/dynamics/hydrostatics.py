@@ -22,8 +22,9 @@ Point: TypeAlias = tuple[float, float, float]  #: a point or vector in B
 
 
 class WaterPlane(NamedTuple):
-    """Plane of the water surface, ``n . x = d``, in B. ``n`` is the unit vector that points down: water is where ``n .
-    x > d``.
+    """Plane of the water surface, ``n . x = d``, in B.
+
+    The unit vector ``n`` points down, so water is where ``n . x > d``.
     """
 
     nx: float
