@@ -21,7 +21,7 @@ DOCKED, LOST = (
     10.0,
 )  #: distances from the dock in m: the AUV stops at DOCKED and resumes at LOST (after drift or a wrong estimate)
 GUESS = 30.0, -40.0  #: error of the initial estimate in m
-ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head, rad
+ANGLE = math.radians(1.0)  #: standard deviation of the direction that the USBL head measures, rad
 
 
 class Homer(Auv):

@@ -31,7 +31,7 @@ from wavesim_world.config.ranging_sensors import CameraConfig as Declared
 from wavesim_world.sonars import lens
 
 STEPS = 8  #: number of segments into which a ray is divided to compute the scattered light of a lamp
-TURBID = 0.02  #: fraction of the turbidity that scatters light back
+TURBID = 0.02  #: scattering back to the camera, as a fraction of the turbidity
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
 #: with automatic exposure, the fraction SHARE of the pixel values is below the value EXPOSURE_LEVEL
 EXPOSURE_LEVEL, SHARE = 0.9, 0.98
