@@ -71,8 +71,8 @@ class M64Splitter:
 
 
 def _data_start(line: bytes | bytearray) -> tuple[int, int] | None:
-    """Return the position and the number of a packet's data bytes in the line, or None if the line does not announce a
-    packet.
+    """Return the position of a packet's data bytes in the line and the number of these bytes, or None if the line does
+    not announce a packet.
     """
     if not line.startswith(_BINARY):
         return None

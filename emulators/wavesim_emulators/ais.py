@@ -94,8 +94,8 @@ class AisEmulator(Emulator):
                 yield AisStation(body, declared, self._due(view.state[body], declared, period))
 
     def _due(self, state: Record, declared: Declared, period: int) -> bool:
-        """Return whether the station's clock has passed a multiple of its interval since the last value. The phase of
-        the clock is derived from the MMSI of the station.
+        """Return whether the station's clock has passed a multiple of the reporting interval since the last value. The
+        phase of the clock is derived from the MMSI of the station.
         """
         u, v, _ = state["v_WB_B"].tolist()
         turning = abs(float(state["w_WB_B"][2])) >= declared.turning

@@ -84,7 +84,7 @@ def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 
 @device_function
 def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return the transpose of R times v. With R_WB, this function converts a vector from W to B."""
+    """Return R^T v, where R^T is the transpose of R. With R_WB, this function converts a vector from W to B."""
     return (
         x * R[0] + y * R[3] + z * R[6],
         x * R[1] + y * R[4] + z * R[7],

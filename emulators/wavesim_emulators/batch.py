@@ -63,7 +63,7 @@ class Noise:
 
     def normals(self, count: int, index: int = 0) -> Floats:
         """Return ``count`` standard normal random numbers per instrument (n, count), multiplied by the noise factor.
-        The first one has the number ``index``.
+        The index of the first number is ``index``.
         """
         found = np.empty((len(self.scale), count))
         bank_kernels.fill_normals(self.streams(self.purpose), self.scale, self.tick, index, found)
@@ -74,7 +74,9 @@ class Noise:
         return self.uniforms(1, index)[:, 0]
 
     def uniforms(self, count: int, index: int = 0) -> Floats:
-        """Return ``count`` uniform random numbers in (0, 1) per instrument (n, count), starting with number ``index``."""
+        """Return ``count`` uniform random numbers in (0, 1) per instrument (n, count). The index of the first number is
+        ``index``.
+        """
         found = np.empty((len(self.scale), count))
         bank_kernels.fill_uniforms(self.streams(f"{self.purpose} chance"), self.tick, index, found)
         return found

@@ -18,11 +18,11 @@ from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
 
-#: distance to the radio horizon in m per square root of an antenna height in m (earth radius times 4/3)
+#: distance in m to the radio horizon, divided by the square root of the antenna height in m (4/3 earth radius)
 HORIZON = 4110.0
 #: half width of the gate that associates an echo with a track, in standard deviations; an allowance for a turn is added
 GATE_SIGMAS = 6.0
-TARGET_ACCELERATION = 1.0  #: maximum change of a target's velocity, m/s2
+TARGET_ACCELERATION = 1.0  #: maximum acceleration of a target, m/s2
 MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans detected it
 CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (

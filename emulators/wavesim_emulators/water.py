@@ -60,7 +60,7 @@ def _spot_rows(spots: Sequence[Spot]) -> Floats:
 
 
 class CtdEmulator(WaterEmulator):
-    """Emulator of a CTD: pressure, temperature and conductivity from the configured formulas (or a volume), and
+    """Emulator of a CTD: pressure, temperature and conductivity from the configured formulas or from a volume, and
     salinity from PSS-78.
 
     The noise is 0.01 dbar, 2 mK and 0.3 mS/m (the accuracy of a moored CTD).

@@ -26,8 +26,8 @@ def simulation(kind: str) -> tuple[Simulation, int]:
 
 
 def talked(kind: str, packets: int) -> dict[str, object]:
-    """Request a four-byte packet every 4.3 s. Return the duration, the departure times and the decoded fraction of the
-    packets.
+    """Request a four-byte packet every 4.3 s. Return the duration of the first packet, the departure times of the first
+    eight, and the fraction of all packets that were decoded.
     """
     sim, row = simulation(kind)
     sent, heard = [], 0

@@ -3,8 +3,8 @@
     python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
 
 The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course.
-With --after, it begins to avoid other vessels only the given number of seconds after the start, like an inattentive
-crew. With --charted it also avoids the piers on the chart.
+With --after, it behaves like an inattentive crew and begins to avoid other vessels only when the given number of
+seconds has passed. With --charted it also avoids the piers on the chart.
 """
 
 from __future__ import annotations

@@ -21,11 +21,13 @@ DOCKED, LOST = (
     10.0,
 )  #: distances from the dock in m: the AUV stops at DOCKED and resumes at LOST (after drift or a wrong estimate)
 GUESS = 30.0, -40.0  #: error of the initial estimate in m
-ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head, rad
+ANGLE = math.radians(1.0)  #: standard deviation of the direction that the USBL head measures, rad
 
 
 class Homer(Auv):
-    """AUV that knows the exact position of the dock, but its own only roughly. Each reply corrects its own position."""
+    """AUV that knows the exact position of the dock, but its own position only roughly. Each reply corrects the
+    estimate of its own position.
+    """
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

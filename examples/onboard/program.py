@@ -14,7 +14,7 @@ from wavesim_world.config import load
 
 
 class Vehicle(Protocol):
-    """On-board software, which converts the values of a step into actuator commands by name and an estimate (or None)."""
+    """On-board software, which converts the values of a step into named actuator commands and an estimate (or None)."""
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], Estimate | None]: ...
 

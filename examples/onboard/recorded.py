@@ -25,7 +25,7 @@ from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SOON = 1e-6  #: time in s before the time of a line of commands at which the line already counts as due
+SOON = 1e-6  #: tolerance in s: a line of commands already counts as due this long before its time
 
 
 class Recorded:

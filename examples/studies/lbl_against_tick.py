@@ -1,4 +1,4 @@
-"""Study how much of the error of a long-baseline position comes from the simulator's clock.
+"""Study how much of the error of a long-baseline position comes from the simulator's time step.
 
 A vehicle on a circle queries four beacons every four seconds. Its position follows from the four two-way ranges by
 least squares, without any instrument noise. The study compares this simulator's times with times rounded up to the next

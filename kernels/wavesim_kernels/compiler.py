@@ -83,7 +83,8 @@ def compile_for_types(function: Any, *arguments: Any) -> None:
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Return the machine-code address by which other kernels call a kernel, for arguments of these types.
+    """Return the machine-code address of a kernel for arguments of these types. Other kernels call the kernel by this
+    address.
 
     The kernel is compiled or loaded first if necessary. With compilation off, the kernel itself is returned instead of
     its address. Raises TypeError if the kernel does not return a 64-bit integer.

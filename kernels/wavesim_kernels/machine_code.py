@@ -3,8 +3,8 @@ NumPy only when a kernel is loaded.
 
 ``make wheels`` compiles the kernels of each package into shared libraries, one for each processor level, and writes a
 table of their entry points. The extension module ``_caller`` passes the arguments of a Python call to an entry point.
-Only wheels contain the libraries, the table and ``_caller``; therefore, a checkout compiles its kernels. All levels
-compute the same bits.
+Only wheels contain the libraries, the table and ``_caller``; therefore, a checkout compiles its kernels. The code for
+all levels computes bit-identical results.
 
 An installation from wheels also compiles kernels if the tested version of Numba is installed, because only then can
 functions from other packages be compiled into the kernels. The WAVESIM_KERNELS variable chooses between ``compile`` and

@@ -445,7 +445,7 @@ def call_address(context: Any, builder: Any, result: Any, address: Any, kinds: A
 
 
 def call_kernel(context: Any, builder: Any, made: Any, arguments: list[Any]) -> tuple[Any, Any]:
-    """Return the status and the result of a compiled kernel from another module, which is called by its symbol."""
+    """Call a compiled kernel of another module by the symbol of the kernel; return the status and the result."""
     convention, signature = context.call_conv, made.signature
     kind = convention.get_function_type(signature.return_type, signature.args)
     function = ir.Function(builder.module, kind, made.fndesc.llvm_func_name)

@@ -20,8 +20,8 @@ TRACKING, LOST = 0x0006, 0x0003  #: INS status codes: tracking with a GNSS fix, 
 
 
 class Sampler:
-    """Collector of the newest quantities. After a GNSS fix is lost, its values are kept for the INS but not for the
-    receiver.
+    """Collector of the newest quantities. When the GNSS fix is lost, the fix type and the number of satellites become
+    0, and the INS status reports the loss. The other GNSS quantities keep their last values.
     """
 
     def __init__(self) -> None:

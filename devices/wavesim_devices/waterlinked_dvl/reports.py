@@ -19,7 +19,7 @@ def json_line(message: dict[str, Any], kind: str) -> bytes:
 
 
 def json_response(command: str, error: str = "", result: Any = None) -> bytes:
-    """Return the response to a JSON command. A text in ``error`` means that the command failed."""
+    """Return the response to a JSON command. A non-empty ``error`` means that the command failed."""
     return json_line(
         {"response_to": command, "success": not error, "error_message": error, "result": result}, "response"
     )

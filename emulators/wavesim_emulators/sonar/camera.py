@@ -3,7 +3,7 @@ water, and a pixel array.
 
 The model treats red, green and blue separately (Akkaynak & Treibitz 2018). From a surface with light J at distance z,
 the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))``. J is the surface colour times the light on it. Horizontal
-surfaces receive the full daylight at that depth, and upright walls half of it. The light of a lamp decreases as 1/r^2
+surfaces receive the full daylight at their depth, and upright walls half of it. The light of a lamp decreases as 1/r^2
 and is absorbed along its path. The lamp also lights the water in its beam; this light is summed in steps along the ray
 (single scatter, isotropic in the half space behind; Jaffe-McGlamery). The model neglects shadows, specular reflections,
 blur by forward scattering, and refraction at the housing and at the surface. The model is not validated against real
@@ -31,7 +31,7 @@ from wavesim_world.config.ranging_sensors import CameraConfig as Declared
 from wavesim_world.sonars import lens
 
 STEPS = 8  #: number of segments into which a ray is divided to compute the scattered light of a lamp
-TURBID = 0.02  #: fraction of the turbidity that scatters light back
+TURBID = 0.02  #: scattering back to the camera, as a fraction of the turbidity
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
 #: with automatic exposure, the fraction SHARE of the pixel values is below the value EXPOSURE_LEVEL
 EXPOSURE_LEVEL, SHARE = 0.9, 0.98

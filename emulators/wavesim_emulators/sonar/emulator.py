@@ -68,9 +68,9 @@ class SonarInstrument:
 
 
 class SonarEmulator(FrameEmulator):
-    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was transmitted earlier by
-    the two-way travel time, which is twice the range divided by the sound speed. The pose at the time of transmission
-    is extrapolated with constant velocities.
+    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was transmitted one two-way
+    travel time before this tick; the two-way travel time is twice the range divided by the sound speed. The pose at the
+    time of transmission is extrapolated with constant velocities.
     """
 
     sensor = "sonar"

@@ -30,7 +30,7 @@ from scipy.special import ndtri
 
 _q = (np.arange(65536) + 0.5) / 65536
 _NORMAL = ndtri(_q)
-#: quantiles of a normal distribution of variance 1/2: that of the real and imaginary parts of a complex amplitude
+#: quantiles of a normal distribution of variance 1/2, used for the real and imaginary parts of a complex amplitude
 # EXPONENTIAL_QUANTILES are those of an exponential distribution of mean 1.
 NORMAL_QUANTILES = (_NORMAL / math.sqrt(2.0 * float(np.mean(_NORMAL**2)))).astype(np.float32)
 _EXPONENTIAL = -np.log1p(-_q)

@@ -124,8 +124,8 @@ class EchoPath(NamedTuple):
     """The water and the receiver of an echo.
 
     ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: a moving
-    receiver receives the echo at another position. ``aperture`` contains the length of the array, which is also the
-    minimum width of its footprint, and the energy width of its beam in rad (0 = not used).
+    receiver receives the echo at another position. ``aperture`` contains the length of the array (0 = not used) and the
+    energy width of its beam in rad. The length of the array is also the minimum width of its footprint.
     """
 
     decay: float
@@ -421,8 +421,9 @@ def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: F
 def bin_energy(
     fan: Fan, weights: FanWeights, hits: FanHits, backscatter: Backscatter, path: EchoPath, echoes: EchoBins
 ) -> None:
-    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta). The energy is
-    uniform over the ranges that the width of the ray covers, up to the hits of its neighbours.
+    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), where b is the
+    beam pattern. The energy is spread uniformly over the ranges that the width of the ray covers, up to the hits of the
+    neighbouring rays.
     """
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     du, de, gain_u, gain_e = weights.du, weights.de, weights.gain_u, weights.gain_e
@@ -538,7 +539,8 @@ def apply_speckle(
     normal: Floats,
     exponential: Floats,
 ) -> None:
-    """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
+    """Multiply mean powers (beams, bins) by |z|^2, where z is the complex speckle amplitude, and add exponentially
+    distributed noise, in place.
 
     ``old`` (beams, bins, 2) is z of the previous ping. The function replaces it with z of this ping, ``z = m old +
     sqrt(1 - m^2) w``, where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to
@@ -559,8 +561,8 @@ def apply_speckle(
 
 @kernel
 def to_levels(power: Floats, gain_dB: Floats, floor_dB: float, per_dB: float, top: int, out: Levels) -> int:
-    """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, limited to 0 to ``top``.
-    Return the number of saturated values.
+    """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, limited to the range from 0
+    to ``top``. Return the number of saturated values.
     """
     cut = 0
     for j in range(power.shape[0]):

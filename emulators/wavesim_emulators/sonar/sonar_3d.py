@@ -68,7 +68,7 @@ class BeamAxis:
 
 
 class Sonar3D(ImagingSonar):
-    """3D sonar. The levels of a ping are pixels (rows, columns), from up to down and from port to starboard."""
+    """3D sonar. The levels of a ping are pixels (rows, columns), from top to bottom and from port to starboard."""
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 0)

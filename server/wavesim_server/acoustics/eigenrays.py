@@ -244,8 +244,8 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
 
 class _Course(NamedTuple):
-    """Kind of a path: the factors with which ``upper_x``, ``lower_x`` and ``way`` of a fan ray add up to the range of
-    the path.
+    """Kind of a path: the factors by which ``upper_x``, ``lower_x`` and ``way`` of a fan ray are multiplied. The sum of
+    the products is the range of the path.
     """
 
     upper: int

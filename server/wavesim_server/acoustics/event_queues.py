@@ -32,9 +32,7 @@ class FollowedPath(NamedTuple):
 
 @device_function
 def _comes_before(m: Medium, i: int, k: int) -> bool:
-    """Return True if one event comes before another, either because it is earlier or because it has the smaller key at
-    the same time.
-    """
+    """Return True if the first event comes before the second. Simultaneous events are ordered by kind and key."""
     event, other = m.events[i], m.events[k]
     if event.time != other.time:
         return bool(event.time < other.time)
@@ -191,8 +189,8 @@ def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> Non
 
 @device_function
 def take_candidate(m: Medium, tick: int) -> int:
-    """Take the candidate that was scheduled last from the wheel slot of a tick. The slot must not be empty. Returns the
-    record that holds the candidate while it is being processed.
+    """From the wheel slot of a tick, take the candidate that was scheduled last. The slot must not be empty. Returns
+    the record that holds the candidate while it is being processed.
     """
     slot = tick & (WHEEL_TICKS - 1)
     c = m.wheel[slot]

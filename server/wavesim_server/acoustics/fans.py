@@ -127,7 +127,9 @@ def _direction(w: Course, sign: float, angle: float) -> Vector:
 
 @device_function
 def _ahead(w: Course, leg: Floats) -> float:
-    """Return the distance in m by which a leg of a ray passes the receiver."""
+    """Return the distance in m by which a leg of a ray passes beyond the receiver; negative if the leg falls short of
+    it.
+    """
     return float((leg[X] - w.b.x) * w.lx + (leg[Y] - w.b.y) * w.ly)
 
 

@@ -56,8 +56,9 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, 
     """Return the travel time to a point along a candidate's path under a sound-speed profile; NaN if there is no path.
     ``m.ray`` or ``m.shot`` then contains the ray. Its length is computed only if ``with_length`` is true.
 
-    The function follows the ray from its last check. If the ray has become a ray of another kind, for example because
-    its turning point passes the receiver, the ray with the nearest travel time replaces it.
+    The function starts from the ray that was found at the candidate's last check. If this ray no longer exists as a ray
+    of the same kind, for example because its turning point has passed the receiver, the ray with the nearest travel
+    time replaces it.
     """
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]

@@ -8,9 +8,9 @@ side, and one above or below. These neighbours are also the edges of the ray tub
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-In this formula, d1 and d2 are the displacements of the neighbours per radian, at the receiver's depth. The formula
-includes the curvature of the bed. The method neglects diffraction, as well as bed features smaller than 1/128 of the
-path.
+In this formula, d1 and d2 are the displacements of the two neighbours from the ray at the receiver's depth, per radian
+of the launch angle between neighbour and ray. The formula includes the curvature of the bed. The method neglects
+diffraction, as well as bed features smaller than 1/128 of the path.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ def _layer_ahead(
 def _reflect_off_bed(
     guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """Return the slowness after a bounce off the bed, and its component normal to the bed before the bounce, both in
-    s/m. The component is not positive if the ray comes from below the bed.
+    """Return four values in s/m: the three components of a ray's slowness after a bounce off the bed, and the component
+    normal to the bed before the bounce. The last value is not positive if the ray comes from below the bed.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -428,8 +428,9 @@ def _neighbour_shift(
     no_points: Floats,
     shot: Record,
 ) -> tuple[bool, int, float, float]:
-    """Compute a neighbour of the ray ``legs[NOW]``, with the direction tilted towards ``tilt``. Return (whether the
-    neighbour exists, number of caustics between the two rays, displacement per rad).
+    """Compute a neighbour of the ray ``legs[NOW]``. The launch direction of the neighbour is tilted towards ``tilt``.
+    Return (whether the neighbour exists, number of caustics between the two rays, displacement north and east per rad
+    of tilt).
 
     Before a turning point, the steeper ray reaches a given depth at a shorter range; after a turning point, it does so
     at a longer range. Each crossing of the two rays (a caustic) reverses this.

@@ -2,14 +2,15 @@
 bottom; compiled.
 
 The rays from a point source between the launch angles a and a + da carry the same power everywhere. Let x be the range
-of a ray at the receiver's depth, p its Snell invariant, and s the sines at both ends. The spreading loss is then given
-by this formula:
+of a ray at the receiver's depth, and p its Snell invariant. Let s_source and s_receiver be the sines of its angles to
+the horizontal at both ends, and c_source and c_receiver the sound speeds there. The spreading loss is then given by
+this formula:
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
 Where the sound speed is constant, this is the square of the path length (Jensen, Kuperman, Porter and Schmidt 2011,
-sec. 3.3.5.2). Over a part of a layer from speed ca to speed cb, with the sines sa and sb, the derivative has this
-closed form:
+sec. 3.3.5.2). Over a part of a layer from sound speed ca to sound speed cb, at which the sines are sa and sb, the
+derivative has this closed form:
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 

@@ -1,8 +1,8 @@
 """Rays in water whose sound speed depends only on depth; compiled.
 
 The profile is linear between its knots, so every ray is a chain of circular arcs. One Snell invariant p = cos(theta)/c
-holds along the whole ray, with theta measured from the horizontal. Over a layer from speed ca to speed cb, with the
-sines sa and sb, these closed forms apply:
+holds along the whole ray, with theta measured from the horizontal. Over a layer from sound speed ca to sound speed cb,
+at which the sines of theta are sa and sb, these closed forms apply:
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
@@ -22,7 +22,7 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Record, SoundSpeedProfile
 from wavesim_server.elementary import asin, asinh, atan2, cos, sin
 
-#: reasons for which the tracing of a ray ends
+#: reasons why the tracing of a ray ends
 REACHED, TURNED, BOUNDARY = range(3)
 RAY = Table(
     "ray",

@@ -1,10 +1,10 @@
 """Echoes off a bed whose depth changes along the path, in water of uniform sound speed; compiled.
 
-Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. Because
-that point depends on the planes, both are found by iteration, starting with level planes. For a plane bed, however
-steep, this is the exact method of images in three dimensions. Over a curved bed, the level neglects the curvature, but
-the travel time does not, because it is stationary at the point of reflection. If a path has several such points, the
-one nearest to the point of reflection on a level bed is used.
+Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. The
+points of reflection and the tangent planes depend on each other, so they are found together by iteration, starting with
+level planes. For a plane bed, however steep, this is the exact method of images in three dimensions. Over a curved bed,
+the level neglects the curvature, but the travel time does not, because it is stationary at the point of reflection. If
+a path has several such points, the one nearest to the point of reflection on a level bed is used.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, poin
 
 @device_function
 def _in_water(scene: AcousticScene, path: int, points: Floats) -> bool:
-    """Return whether the bed corners of a path are below the surface, and whether there is water under its surface
+    """Return True if all bed corners of a path are below the surface and there is water under all of its surface
     corners.
     """
     n, first_down = path // 2, path % 2 == 1

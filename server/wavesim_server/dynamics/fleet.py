@@ -1,9 +1,9 @@
 """The fleet: all bodies with their commands and faults, grouped into blocks by compiled model.
 
-A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times LANES
-plus lane). Bodies of one model share their parameters. A body whose coefficients change during the run (an allocation
-matrix, a parameter study) has its own parameters and its own block. The cost of adding or removing a body does not
-depend on the number of bodies, and the slot of a removed body is reused.
+A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks, which is LANES times
+the number of the block, plus the number of the lane. Bodies of one model share their parameters. A body whose
+coefficients change during the run (an allocation matrix, a parameter study) has its own parameters and its own block.
+The cost of adding or removing a body does not depend on the number of bodies, and the slot of a removed body is reused.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Add a body at rest in a row; ``lined`` states whether lines may be attached to the body."""
+        """Add a body to a row, at rest; ``lined`` states whether lines may be attached to the body."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]

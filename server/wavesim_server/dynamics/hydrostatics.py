@@ -1,7 +1,7 @@
 """Exact buoyancy of partly submerged boxes, cylinders, spheres and closed meshes.
 
-Each function takes the water plane in body axes, and returns the submerged volume and its first moments (volume times
-centroid) in closed form.
+Each function takes the plane of the water surface (the water plane) in body axes, and returns the submerged volume and
+its first moments (volume times centroid) in closed form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ Point: TypeAlias = tuple[float, float, float]  #: a point or vector in B
 
 
 class WaterPlane(NamedTuple):
-    """The water plane ``n . x = d`` in B. ``n`` is the unit vector that points down: water is where ``n . x > d``."""
+    """Plane of the water surface, ``n . x = d``, in B.
+
+    The unit vector ``n`` points down, so water is where ``n . x > d``.
+    """
 
     nx: float
     ny: float

@@ -1,10 +1,10 @@
 """A vector of numbers, one for each lane, for compiled code.
 
 The kernel computes several bodies together. A compiler turns a loop over lanes into vector instructions only if it can
-prove that no two arrays overlap; otherwise, it omits the vectorisation without a message. Therefore, the vector is a
-type here: :func:`load` reads a row; :func:`broadcast` copies a parameter into all lanes; ``+ - * /``, :func:`select`
-and similar functions work on all lanes; :func:`store` and :func:`add_to` write a row. With compilation off, the same
-code runs on small NumPy arrays, with bit-identical results.
+prove that no two arrays overlap; otherwise, it omits the vectorisation without a message. This module therefore makes
+the vector a type with its own operations: :func:`load` reads a row; :func:`broadcast` copies a parameter into all
+lanes; ``+ - * /``, :func:`select` and similar functions work on all lanes; :func:`store` and :func:`add_to` write a
+row. With compilation off, the same code runs on small NumPy arrays, with bit-identical results.
 """
 
 from __future__ import annotations

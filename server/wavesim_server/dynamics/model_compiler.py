@@ -159,8 +159,8 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
     """Reject a time step for which the linearised motions of a model would diverge at rest, at 2 m/s, or while the
     model is held in the flow.
 
-    The arguments are the parameters (P.ROWS,), a step in s and a flow speed in m/s. Raises ConfigError if a motion
-    would diverge.
+    The arguments include the parameters (P.ROWS,), the time step in s and a flow speed in m/s. Raises ConfigError if a
+    motion would diverge.
     """
     inverse, stiffness = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[P.RESTORING : P.RESTORING + 18].reshape(6, 3)
@@ -192,8 +192,8 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
 
 
 def check_initial_velocity(p: Floats, step: float, integrator: int, velocity: Sequence[float]) -> None:
-    """Reject an initial velocity (u v w p q r) at which drag is so strong that the motion would diverge with a time
-    step in s. Raises ValueError.
+    """Reject an initial velocity (u v w p q r) at which drag is so strong that the motion would diverge with the given
+    time step (s). Raises ValueError.
     """
     inverse, speeds = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.abs(np.asarray(velocity, dtype=float))
     dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (P.LINEAR_DRAG, P.QUADRATIC_DRAG, P.BODY_LIFT))

@@ -1,4 +1,4 @@
-"""Attitude functions, compiled. Each function accepts either single numbers or vectors of all lanes."""
+"""Attitude functions, compiled. Each function accepts either single numbers or vectors with one number per lane."""
 
 from __future__ import annotations
 

@@ -14,5 +14,5 @@ Complexes: TypeAlias = np.ndarray[Any, np.dtype[np.complex128]]
 Packed: TypeAlias = Record  #: table that contains arrays and numbers; see :func:`wavesim_server.array_tables.pack`
 #: vector with one number for each body in a block; see :mod:`wavesim_server.dynamics.lanes`
 Lanes: TypeAlias = Floats
-#: a number, or a vector of all lanes
+#: a number, or a vector with one number per lane
 Number = TypeVar("Number", float, Lanes)

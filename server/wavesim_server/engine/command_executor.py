@@ -296,7 +296,7 @@ class CommandExecutor:
         self.events.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
-        """Execute a command that changes the timer of the simulation clock."""
+        """Execute a command that controls the run: its state, its speed, or its shutdown."""
         run = self.run
         if c.verb == "shutdown":
             run.is_over = True

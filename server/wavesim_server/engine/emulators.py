@@ -188,8 +188,9 @@ class SynchronousEmulators:
     def wait(self, timeout: float) -> None:
         """Wait until all emulators have answered or the timeout has expired.
 
-        The engine waits for the last emulator first. When this one has answered, most others have also answered, so the
-        engine wakes only once. Whenever it wakes, it competes with the emulators for a processor.
+        The engine first waits for the last emulator in the list of pending ones. When this emulator has answered, most
+        others have also answered, so the engine usually wakes only once. Whenever it wakes, it competes with the
+        emulators for a processor.
         """
         limit = time.monotonic() + timeout
         while self.pending and self.signals[self.pending[-1]].wait_answer(max(limit - time.monotonic(), 0.0)):
