@@ -97,7 +97,7 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
                (AMOUNT: probability, 0 to 1), noisy (AMOUNT: noise factor),
                wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
     Devices:   lost, garbled, doubled (AMOUNT: probability per byte), late (AMOUNT: delay,
-               such as 0.5s), silent, stalled, disconnected, restarted (off until `none`).
+               such as 0.5s), silent, stalled, disconnected, restarted (off until the fault `none`).
     """
     send(server, "fault", body=body, part=part, kind=kind, amount=amount.strip() or None, field=field or None)
 

@@ -80,7 +80,7 @@ export interface BedGrid {
   mean?: number;
 }
 
-/** Polygon that bodies must not leave, or must not enter. */
+/** Polygon that bodies must either stay inside or stay outside. */
 export interface FenceInfo {
   name: string;
   keep: string;
@@ -794,7 +794,7 @@ export interface AcknowledgeRequest {
   alarm: number | null;
 }
 
-/** Suppress an alarm for a simulation time in s; 0 returns it to service. */
+/** Suppress an alarm for some simulation time (in s); 0 returns it to service. */
 export interface ShelveRequest {
   do: "shelve";
   alarm: number;
@@ -820,8 +820,8 @@ export interface FencesRequest {
 
 /**
  * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` contains north, east and down in W and a
- * speed (0 means the vehicle's own speed); it is None if the command has no point. The page selects `number`, which the
- * answer contains.
+ * speed (0 means the vehicle's own speed); it is None if the command has no point. The page chooses `number`, and the
+ * answer contains the same number.
  */
 export interface VehicleCommandRequest {
   do: "command";
@@ -868,7 +868,7 @@ export interface ErrorAnswer {
   error: string;
 }
 
-/** /series: lines in a chart at common times. */
+/** /series: lines of a chart at common times. */
 export interface ChartData {
   time: number[];
   values: (number | null)[][];
