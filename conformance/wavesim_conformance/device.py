@@ -37,7 +37,7 @@ CHUNK_BYTES = 4000
 ANSWER_S = 10.0
 NOISE_S = 60.0  #: time in s within which a device must process the noise
 STEP_TICKS = 25  #: number of ticks in the lockstep period of 100 ms
-#: invalid commands for the usual kinds of protocols; `--send` adds valid commands, which are also sent incompletely
+#: invalid commands for the usual kinds of protocols; `--send` adds valid commands, which are also sent in truncated form
 MALFORMED = (
     b"\r\n", b"\0", b"$", b"$\r\n", b"$P\r\n", b"$CCCFG,*00\r\n", b"#01\r\n", b"AT\r\n", b"AT?\n", b"+++AT*SENDIM,x,y\n",
     b"wcs,,,\r\n", b"wc\n", b'{"command":\r\n', b'{"a": [1e999, {"b": null}]}\n', b"[" * 200 + b"\n", b'"\\ud800"\n',

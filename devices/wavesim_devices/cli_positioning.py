@@ -34,7 +34,7 @@ from wavesim_sdk.cli_numbers import Quantity
         type=Quantity("time"),
         default="0 s",
         show_default=True,
-        help="Offset of the locator's `pinger`, as in the configuration.",
+        help="Time offset of the locator's pings: the `offset` of its `pinger` in the configuration.",
     ),
     click.option(
         "--antenna-depth",

@@ -43,7 +43,7 @@ def random_bits(key: Any, counter: Any, index: Any) -> Any:
 
 
 def stream(keys: Keys, purpose: str) -> Keys:
-    """Return, for each key, the key of a separate random stream for a purpose.
+    """Return, for each key, the key of a separate random stream for the given purpose.
 
     The separate stream never shares a random number with the stream of the original key.
     """

@@ -391,8 +391,8 @@ class VehicleCommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page. The demands are ahead, to starboard, down and turn to starboard, as fractions of the
-    largest effect (-1 to 1). None means that the page leaves the body.
+    """Drive a body from a page. The four demands (surge, sway, heave, yaw) are fractions of the maximum force or moment,
+    from -1 to 1. With None instead of the demands, the page gives up control of the body.
     """
 
     body: str

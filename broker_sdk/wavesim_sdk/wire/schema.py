@@ -271,7 +271,7 @@ def unpack(record: type[T], data: bytes) -> T:
 
 
 class TaggedUnion:
-    """Union of records, such as events. Each record is transmitted after the number of its type. Unknown numbers belong
+    """Union of records, such as events. The number of its type precedes each record. Unknown numbers belong
     to later versions.
     """
 

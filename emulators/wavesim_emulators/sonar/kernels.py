@@ -121,7 +121,7 @@ class Backscatter(NamedTuple):
 
 
 class EchoPath(NamedTuple):
-    """The water and the receiver of an echo.
+    """Properties of the water and the receiver that determine the level of an echo.
 
     ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: a moving
     receiver receives the echo at another position. ``aperture`` contains the length of the array (0 = not used) and the

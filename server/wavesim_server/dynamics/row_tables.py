@@ -54,7 +54,7 @@ class RowTable:
         return first
 
     def published_rows(self, table: Table) -> Ints:
-        """Return an array (n, 2) of pairs (row, flat column of the table), for all rows that are published in a table."""
+        """Return an array (n, 2) with one pair for each row that ``table`` publishes: the row, and its column in ``table``."""
         first_column = table.first_columns
         pairs: list[tuple[int, int]] = []
         used: dict[str, int] = {}

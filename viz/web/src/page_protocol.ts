@@ -832,8 +832,8 @@ export interface VehicleCommandRequest {
 }
 
 /**
- * Drive a body from a page. The demands are ahead, to starboard, down and turn to starboard, as fractions of the
- * largest effect (-1 to 1). None means that the page leaves the body.
+ * Drive a body from a page. The four demands (surge, sway, heave, yaw) are fractions of the maximum force or moment,
+ * from -1 to 1. With None instead of the demands, the page gives up control of the body.
  */
 export interface DriveRequest {
   do: "drive";
