@@ -190,7 +190,7 @@ def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
         assert reader.row("newcomer") == 3
         for name, model, message in (
             ("newcomer", "", "is in use"),
-            ("stranger", "", "has no body 'stranger'; to add a new body, name its model"),
+            ("stranger", "", "has no body 'stranger'; to add a new body, specify its model"),
             ("stranger", "remsu100", "did you mean 'remus100'"),
             ("fixed", "", "without a pilot"),
             ("a b", "remus100", "letters, digits"),

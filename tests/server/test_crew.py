@@ -109,7 +109,7 @@ def test_a_crew_of_several(harbour: Harbour) -> None:
         ("a b", {"model": "lauv"}, Refusal.BAD_VALUE, "letters, digits"),
         ("", {}, Refusal.BAD_VALUE, "letters, digits"),
         ("c", {}, Refusal.NAME_IN_USE, "without a pilot"),
-        ("new", {}, Refusal.UNKNOWN_NAME, "to add a new body, name its model"),
+        ("new", {}, Refusal.UNKNOWN_NAME, "to add a new body, specify its model"),
         ("new", {"model": "luav"}, Refusal.UNKNOWN_MODEL, "did you mean 'lauv'"),
         ("new", {"role": INSTRUMENT}, Refusal.UNKNOWN_NAME, "unknown body 'new'"),
         ("a", {"lockstep_ns": 10_000_001}, Refusal.BAD_VALUE, "is not a multiple of the time step, 10000000 ns"),
