@@ -189,13 +189,13 @@ PLANTED: dict[str, Planted] = {
     "replay in the window": _bug(
         "A sealed datagram is accepted again while its number is in the replay window.",
         SessionSeal,
-        "check_new",
+        "is_new",
         ("self._seen >> -ahead & 1", "False"),
     ),
     "replay behind the window": _bug(
         "A sealed datagram is accepted again when its number is too old for the replay window.",
         SessionSeal,
-        "check_new",
+        "is_new",
         ("ahead <= -WINDOW or ", ""),
     ),
     "receptions of a former body": _bug(

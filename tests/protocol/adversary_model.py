@@ -6,7 +6,8 @@ In each period, the client sends one datagram, or nothing if it is silent. A per
 everything that the client and the server sent to each other. The properties are:
 
 - the server never removes a client that sends, whatever the adversary does;
-- each datagram of the client counts as a sign of life at most once, so the server removes a silent client, too.
+- each datagram of the client counts as a sign of life at most once, so the server removes a silent client, too;
+- if the last datagram of the client proves its own address and has arrived from there, the session is there.
 """
 
 from __future__ import annotations
@@ -47,8 +48,14 @@ class Rules:
         return sequence in state.window
 
     def is_used_proof(self, state: State, sequence: int) -> bool:
-        """Return whether a PROOF from a new address was already received from another one."""
+        """Return whether a PROOF from a new address was already received from another one. It moves the session, but is
+        not a second sign of life.
+        """
         return sequence in state.window
+
+    def ignores_proof(self, state: State, sequence: int) -> bool:
+        """Return whether a PROOF that is not older than all other datagrams moves nothing."""
+        return False
 
     def counts_as_life(self, state: State) -> bool:
         """Return whether a dropped datagram is a sign of life."""
@@ -74,9 +81,10 @@ def receive(state: State, datagram: Datagram, source: str, rules: Rules) -> Stat
         newest = max(state.newest, sequence)
         return _life(state._replace(window=state.window | {sequence}, newest=newest))
     if proves == source:
-        if sequence < state.newest or rules.is_used_proof(state, sequence):
+        if sequence < state.newest or rules.ignores_proof(state, sequence):
             return state
-        return _life(state._replace(window=state.window | {sequence}, newest=sequence, address=source))
+        moved = state._replace(window=state.window | {sequence}, newest=sequence, address=source)
+        return moved if rules.is_used_proof(state, sequence) else _life(moved)
     state = rules.records(state, sequence)
     if rules.counts_as_life(state):
         state = _life(state)
@@ -129,6 +137,9 @@ def violations(state: State, bounds: Bounds) -> list[str]:
         found.append("a client that sends was removed")
     if state.signs_of_life > len(state.sent):
         found.append("a datagram counted as a sign of life twice")
+    last, proves = state.sent[-1]
+    if proves == CLIENT and last in state.delivered and state.address == ADVERSARY:
+        found.append("a client that proved its address did not get its session back")
     return found
 
 

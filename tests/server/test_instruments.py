@@ -162,7 +162,7 @@ def test_faults_of_fields(loaded: LoadedConfig) -> None:
         (("gps", "spikes", 2.0), "spike probability must be between 0 and 1"),
         (("gps", "noisy", -1.0), "noise factor must be at least 0"),
         (("gps", "loss"), "unknown sensor fault 'loss'; did you mean 'lost'"),
-        (("gps", "unlocked"), "only for the sensor type 'dvl'"),
+        (("gps", "unlocked"), "applies only to the sensor type 'dvl'"),
         (("dvl-up", "unlocked", 0.0, "bottom"), "whole instrument"),
         (("gsp", "lost"), "no sensor named 'gsp'; did you mean 'gps'"),
     ],

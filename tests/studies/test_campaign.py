@@ -99,7 +99,7 @@ def test_a_path_reaches_keys_and_what_is_left_out_for_its_defaults(folder: Path)
         ('<success where="__import__(1)"/>', "only comparisons"),
         (
             '<design kind="sobol" points="100"/><factor name="x" low="1" high="2"><key path="world/density" text="{}e3 kg/m3"/></factor>',
-            "powers of two",
+            "power of two",
         ),
         ('<factor name="x" values="1"><key path="seed"/></factor>', "replicates"),
         ('<workers kind="cloud"/>', "not allowed"),

@@ -136,18 +136,18 @@ class SessionSeal:
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Return the payload; raise Dropped if the datagram is forged, changed or repeated."""
-        self.check_new(sequence)
+        if not self.is_new(sequence):
+            raise Dropped("replay")
         plain = self.authenticate(header, sealed, sequence)
         self.record(sequence)
         return plain
 
-    def check_new(self, sequence: int) -> None:
-        """Raise Dropped if a datagram with this sequence number has already been received, or is older than the replay
-        window.
+    def is_new(self, sequence: int) -> bool:
+        """Return whether no datagram with this sequence number has been received yet. A number below the replay window
+        counts as received.
         """
         ahead = sequence - self._highest
-        if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
-            raise Dropped("replay")
+        return not (ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1))
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Return the payload; raise Dropped if the datagram is forged or changed. The replay window stays unchanged."""

@@ -189,10 +189,13 @@ class ServerSessions:
                 header.sequence < session.newest_sequence
             ):  # the proof is older than a datagram from the session's present address
                 raise Dropped("old")
-            if session.seal is not None:  # a proof that was already received moves nothing
-                session.seal.check_new(header.sequence)
+            # If a copy of this proof came first, from the session's present address, the proof moves the session
+            # nevertheless, but it is not a second sign of life.
+            if session.seal is None or session.seal.is_new(header.sequence):
+                session.last_heard = now
+            if session.seal is not None:
                 session.seal.record(header.sequence)
-            before, session.address, session.last_heard = session.address, address, now
+            before, session.address = session.address, address
             session.newest_sequence = header.sequence
             return [AddressMigrated(session, before)]
         if self._address_validator.affords(address[0], len(data), PROVE_BYTES + (SEAL_BYTES if header.sealed else 0)):
