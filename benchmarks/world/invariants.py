@@ -30,6 +30,7 @@ MOST_BACKLOG = 20_000
 ALLOWED: dict[str, int] = {
     "front.sessions.drops": 20,  # names of reasons
     "front.steps.waits.accounts": 1024,  # of names, how long each was waited for
+    "front.steps.slow_emulators": 64,  # sensor types
     "engine.emulators.waits.accounts": 64,  # of each type
     "front.sessions._address_validator._hosts": 4096,  # a rate for each address
     "front.sessions._address_validator._used_joins": 4096,  # joins of the last 20 s, until the next session ends
