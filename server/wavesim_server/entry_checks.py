@@ -12,10 +12,10 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
 from wavesim_server.argument_checks import MAX_COORDINATE, checked_numbers, checked_velocity
-from wavesim_server.dynamics import integrators, surge_trim
 from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.dynamics import surge_trim
 from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
-from wavesim_server.dynamics.model_compiler import check_initial_velocity
+from wavesim_server.dynamics.model_compiler import check_initial_velocity, describe_instability
 from wavesim_server.environment import exposure
 from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.start_clearance import StartClearance
@@ -108,12 +108,10 @@ class EntryChecker:
         )  # a bound of the largest eigenvalue, exact without couplings
         square, damping = mooring.stiffness * mobility, 0.5 * mooring.damping * mobility
         fastest = max(math.sqrt(square), damping + math.sqrt(max(damping * damping - square, 0.0)))
-        stable = integrators.ALL[self._fleet.integrator].stable
-        if fastest * step > stable:
+        if advice := describe_instability(fastest, step, self._fleet.integrator):
             raise ValueError(
-                f"the mooring is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes by a factor of e "
-                f"in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms, or a smaller "
-                "`stiffness` or `damping`"
+                f"the mooring is unstable with a time step of {1e3 * step:g} ms: its fastest motion changes {advice}, or a "
+                "smaller `stiffness` or `damping`"
             )
 
     def prepare_new(

@@ -1,4 +1,4 @@
-"""Formal model of a session with keys and an adversary who has no key.
+"""Formal model of a session with keys, under attack by an adversary who has no key.
 
 The adversary sees each datagram, delivers copies of it from an address of its own, before or after the original, and
 relays what the server sends to that address. It cannot make a sealed datagram. Time is divided into keep-alive periods.

@@ -181,14 +181,23 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
         squares, damping, _ = radiation_oscillators(model.radiation)
         system = np.block([[np.zeros_like(damping), np.eye(len(damping))], [-np.diag(squares), -damping]])
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
-    stable = integrators.ALL[integrator].stable
-    if fastest * step > stable:
+    if advice := describe_instability(fastest, step, integrator):
         among = f" in a flow of {flow:.3g} m/s" if flow > 2.0 else ""
         fail_at(
             model.place,
-            f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms{among}: its fastest motion changes by a "
-            f"factor of e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
+            f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms{among}: its fastest motion changes "
+            f"{advice}",
         )
+
+
+def describe_instability(fastest: float, step: float, integrator: int) -> str:
+    """Return how fast a motion with the rate ``fastest`` (1/s) changes, and which time step it needs. The result is empty
+    if the motion is stable with the given time step (s).
+    """
+    stable = integrators.ALL[integrator].stable
+    if not fastest * step > stable:
+        return ""
+    return f"by a factor of e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms"
 
 
 def check_initial_velocity(p: Floats, step: float, integrator: int, velocity: Sequence[float]) -> None:
@@ -198,11 +207,9 @@ def check_initial_velocity(p: Floats, step: float, integrator: int, velocity: Se
     inverse, speeds = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.abs(np.asarray(velocity, dtype=float))
     dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (P.LINEAR_DRAG, P.QUADRATIC_DRAG, P.BODY_LIFT))
     fastest = float(np.abs(np.linalg.eigvals(inverse @ (dl + speeds[0] * lift + 2.0 * dq * speeds))).max())
-    stable = integrators.ALL[integrator].stable
-    if fastest * step > stable:
+    if advice := describe_instability(fastest, step, integrator):
         raise ValueError(
-            f"the initial velocity is too high for a time step of {1e3 * step:g} ms: drag changes it by a factor of e in "
-            f"{1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms, or a lower velocity"
+            f"the initial velocity is too high for a time step of {1e3 * step:g} ms: drag changes it {advice}, or a lower velocity"
         )
 
 
