@@ -5,6 +5,7 @@ The model has no thruster. As in the manual, the surge speed is maintained from 
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -65,12 +66,12 @@ def rudder_command(boat: Boat, start: tuple[float, float], end: tuple[float, flo
 def test_the_manuals_controller_passes_all_waypoints() -> None:
     """Each corner within half a metre and in order; the times are those of the legs at 0.5 m/s and of the turns."""
     boat, reached = Boat(), []
-    for start, end in zip(WAYPOINTS, WAYPOINTS[1:], strict=False):
+    for start, end in itertools.pairwise(WAYPOINTS):
         while np.hypot(*(boat.position - end)) >= ACCEPTANCE:
             boat.advance(rudder_command(boat, start, end))
             assert boat.lab.time_s < 120.0, f"{len(reached)} way-points were reached"
         reached.append(boat.lab.time_s)
-    legs = np.cumsum([math.dist(a, b) for a, b in zip(WAYPOINTS, WAYPOINTS[1:], strict=False)]) / SPEED
+    legs = np.cumsum([math.dist(a, b) for a, b in itertools.pairwise(WAYPOINTS)]) / SPEED
     assert reached == pytest.approx(legs + [2.5, 5.1, 5.5, 8.2], abs=0.5), "each turn costs some seconds"
 
 
