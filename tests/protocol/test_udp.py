@@ -62,57 +62,28 @@ def test_a_port_that_is_taken_is_an_error_and_costs_no_descriptor(peer: socket.s
 # -- what comes --------------------------------------------------------------------------------------------------
 
 
-async def test_datagrams_come_in_order_with_their_sender(peer: socket.socket) -> None:
-    sock = beside(peer)
-    port = await UdpSocket.wrap(sock)
+class Taken(list[Any]):
+    """Datagrams that were handed over."""
+
+    def take(self, *datagram: Any) -> None:
+        self.append(datagram)
+
+    async def number(self, count: int) -> None:
+        """Wait until there are so many."""
+        while len(self) < count:
+            await asyncio.sleep(0)
+
+
+async def test_datagrams_are_handed_over_in_order_with_their_sender(peer: socket.socket) -> None:
+    taken = Taken()
+    port = await UdpSocket.wrap(sock := beside(peer), taken.take)
     for data in (b"one", b"two"):
         peer.sendto(data, address_of(sock))
-    assert [await port.receive(), await port.receive()] == [(b"one", address_of(peer)), (b"two", address_of(peer))]
-    waiting = asyncio.create_task(port.receive())
+    await taken.number(2)
+    assert taken == [(b"one", address_of(peer)), (b"two", address_of(peer))]
+    port.close()
     await asyncio.sleep(0)
-    port.close()
-    assert await waiting is None and await port.receive() is None, "the socket is closed"
-    assert (port.errors, port.dropped) == (0, 0)
-
-
-async def test_what_does_not_fit_is_dropped_and_counted(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(udp, "QUEUE_LENGTH", 3)
-    port = await UdpSocket.wrap(sock := beside(peer))
-    for k in range(5):
-        peer.sendto(b"%d" % k, address_of(sock))
-    while port.dropped < 2:
-        await asyncio.sleep(0)
-    assert [(await port.receive() or (b"",))[0] for _ in range(3)] == [b"0", b"1", b"2"]
-    peer.sendto(b"6", address_of(sock))
-    assert await port.receive() == (b"6", address_of(peer)), "there is room again"
-    assert port.dropped == 2 and port.errors == 0
-    port.close()
-
-
-def test_the_end_is_reported_even_when_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(udp, "QUEUE_LENGTH", 1)
-    queue = udp._BoundedQueue()
-    for item in ((b"a", NOWHERE), (b"b", NOWHERE), (None, None)):
-        queue.put_nowait(item)
-    assert (queue.qsize(), queue.dropped) == (2, 1)
-
-
-async def test_each_is_handed_over_as_it_comes(peer: socket.socket) -> None:
-    taken: list[Any] = []
-    came = asyncio.Event()
-
-    def take(*datagram: Any) -> None:
-        taken.append(datagram)
-        came.set()
-
-    port = await UdpSocket.wrap(sock := beside(peer), take)
-    peer.sendto(b"one", address_of(sock))
-    await came.wait()
-    assert taken == [(b"one", address_of(peer))]
-    waiting = asyncio.create_task(port.receive())
-    await asyncio.sleep(0)
-    port.close()
-    assert await waiting is None and len(taken) == 1 and port.dropped == 0
+    assert len(taken) == 2 and port.errors == 0, "the end of the transport is no datagram"
 
 
 async def test_an_error_of_the_socket_is_counted_and_the_next_datagram_comes(peer: socket.socket) -> None:
@@ -121,27 +92,27 @@ async def test_an_error_of_the_socket_is_counted_and_the_next_datagram_comes(pee
         closed = gone.getsockname()
     sock = beside(peer)
     sock.connect(closed)
-    port = await UdpSocket.wrap(sock)
-    stream: Any = port._stream
-    waiting = asyncio.create_task(port.receive())
+    taken = Taken()
+    port = await UdpSocket.wrap(sock, taken.take)
     for count in (1, 2):
         sock.send(b"is anybody there?")  # the system tells that nobody is: an error at the next call
-        while stream._excq.qsize() < count:
+        while port.errors < count:
             await asyncio.sleep(0)
     sock.connect(address_of(peer))
     for data in (b"one", b"two"):
         peer.sendto(data, address_of(sock))
-    assert [await waiting, await port.receive()] == [(b"one", address_of(peer)), (b"two", address_of(peer))]
+    await taken.number(2)
+    assert taken == [(b"one", address_of(peer)), (b"two", address_of(peer))]
     assert port.errors == 2
     port.close()
 
 
 async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = await UdpSocket.wrap(sock := beside(peer))
+    port = await UdpSocket.wrap(sock := beside(peer), Taken().take)
     for k in range(5):
         peer.sendto(b"%d" % k, address_of(sock))
     peer.sendto(bytes(1400), address_of(sock))
-    monkeypatch.setattr(udp, "QUEUE_LENGTH", 3)
+    monkeypatch.setattr(udp, "MAX_PENDING", 3)
     first = list(port.receive_pending())
     assert first == [(b"%d" % k, address_of(peer)) for k in range(3)], "no more in a turn: others want to be served"
     rest = [data for data, _ in port.receive_pending()]
@@ -157,7 +128,7 @@ async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch:
 
 
 async def test_one_goes_at_once_or_is_counted(peer: socket.socket) -> None:
-    port = await UdpSocket.wrap(beside(peer))
+    port = await UdpSocket.wrap(beside(peer), Taken().take)
     longest = bytes(MAX_DATAGRAM)
     for data in (b"one", longest):
         port.send_now(data, address_of(peer))
@@ -183,7 +154,7 @@ async def test_many_go_by_one_call_and_few_by_one_each(
         return real(sock, datagrams, addresses)
 
     monkeypatch.setattr(sendmmsg, "send_datagrams", counted)
-    port = await UdpSocket.wrap(beside(peer))
+    port = await UdpSocket.wrap(beside(peer), Taken().take)
     to = [(address_of(peer)[0], 0) if k == 1 else address_of(peer) for k in range(count)]  # the second goes nowhere
     for turn in (1, 2):
         port.send_each([(b"%d" % k, address) for k, address in enumerate(to)])
@@ -195,7 +166,7 @@ async def test_many_go_by_one_call_and_few_by_one_each(
 
 
 async def test_rows_of_a_matrix_go_each_to_its_address(peer: socket.socket) -> None:
-    port = await UdpSocket.wrap(beside(peer))
+    port = await UdpSocket.wrap(beside(peer), Taken().take)
     rows = np.frombuffer(b"aabbccdd", np.uint8).reshape(4, 2)
     good, bad = pack_address(address_of(peer)), pack_address((address_of(peer)[0], 0))
     for turn in (1, 2):
