@@ -161,7 +161,7 @@ class Client(Program):
         if r.random() < 0.6:
             known |= {"name": self.body, "role": int(self.role)}
         body = packed(absurd.record(schema_of(Join).describe(), r.choice((0.0, 0.1, 0.2)), known))
-        key = self.world.scene.key(self.body)
+        key = self.world.key(self.body)
         header = codec._HEADER.pack(
             MAGIC, VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
         )

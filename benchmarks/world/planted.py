@@ -244,6 +244,24 @@ PLANTED: dict[str, Planted] = {
             Edit(SessionSeal, "__init__", (('int.from_bytes(derive(b"resume")[:8], "little")', "token"),)),
         ),
     ),
+    "revoked session continues": _bug(
+        "A session whose key was revoked goes on.",
+        ServerSessions,
+        "replace_keys",
+        ("for session in revoked:", "for session in []:"),
+    ),
+    "revoked key joins": _bug(
+        "The server ends the sessions of revoked keys, but still accepts these keys.",
+        ServerSessions,
+        "replace_keys",
+        ("self.keys = keys", "pass"),
+    ),
+    "replaced key joins": _bug(
+        "A key that was replaced can still open sessions.",
+        joining,
+        "check_key",
+        ("holder.is_retired", "False"),
+    ),
     "epoch ignored": _bug(
         "The answer to a session that has ended goes to the session that took its place in the crew.",
         Crews,
@@ -335,6 +353,9 @@ FOUND_AT: dict[str, int] = {
     "proof of any address": 0,
     "resumed by another role": 4,
     "resumed by another key": 2,
+    "revoked session continues": 9,
+    "revoked key joins": 9,
+    "replaced key joins": 20,
     "epoch ignored": 0,
     "right to others ignored": 0,
     "STEP repeated once": 6,
@@ -347,7 +368,13 @@ FOUND_AT: dict[str, int] = {
     "bucket never fills": 1,
     "dropped datagram is life": 0,
 }
-BY_WORLD = ("barrier never released", "done although full")
+BY_WORLD = (
+    "barrier never released",
+    "done although full",
+    "revoked session continues",
+    "revoked key joins",
+    "replaced key joins",
+)
 
 
 def first_report(name: str, seeds: Sequence[int]) -> Report | None:

@@ -39,6 +39,7 @@ class Program:
         self.world, self.name, self.random, self.role, self.body = world, name, r, role, body
         self.address: Address = world.new_address()
         self.session: ClientSession | None = None
+        self._key: bytes | None = None
         self.book: Book | None = None
         self.welcome: Welcome | None = None
         self.last_token = 0
@@ -82,12 +83,21 @@ class Program:
         """Start another session in place of the current one."""
         if address is not None or self.session is None:
             self._go(self.address if address is None else address)
-        self.session = ClientSession(join, self.world.scene.key(join.name), self.random)
+        self._key = self.world.key(join.name)
+        self.session = ClientSession(join, self._key, self.random)
         self.book = Book(self.name)
         self.book.client_side(self.session)
         self.welcome, self.joined_at, self.heard_at, self._period_ns = None, now, now, 0.0
         self.world.note("join", self.name, join.name, Role(join.role).name, join.previous and "again")
         self._due.at(now)
+
+    def has_new_key(self, now: float) -> None:
+        """Join with the new key if a join with an earlier key is under way, which the server may no longer decrypt."""
+        session = self.session
+        if session is None or self.gone or self._quits or session.phase not in (Phase.HELLO, Phase.JOINING):
+            return
+        if self._key != self.world.key(session.join.name, newest=True):
+            self.begin(self.join(), now)
 
     def _go(self, address: Address) -> None:
         """Use an address from now on."""

@@ -13,7 +13,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from wavesim_sdk.wire.seal import KeyHolder, Keyring
 from wavesim_world.config import LoadedConfig, load
 
 _TRANSDUCER = '<transducer recharge="200 ms" query="25 kHz" reply="26 kHz"><modem address="{}"/></transducer>'
@@ -116,14 +115,6 @@ class Scene:
         found = {b.name for b in self.loaded.config.fleet.bodies} | set(NEWCOMERS) | set(_WORDS)
         found |= {i.name for b in self.loaded.config.fleet.bodies for i in self.loaded.suite(b)}
         return tuple(sorted(found))
-
-    def keyring(self, r: random.Random) -> Keyring | None:
-        """Return the keys of the server."""
-        return Keyring([KeyHolder(name, key) for name, key in KEYS.items()]) if self.sealed else None
-
-    def key(self, name: str) -> bytes | None:
-        """Return the key of a client by name, if keys are required."""
-        return KEYS.get(name, KEYS["*"]) if self.sealed else None
 
 
 #: newcomers and their models; `otter` cannot be integrated with the longest step

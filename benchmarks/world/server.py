@@ -142,6 +142,10 @@ class Server:
         self._still, self.stood = part, now + seconds
         self.world.clock.at(self.stood, self.go_on)
 
+    def is_stopped(self, part: str) -> bool:
+        """Return whether a process is stopped."""
+        return self._still == part
+
     def go_on(self, now: float) -> None:
         """Continue a stopped process."""
         if not self._still:
@@ -211,7 +215,8 @@ class Server:
             self.engine_queue,
             self.events,
             LogWriter(disk, self.loaded, self.world.seed),
-            keys=self.scene.keyring(self._dice),
+            keys=self.world.officer.keyring_at_start() if self.scene.sealed else None,
+            load_keys=self.world.officer.keyring,
             rng=self._dice,
             print_line=self._say,
         )

@@ -556,7 +556,7 @@ class Adversary:
         if victims:
             victim = r.choice(victims)
             assert victim.session is not None
-            key, role = self.world.scene.key(victim.body), victim.role
+            key, role = self.world.key(victim.body), victim.role
             if self._sealed and r.random() < 0.5:
                 key = scenes.KEYS["*"]
             else:
@@ -622,7 +622,7 @@ class Siege(World):
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.citizens: list[Citizen] = []
         self.intruders: set[Address] = set()  #: addresses of clients that have no session of their own
-        super().__init__(seed, without | {"thief", "stall"})
+        super().__init__(seed, without | {"thief", "stall", "rekeying"})
         r = self.stream("siege")
         self.loud = "loud" not in without and "restless" in self.themes  # events that reach who came later
         self.length = r.choice((2.5, 3.5))

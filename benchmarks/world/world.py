@@ -19,12 +19,13 @@ from benchmarks.world.absurd import Absurd
 from benchmarks.world.clients import Client
 from benchmarks.world.clock import Clock
 from benchmarks.world.emulators import SELF, Emulator
+from benchmarks.world.key_officer import KeyOfficer
 from benchmarks.world.ledger import Book
 from benchmarks.world.network import Address, Network, Weather
 from benchmarks.world.others import Commander, Stranger, Thief
 from benchmarks.world.program import Program
 from benchmarks.world.report import Broken, Report, Trace
-from benchmarks.world.scenes import NAMES, NEWCOMERS, Scene, scene
+from benchmarks.world.scenes import KEYS, NAMES, NEWCOMERS, Scene, scene
 from benchmarks.world.server import Server
 from benchmarks.world.witness import Witness
 from wavesim_sdk.commander import CommandReply
@@ -37,6 +38,7 @@ from wavesim_sdk.wire.state import State
 from wavesim_server.engine import emulators as asked
 from wavesim_server.logbook import writer
 from wavesim_server.network.front import Front
+from wavesim_server.network.key_changes import VERB as RELOAD_KEYS
 
 PENDING = 256  #: number of unacknowledged events that end a session; with the product's 4096, a run would take minutes
 BEGIN_S = 100.0  #: the virtual clock does not begin at zero
@@ -47,6 +49,7 @@ CALM_S = 1.3  #: longer than all time limits in sequence
 SETTLED_S = 0.2  #: time after which all earlier messages have arrived
 STALLS = 0.2  #: fraction of the worlds in which a part of the server stops for a while
 THIEVES = 0.7  #: fraction of the worlds with keys in which an attacker copies, replays, forges and relays datagrams
+REKEYED = 0.8  #: fraction of the worlds with keys in which keys are replaced and revoked
 LOUD = 0.3  #: fraction of those in which one client pings continually, and another leaves and rejoins continually
 KINDS = 4  #: in each group of this many seeds, the first is checked for leaks, and the last two end without the slow calm phase
 #: items that are not drawn yet, because a message of a pilot becomes a notice that the engine did not send, and because
@@ -102,6 +105,8 @@ class World:
         self._places: dict[Address, Program] = {}
         self._addresses = 0
         self._names: dict[str, int] = {}
+        changes = "rekeying" not in without and self.scene.sealed and self.stream("keys").random() < REKEYED
+        self.officer = KeyOfficer(self, self.stream("key officer"), KEYS, changes)
         self.loud = "loud" not in without and self.stream("loud").random() < LOUD
         self.server = Server(self, self.scene, self.stream("server"))
         self.witness = Witness(self.server, self.trace)
@@ -164,7 +169,12 @@ class World:
         ]
         rare = [
             name
-            for name, there in (("stall", self.stalls), ("loud", self.loud), ("thief", self.thief is not None))
+            for name, there in (
+                ("stall", self.stalls),
+                ("loud", self.loud),
+                ("thief", self.thief is not None),
+                ("rekeying", self.officer.changes),
+            )
             if there
         ]
         return [p for p in (*names, *others, *self.plagues, *rare, *habits) if p not in self.without]
@@ -204,6 +214,12 @@ class World:
                 if client.address == address:
                     client.lie()
 
+    def key(self, name: str, newest: bool = False) -> bytes | None:
+        """Return the key of a program by name, if keys are required."""
+        if not self.scene.sealed:
+            return None
+        return self.officer.newest(name) if newest else self.officer.key(name)
+
     def token(self, client: Program) -> None:
         """Record that a client learned its token, so that both ends of its session are known."""
         assert client.session is not None and client.book is not None
@@ -216,6 +232,8 @@ class World:
 
     def replied(self, message: dict[str, Any], reply: CommandReply) -> None:
         """Check an answer of the front to the commander."""
+        if message["verb"] == RELOAD_KEYS:
+            self.officer.replies.append(reply)
         if not self.commander.replied(message, reply.ok):
             raise Broken(f"a reply to nothing: {message} got {reply}")
         self.witness.replied(reply)
@@ -246,6 +264,8 @@ class World:
                     book = self.books[h.session.token] = Book(h.session.name)
                     book.server_side(h.session)
                     book.since = self.server.engine.sim.tick
+                    if self.scene.sealed:
+                        self.officer.joined(h.session)
             return happened
 
         front.sessions.receive = watched  # type: ignore[method-assign]  # to see what goes in and comes out
@@ -316,6 +336,7 @@ class World:
         if "emulators" in self.plagues:
             self.clock.at(now + 0.3, self._plague_emulators)
         self.commander.start(now)
+        self.officer.start(now)
         for client in self.clients:
             self.clock.at(now + self.stream(f"start {client.name}").random() * 0.1, client.start)
         for stranger in self.strangers:
@@ -352,6 +373,7 @@ class World:
             emulator.mend(now)
         for client in self.clients:
             client.wake()
+            client.has_new_key(now)
             if not client.honest:
                 client.vanish(now)
         self.commander.send("start")

@@ -12,14 +12,15 @@ everything that the client and the server sent to each other. The properties are
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from tests.protocol import model_checker
+from tests.protocol.model_checker import Action, Exploration
 
 CLIENT, ADVERSARY = "client", "adversary"
 DATA = ""  #: what a datagram proves if it is not a PROOF
 Datagram = tuple[int, str]  #: sequence, and the address that a PROOF validates
-Action = tuple[object, ...]
 
 
 class State(NamedTuple):
@@ -143,26 +144,9 @@ def violations(state: State, bounds: Bounds) -> list[str]:
     return found
 
 
-def explore(bounds: Bounds, rules: Rules | None = None) -> dict[State, tuple[State, Action] | None]:
-    """Return each reachable state, with the step that first led to it."""
-    rules, first = rules or Rules(), initial()
-    parents: dict[State, tuple[State, Action] | None] = {first: None}
-    waiting = deque([first])
-    while waiting:
-        state = waiting.popleft()
-        if violations(state, bounds):
-            continue
-        for action, following in steps(state, bounds, rules):
-            if following not in parents:
-                parents[following] = (state, action)
-                waiting.append(following)
-    return parents
-
-
-def trace(parents: dict[State, tuple[State, Action] | None], state: State) -> list[tuple[Action, State]]:
-    """Return a shortest sequence of actions that leads to a state, each with the state after it."""
-    found: list[tuple[Action, State]] = []
-    while (step := parents[state]) is not None:
-        found.append((step[1], state))
-        state = step[0]
-    return found[::-1]
+def explore(bounds: Bounds, rules: Rules | None = None) -> Exploration[State]:
+    """Visit all states that are reachable within the bounds."""
+    rules = rules or Rules()
+    return model_checker.explore(
+        initial(), lambda state: steps(state, bounds, rules), lambda state: violations(state, bounds)
+    )

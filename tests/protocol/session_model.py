@@ -12,14 +12,15 @@ which nothing can complete the exchange.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from tests.protocol import model_checker
+from tests.protocol.model_checker import Action, Exploration
 
 HELLO, JOINING, JOINED, LEAVING, CLOSED = "hello", "joining", "joined", "leaving", "closed"
 NEW, LIVE, OVER = "new", "live", "over"
 Datagram = tuple[object, ...]  #: kind, attempt and content
-Action = tuple[object, ...]  #: name and arguments
 
 
 class Bounds(NamedTuple):
@@ -283,51 +284,12 @@ def is_complete(state: State) -> bool:
     return c.phase == JOINED and session.status == LIVE and all_events and c.asked == c.acknowledged == session.executed
 
 
-class Exploration(NamedTuple):
-    parents: dict[State, tuple[State, Action] | None]  #: each reachable state, with the step that first led to it
-    successors: dict[State, list[State]]
-
-    def trace(self, state: State) -> list[tuple[Action, State]]:
-        """Return a shortest sequence of actions that leads to a state, each with the state after it."""
-        found: list[tuple[Action, State]] = []
-        while (step := self.parents[state]) is not None:
-            found.append((step[1], state))
-            state = step[0]
-        return found[::-1]
+def explore(bounds: Bounds, rules: Rules | None = None) -> Exploration[State]:
+    """Visit all states that are reachable within the bounds."""
+    rules = rules or Rules()
+    return model_checker.explore(initial(bounds), lambda state: steps(state, bounds, rules), violations)
 
 
-def explore(bounds: Bounds, rules: Rules | None = None) -> Exploration:
-    """Visit all states that are reachable within the bounds, nearest first. Nothing follows a state that violates a
-    property.
-    """
-    rules, first = rules or Rules(), initial(bounds)
-    parents: dict[State, tuple[State, Action] | None] = {first: None}
-    successors: dict[State, list[State]] = {}
-    waiting = deque([first])
-    while waiting:
-        state = waiting.popleft()
-        after = successors[state] = []
-        if violations(state):
-            continue
-        for action, following in steps(state, bounds, rules):
-            after.append(following)
-            if following not in parents:
-                parents[following] = (state, action)
-                waiting.append(following)
-    return Exploration(parents, successors)
-
-
-def stuck_states(exploration: Exploration) -> list[State]:
+def stuck_states(exploration: Exploration[State]) -> list[State]:
     """Return the states from which no sequence of actions completes the exchange."""
-    before: dict[State, list[State]] = {}
-    for state, following in exploration.successors.items():
-        for each in following:
-            before.setdefault(each, []).append(state)
-    reached = {state for state in exploration.parents if is_complete(state)}
-    waiting = list(reached)
-    while waiting:
-        for state in before.get(waiting.pop(), ()):
-            if state not in reached:
-                reached.add(state)
-                waiting.append(state)
-    return [state for state in exploration.parents if state not in reached]
+    return model_checker.stuck_states(exploration, is_complete)

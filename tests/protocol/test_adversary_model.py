@@ -19,7 +19,7 @@ NEXT_S = 1.0  #: longer than the interval after which a client that hears nothin
 
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_the_properties_hold_in_every_state(bounds: Bounds) -> None:
-    found = model.explore(bounds)
+    found = model.explore(bounds).parents
     assert len(found) > 3000
     assert not [state for state in found if model.violations(state, bounds)]
     assert any(state.is_removed for state in found) == bounds.is_silent
@@ -64,7 +64,7 @@ class DroppedDatagramsCount(Rules):
 )
 def test_a_wrong_rule_violates_a_property(rules: Rules, found: str) -> None:
     bounds = Bounds(2, 6)
-    assert any(found in model.violations(state, bounds) for state in model.explore(bounds, rules))
+    assert any(found in model.violations(state, bounds) for state in model.explore(bounds, rules).parents)
 
 
 class Replay:
@@ -129,13 +129,14 @@ class Replay:
 
 
 def replay_all(bounds: Bounds) -> int:
-    parents = model.explore(bounds)
+    explored = model.explore(bounds)
+    parents = explored.parents
     # a trace that another one continues needs no replay of its own
     inner = {step[0] for step in parents.values() if step is not None}
     ends = [state for state in parents if state not in inner]
     for end in ends:
         run = Replay()
-        for action, state in model.trace(parents, end):
+        for action, state in explored.trace(end):
             run.perform(action, state)
             run.compare(state)
     return len(ends)

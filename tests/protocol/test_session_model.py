@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from tests.protocol import session_model as model
-from tests.protocol.session_model import Action, Bounds, Datagram, Exploration, Rules, State
+from tests.protocol.model_checker import new_items_only
+from tests.protocol.session_model import Action, Bounds, Datagram, Rules, State
 from wavesim_sdk.testing import stopped_clock
 from wavesim_sdk.wire import address_validation, codec, recently_ended
 from wavesim_sdk.wire.client import ClientSession
@@ -128,15 +126,6 @@ def test_without_repetition_an_exchange_gets_stuck() -> None:
 
 
 # -- traces of the model against the code -------------------------------------------------------------------------------
-
-
-@contextmanager
-def new_items_only(outbox: Outbox) -> Iterator[None]:
-    """Let no timeout of a repetition expire."""
-    timer, outbox._repeat_at = outbox._repeat_at, math.inf
-    yield
-    if outbox._repeat_at == math.inf:
-        outbox._repeat_at = timer
 
 
 class Replay:
@@ -288,27 +277,22 @@ def lasting_cookies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recently_ended, "ANSWER_S", 0.0)
 
 
-def sampled(exploration: Exploration, count: int) -> list[list[tuple[Action, State]]]:
-    states = list(exploration.parents)
-    return [exploration.trace(state) for state in states[:: max(1, len(states) // count)]]
-
-
 @pytest.mark.parametrize("bounds", [b for b in CHECKED if not b.loses])
 def test_the_code_follows_the_model(bounds: Bounds) -> None:
-    for trace in sampled(model.explore(bounds), TRACES):
+    for trace in model.explore(bounds).sampled(TRACES):
         replay(trace, bounds)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("bounds", [b for b in LARGE if not b.loses])
 def test_the_code_follows_the_model_within_large_bounds(bounds: Bounds) -> None:
-    for trace in sampled(model.explore(bounds), 20 * TRACES):
+    for trace in model.explore(bounds).sampled(20 * TRACES):
         replay(trace, bounds)
 
 
 def test_the_replayed_traces_contain_every_action() -> None:
     found = [model.explore(b) for b in (Bounds(1, 0, 2, server_ends=True), Bounds(0, 1, 2))]
-    actions = [action for each in found for trace in sampled(each, TRACES) for action, _ in trace]
+    actions = [action for each in found for trace in each.sampled(TRACES) for action, _ in trace]
     assert {action[0] if action[0] != "deliver" else action[1][0] for action in actions} == {  # type: ignore[index]
         *("client sends", "client asks", "client leaves", "client restarts"),
         *("server pushes", "server sends", "server ends"),
@@ -346,5 +330,5 @@ def test_a_wrong_rule_in_the_code_leaves_the_model(
     found = model.explore(bounds)
     monkeypatch.setattr(owner, name, wrong)
     with pytest.raises((AssertionError, KeyError)):
-        for trace in sampled(found, 2000):
+        for trace in found.sampled(2000):
             replay(trace, bounds)

@@ -124,6 +124,18 @@ async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch:
     assert list(port.receive_pending()) == [] and list(port.receive_pending()) == [] and port.errors == 2
 
 
+async def test_what_the_system_discards_is_counted(peer: socket.socket) -> None:
+    """The receive buffer is full because nobody reads, as in a server that is too slow."""
+    taken = Taken()
+    port = await UdpSocket.wrap(sock := beside(peer), taken.take)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    for _ in range(200):
+        peer.sendto(bytes(1000), address_of(sock))
+    left = len(list(port.receive_pending()))
+    assert 0 < left < 200 and port.dropped == 200 - left and port.errors == 0
+    port.close()
+
+
 # -- what goes ---------------------------------------------------------------------------------------------------
 
 

@@ -8,8 +8,10 @@ Sending and reading all waiting datagrams use the socket itself. ``docs/decision
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from asyncio_dgram.aio import DatagramServer, Protocol
@@ -86,6 +88,22 @@ class UdpSocket:
     def errors(self) -> int:
         """Number of errors that the system reported while datagrams were received or sent."""
         return self._errors + self._socket_errors.count
+
+    @property
+    def dropped(self) -> int:
+        """Number of datagrams that the system discarded because the socket's receive buffer was full; 0 on systems
+        that do not report it.
+        """
+        inode = str(os.fstat(self._socket.fileno()).st_ino)
+        for table in ("/proc/net/udp", "/proc/net/udp6"):
+            try:
+                rows = Path(table).read_text().splitlines()
+            except OSError:
+                continue
+            for fields in map(str.split, rows):
+                if fields[9] == inode:
+                    return int(fields[-1])
+        return 0
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
         """Return up to ``most`` further datagrams that are waiting in the socket. This is needed because asyncio reads
