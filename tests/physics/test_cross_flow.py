@@ -103,6 +103,14 @@ def test_the_curve_is_the_published_one_at_its_points_and_ends() -> None:
         assert float(cross_flow_sections.hoerner(np.array(ratio))) == pytest.approx(curve(ratio), rel=1e-12)
 
 
+def test_the_coefficient_that_a_thesis_read_from_the_curve(tmp_path: Path) -> None:
+    """Jolner (Ødegaard 2017): a beam of 0.695 m and a draft of 0.2 m, for which its parameter file has 0.65."""
+    drag = '<cross-flow coefficient="hoerner" length="1.65 m" beam="0.695 m" draft="0.2 m"/>'
+    found = cross_flow_sections.from_dimensions(model_with(tmp_path, drag), 1000.0)
+    assert found.sway / (0.5 * 1000.0 * 0.2) == pytest.approx(0.65, rel=0.05)
+    assert found.half == pytest.approx(0.825)
+
+
 #: sway and yaw speeds along all directions, also where the flow changes sides along the hull
 PLANE: list[tuple[float, ...]] = [
     (0.0, v, 0.0, 0.0, 0.0, r)

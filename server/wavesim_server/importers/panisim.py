@@ -157,7 +157,7 @@ def _add_cross_flow(
 def _add_masses(
     draft: ModelDraft,
     folder: Path,
-    agent: vessel.Agent,
+    agent: vessel.AgentEntry,
     parts: tuple[TrackedTable, TrackedTable, TrackedTable],
     hull: tuple[Path, Floats] | None,
 ) -> None:
@@ -208,7 +208,7 @@ def _add_masses(
 
 
 def _add_buoyancy(
-    draft: ModelDraft, agent: vessel.Agent, geometry: TrackedTable, inertia: TrackedTable, gravity: Floats
+    draft: ModelDraft, agent: vessel.AgentEntry, geometry: TrackedTable, inertia: TrackedTable, gravity: Floats
 ) -> None:
     """Add the weight and buoyancy of a vessel without a HydRA file: Panisim's forces at CG and CB."""
     mass = float(inertia["mass"])

@@ -29,7 +29,7 @@ FILLED = 0.6
 UNDERWATER = ("auv", "uuv", "rov", "submarine", "glider", "underwater")
 
 
-class Agent(NamedTuple):
+class AgentEntry(NamedTuple):
     """Entry of `simulation_input.yml` for a vessel."""
 
     name: str
@@ -40,7 +40,7 @@ class Agent(NamedTuple):
     gravity: float
 
 
-def find_agent(folder: Path, draft: ModelDraft) -> Agent:
+def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
     """Return the vessel's entry in the `simulation_input.yml` in the folder or above it; without one, an empty entry."""
     for place in (folder, *list(folder.parents)[:2]):
         path = place / "simulation_input.yml"
@@ -56,7 +56,7 @@ def find_agent(folder: Path, draft: ModelDraft) -> Agent:
         draft.notes.append(
             "simulation_input.yml: type, active_dof and U belong to the model; enter the density and the other values in the world"
         )
-        return Agent(
+        return AgentEntry(
             str(agent.get("name") or ""),
             str(agent.get("type") or "").lower(),
             float(agent.get("U") or 0.0),
@@ -64,7 +64,7 @@ def find_agent(folder: Path, draft: ModelDraft) -> Agent:
             float(found.get("density") or DENSITY),
             float(found.get("gravity") or GRAVITY),
         )
-    return Agent("", "", 0.0, (), DENSITY, GRAVITY)
+    return AgentEntry("", "", 0.0, (), DENSITY, GRAVITY)
 
 
 def locate(folder: Path, value: Any) -> Path | None:
@@ -83,7 +83,7 @@ def locate(folder: Path, value: Any) -> Path | None:
     return None
 
 
-def model_name(folder: Path, agent: Agent, hydra_file: Any) -> str:
+def model_name(folder: Path, agent: AgentEntry, hydra_file: Any) -> str:
     """Return the vessel's own name: that of its agent, of its HydRA file, or of its folder."""
     stem = Path(str(hydra_file)).stem if hydra_file not in EMPTY_VALUES else ""
     name = agent.name or (stem.removesuffix("_hydra") if stem.endswith("_hydra") else folder.name)
@@ -103,7 +103,9 @@ def actuator_name(draft: ModelDraft, text: str) -> str:
     return unique
 
 
-def is_underwater(draft: ModelDraft, agent: Agent, geometry: Mapping[str, Any], mass: float, start: Floats) -> bool:
+def is_underwater(
+    draft: ModelDraft, agent: AgentEntry, geometry: Mapping[str, Any], mass: float, start: Floats
+) -> bool:
     """Return whether a vessel is an underwater vehicle: by the user's setting, its agent, its start or its geometry."""
     if "type" in draft.settings:
         given = draft.require_text("type")
@@ -129,7 +131,11 @@ def is_underwater(draft: ModelDraft, agent: Agent, geometry: Mapping[str, Any], 
 
 
 def derivative_system(
-    draft: ModelDraft, agent: Agent, geometry: Mapping[str, Any], hydro: Mapping[str, Any], found: Mapping[str, float]
+    draft: ModelDraft,
+    agent: AgentEntry,
+    geometry: Mapping[str, Any],
+    hydro: Mapping[str, Any],
+    found: Mapping[str, float],
 ) -> dict[str, str]:
     """Return the attributes of <derivatives>: the system of units with its length and speed."""
     if hydro.get("dim_flag", False):
