@@ -16,6 +16,7 @@ import yaml
 from tests.conftest import wavesim
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import read
+from wavesim_server.importers.panisim_vessel import estimated_added_mass
 from wavesim_server.study import empty_sea
 from wavesim_world.config import Model
 from wavesim_world.config.build import read_models
@@ -360,3 +361,18 @@ def test_a_broken_panel_hull_is_named(tmp_path: Path, text: str) -> None:
     (folder / "hull.gdf").write_text(text)
     with pytest.raises(ConfigError, match="not a panel hull"):
         read(folder, None, {}, None)
+
+
+def test_the_estimated_added_mass_is_that_of_known_sections() -> None:
+    """A circular cylinder adds its own mass of water across, and nothing in roll; afloat, half as much. A flat plate of
+    beam b adds pi rho b^2/4 in heave and pi rho b^4/128 in roll."""
+    rho, length, r = 1025.0, 6.0, 0.5
+    x = np.linspace(-3.0, 3.0, 201)
+    water = rho * math.pi * r * r * length
+    tube = estimated_added_mass(np.column_stack([x, 0 * x + 2 * r, 0 * x + 2 * r]), water, rho, True)
+    assert tube[1:4] == pytest.approx([water, water, 0.0]) and 0.01 * water < tube[0] < 0.1 * water
+    assert tube[4:] == pytest.approx([water * length**2 / 12] * 2, rel=1e-3)
+    afloat = estimated_added_mass(np.column_stack([x, 0 * x + 2 * r, 0 * x + r]), water / 2, rho, False)
+    assert afloat[1:] == pytest.approx(tube[1:] / 2)
+    plate = estimated_added_mass(np.column_stack([x, 0 * x + 1.0, 0 * x]), 10.0, rho, True)
+    assert plate[1:4] == pytest.approx([0.0, math.pi / 4 * rho * length, math.pi / 128 * rho * length])
