@@ -15,7 +15,7 @@ from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import hull_mesh, integrators, registry
+from wavesim_server.dynamics import cross_flow_sections, hull_mesh, integrators, registry
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
@@ -37,7 +37,7 @@ from wavesim_world.config.actuators import Aerofoil, Coefficient, Thruster
 from wavesim_world.config.exposure import Radiation
 from wavesim_world.config.primitives import PrimitiveShape, shape_of
 from wavesim_world.config.validation import fail_at
-from wavesim_world.config.vehicle import Derivatives, Matrix6
+from wavesim_world.config.vehicle import CrossFlow, Derivatives, Matrix6
 from wavesim_world.config.world import World
 from wavesim_world.hull import Hull
 
@@ -288,10 +288,10 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
         flags |= M.HAS_RESTORING
         p[P.RESTORING : P.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
         p[P.RESTORING_DEPTH] = model.restoring.z
-    if (c := model.cross_flow) is not None:
+    sections: dict[str, float] = {}
+    if model.cross_flow is not None:
         flags |= M.HAS_CROSS
-        yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
-        p[P.CROSS_SWAY : P.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
+        sections = _set_cross_flow(p, model, model.cross_flow, world.density)
     if (f := model.surge_friction) is not None:
         flags |= M.HAS_FRICTION
         p[P.FRICTION : P.FRICTION_REYNOLDS + 1] = f.factor, f.residual, f.length / f.viscosity
@@ -338,16 +338,37 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
             p[row : row + part.size] = part.ravel()
         first += 2 * n
     ints[M.STATES] = B.RIGID_ROWS + first
-    if model.derivatives is not None:
+    if model.derivatives is not None or sections:
         flags |= M.HAS_DERIVATIVES
-        terms = derivative_terms(model.derivatives, world.density, len(model.fin))
-        ints[M.DERIVATIVE_COUNT] = len(terms)
-        for t, (axis, factors, value) in enumerate(terms):
-            term = M.DERIVATIVES + M.TERM_SIZE * t
-            ints[term + M.TERM_AXIS] = axis
-            ints[term + M.TERM_FACTORS : term + M.TERM_SIZE] = [*factors, *[0] * (4 - len(factors))]
-            p[P.DERIVATIVE_COEFFICIENT + t] = value
+        _set_derivatives(p, ints, model, sections, world.density)
     return flags
+
+
+def _set_cross_flow(p: Floats, model: Model, c: CrossFlow, density: float) -> dict[str, float]:
+    """Set the rows of the cross-flow drag. Return the named derivatives, in SI units, that it needs in addition."""
+    if c.coefficient == "hoerner":
+        hull = cross_flow_sections.from_dimensions(model, density)
+        drag = hull.sway, hull.sway, hull.heave, hull.heave, hull.half, hull.centre
+        p[P.CROSS_SWAY : P.CROSS_STILL + 1] = *drag, c.still
+        return hull.derivatives
+    yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
+    half = 0.5 * (c.length or shape_of(model).size[0])
+    p[P.CROSS_SWAY : P.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, half, c.centre, c.still
+    return {}
+
+
+def _set_derivatives(p: Floats, ints: Ints, model: Model, others: dict[str, float], density: float) -> None:
+    """Set the rows and columns of the model's named derivatives, and of others in SI units."""
+    terms = derivative_terms(model.derivatives, density, len(model.fin)) if model.derivatives is not None else []
+    for name, value in others.items():
+        axis, names = derivative_factors(name)
+        terms.append((axis, [BASIS_INDEX[n] for n in names], value))
+    ints[M.DERIVATIVE_COUNT] = len(terms)
+    for t, (axis, factors, value) in enumerate(terms):
+        term = M.DERIVATIVES + M.TERM_SIZE * t
+        ints[term + M.TERM_AXIS] = axis
+        ints[term + M.TERM_FACTORS : term + M.TERM_SIZE] = [*factors, *[0] * (4 - len(factors))]
+        p[P.DERIVATIVE_COEFFICIENT + t] = value
 
 
 #: for each factor that the name of a hydrodynamic derivative may contain, its index in the basis

@@ -34,6 +34,9 @@ SETTINGS = {
     "gravity": "gravitational acceleration used to make the numbers dimensionless, in m/s2",
     "water-density": "water density used to make the numbers dimensionless, in kg/m3",
     "wave-column": "content of the first column of WAMIT's files: `period` (default) or `frequency`",
+    "type": "`surface` or `underwater`: type of the vessel",
+    "derivatives": "`prime` or `dimensional`: system of units of the hydrodynamic derivatives",
+    "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
     "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",
 }
 EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)

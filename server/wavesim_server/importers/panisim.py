@@ -16,34 +16,51 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers import panel_hull
+from wavesim_server.importers import panisim_vessel as vessel
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
-GRAVITY = 9.80665
 PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
+#: angle and rate limit and time constant of a control surface that states none: those of the manual's boat
+DELTA_MAX_DEG, DELTA_RATE, SURFACE_LAG_S = 35.0, 1.0, 0.1
+#: fastest rate that a surface's limit is read as rad/s, as Panisim does; faster ones are deg/s, as its manual states
+FASTEST_RATE = 2.0 * math.pi
+#: lift slope (1/rad) and stall of a rudder of aspect ratio 2 (Whicker and Fehlner 1958), if there is no aerofoil table
+LIFT_SLOPE, STALL_DEG = 2.44, 24.0
+_MOTION = re.compile(r"[XYZKMN](?:_?a?[uvwpqr]){1,4}")
+#: coefficients that Panisim computes from the hull file and adds to hydrodynamics.yml
+_CROSS_FLOW = re.compile(r"[YN]_[vr]_a[vr]|[ZM]_[wq]_a[wq]")
 
 
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """Return the draft model for a folder, with the terms of Panisim's class `Vessel`.
 
-    The added mass and the restoring matrix come from a HydRA file, and the aerofoil from a NACA table; both files are
-    in the folder or next to it.
+    The added mass and the restoring matrix come from a HydRA file, the aerofoil from a NACA table, and the sections of
+    the hull from a .gdf file; these are in the folder or next to it. Missing values are those of Panisim's manual, or
+    estimates, each with a note.
     """
+    folder = folder.resolve()
     geometry, inertia = _read_part(folder, "geometry.yml"), _read_part(folder, "inertia.yml")
-    hydro, controls = _read_part(folder, "hydrodynamics.yml"), _read_part(folder, "control_surfaces.yml")
-    name = Path(str(hydro.get("hydra_file", folder.name))).stem.replace("_hydra", "")
-    draft = ModelDraft(name, f"{folder.name} (Panisim/Makara)", settings, angles)
-    draft.attributes |= {"type": "surface", "coriolis": "yes" if hydro.get("coriolis_flag", True) else "no"}
-    length = float(geometry["length"])
-    draft.add("box", length=f"{length:g} m", width=f"{geometry['breadth']:g} m", height=f"{geometry['depth']:g} m")
-    _add_masses(draft, folder, name, geometry, inertia)
-    prime = not hydro.get("dim_flag", False)
-    speed = float(geometry["Fn"]) * math.sqrt(GRAVITY * length)
-    system = {"system": "prime", "length": f"{length:g} m", "speed": f"{speed:.12g} m/s"} if prime else {}
-    found = {
-        key: float(hydro[key])
-        for key in hydro
-        if re.fullmatch(r"[XYZKMN]_[a-z_]+", key) and isinstance(hydro[key], (int, float))
+    hydro, controls = _read_part(folder, "hydrodynamics.yml"), _read_part(folder, "control_surfaces.yml", needed=False)
+    start = _read_part(folder, "initial_conditions.yml", needed=False)
+    draft = ModelDraft(folder.name, f"{folder.name} (Panisim/Makara)", settings, angles)
+    agent = vessel.find_agent(folder, draft)
+    draft.name = vessel.model_name(folder, agent, hydro.get("hydra_file"))
+    mass = float(inertia["mass"])
+    place = np.array((start.get("start_location") or [0.0] * 3), float)
+    underwater = vessel.is_underwater(draft, agent, geometry, mass, place)
+    draft.attributes |= {
+        "type": "underwater" if underwater else "surface",
+        "coriolis": "yes" if hydro.get("coriolis_flag", True) else "no",
     }
+    if any(agent.active):
+        draft.attributes["active"] = " ".join(m for m, on in zip("uvwpqr", agent.active, strict=True) if on)
+    draft.add("box", **{k: f"{geometry[of]:g} m" for k, of in zip(("length", "width", "height"), _SIZE, strict=True)})
+    hull = _hull_sections(draft, folder, geometry, underwater)
+    _add_masses(draft, folder, agent, (geometry, inertia, hydro), hull)
+    found = {key: float(hydro[key]) for key in hydro if _MOTION.fullmatch(key) and isinstance(hydro[key], (int, float))}
+    system = vessel.derivative_system(draft, agent, geometry, hydro, found)
+    _add_cross_flow(draft, geometry, hydro, found, hull)
     for k, surface in enumerate(controls.get("control_surfaces") or []):
         found |= _add_control_surface(draft, folder, controls, surface if isinstance(surface, dict) else {}, k)
     draft.derivatives(found, **system)
@@ -51,12 +68,25 @@ def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDra
     for k, one in enumerate(thrusters.get("thrusters") or []):
         _add_thruster(draft, TrackedTable(one, f"thrusters.yml {k + 1}"))
     _add_sensors(draft, _read_part(folder, "sensors.yml", needed=False))
-    _note_start(draft, _read_part(folder, "initial_conditions.yml", needed=False))
-    geometry.ignore("geometry_file")  # used for drawing only
+    _note_start(draft, start)
+    geometry.ignore("Fn")  # if U is given
+    hydro.ignore("hydra_file")
     controls.ignore("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # each surface names its own
     for part in (geometry, inertia, hydro, controls, thrusters):
         draft.record_unused(part)
+    _demote(draft, "orientation_covariance", "an <imu> has no attitude")
+    if (folder / "guidance.yml").is_file():
+        draft.notes.append("guidance.yml: its waypoints belong to a mission and not to the model")
     return draft
+
+
+_SIZE = ("length", "breadth", "depth")
+
+
+def _demote(draft: ModelDraft, what: str, why: str) -> None:
+    """Turn unused entries that the model does without into notes."""
+    draft.notes += [f"{item}: omitted, because {why}" for item in draft.unused if what in item]
+    draft.unused = [item for item in draft.unused if what not in item]
 
 
 def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
@@ -75,7 +105,64 @@ def _matrix(table: TrackedTable, key: str) -> Floats | None:
     return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)
 
 
-def _add_masses(draft: ModelDraft, folder: Path, name: str, geometry: TrackedTable, inertia: TrackedTable) -> None:
+def _hull_sections(
+    draft: ModelDraft, folder: Path, geometry: TrackedTable, underwater: bool
+) -> tuple[Path, Floats] | None:
+    """Return the panel hull's file and its sections (x, beam, draft), or None if there is no such file."""
+    draft.used_settings.add("hull-file")
+    named = draft.settings.get("hull-file", geometry.get("geometry_file"))
+    path = vessel.locate(folder, named)
+    if "hull-file" in draft.settings:
+        path = Path(draft.settings["hull-file"].strip())
+    if path is None or (path.suffix.lower() != ".gdf" and "hull-file" not in draft.settings):
+        if named not in EMPTY_VALUES:
+            draft.notes.append(f"geometry.yml: geometry_file = {named} is not a panel hull in the folder or next to it")
+        return None
+    try:
+        return path, panel_hull.cross_sections(panel_hull.read_gdf(path), underwater)
+    except ValueError as error:
+        raise ConfigError(str(error), str(path)) from None
+
+
+def _add_cross_flow(
+    draft: ModelDraft,
+    geometry: TrackedTable,
+    hydro: TrackedTable,
+    found: dict[str, float],
+    hull: tuple[Path, Floats] | None,
+) -> None:
+    """Add the cross-flow drag by Hoerner's curve, if the file asks for it: Panisim's `cross_flow_drag`."""
+    if not hydro.get("cross_flow_drag", False):
+        return
+    own = [key for key in found if _CROSS_FLOW.fullmatch(key)]
+    if own:
+        draft.notes.append(f"cross_flow_drag: the file already contains {', '.join(own)}; the model uses these")
+        return
+    if hull is None:
+        draft.unused.append(
+            f"hydrodynamics.yml: cross_flow_drag = True, because the panel hull '{geometry.get('geometry_file')}' is not "
+            "in the folder or next to it; give it with --set hull-file=FILE.gdf"
+        )
+        return
+    element = draft.add("cross-flow", coefficient="hoerner")
+    for row in hull[1]:
+        x, beam, depth = (f"{n:.6g} m" for n in row)
+        etree.SubElement(element, "section", x=x, beam=beam, draft=depth)
+    draft.notes.append(
+        f"cross_flow_drag: {len(hull[1])} sections of {hull[0].name}; the drag is their integral, where Panisim fits "
+        "eight coefficients to it"
+    )
+
+
+def _add_masses(
+    draft: ModelDraft,
+    folder: Path,
+    agent: vessel.AgentEntry,
+    parts: tuple[TrackedTable, TrackedTable, TrackedTable],
+    hull: tuple[Path, Floats] | None,
+) -> None:
+    geometry, inertia, hydro = parts
+    underwater = draft.attributes["type"] == "underwater"
     mass, centre = float(inertia["mass"]), TrackedTable(geometry["CG"], "geometry.yml: CG")
     draft.add("mass", value=f"{mass:g} kg", centre=format_numbers(*centre["position"]) + " m")
     draft.record_unused(centre)
@@ -87,17 +174,26 @@ def _add_masses(draft: ModelDraft, folder: Path, name: str, geometry: TrackedTab
         draft.add(
             "inertia", gyration=format_numbers(*(gyration if gyration is not None else geometry["gyration"])) + " m"
         )
-    hydra = next(
-        (p for p in (folder / f"{name}_hydra.json", folder.parent / f"{name}_hydra.json") if p.is_file()), None
-    )
+    own = f"{draft.name}_hydra.json"
+    hydra = next((p for p in (folder / own, folder.parent / own) if p.is_file()), None)
+    hydra = hydra or vessel.locate(folder, hydro.get("hydra_file"))
     data = {} if hydra is None else json.loads(hydra.read_text())
     if added is not None:
         draft.matrix("added-mass", added)
     elif hydra is not None:
         draft.matrix("added-mass", np.array(data["A_inf"], float))
-    elif (diagonal := draft.require_numbers("added-mass", 6)) is not None:
-        draft.matrix("added-mass", np.diag(diagonal))
-    if hydra is not None:
+    elif "added-mass" in draft.settings:
+        draft.matrix("added-mass", np.diag(draft.require_numbers("added-mass", 6) or []))
+    else:
+        draft.used_settings.add("added-mass")
+        sections = vessel.box_sections(geometry, mass, agent.density, underwater) if hull is None else hull[1]
+        estimate = vessel.estimated_added_mass(sections, mass, agent.density, underwater)
+        draft.matrix("added-mass", np.diag([float(f"{m:.4g}") for m in estimate]))
+        draft.notes.append(
+            f"added mass: no matrix and no HydRA file '{hydro.get('hydra_file')}'; estimated by strips of elliptic "
+            f"sections from the {'box' if hull is None else 'hull file'} (expect 30 % error); --set added-mass=... replaces it"
+        )
+    if hydra is not None and not underwater:
         stiff = np.array(data["C"], float)
         stiff[np.abs(stiff) < 1e-12 * np.abs(stiff).max()] = 0.0  # rounding errors
         draft.matrix("restoring", stiff)
@@ -107,6 +203,44 @@ def _add_masses(draft: ModelDraft, folder: Path, name: str, geometry: TrackedTab
         geometry.ignore("CB")  # the restoring is about the equilibrium, which includes it
         if (floating := float(inertia.get("buoyancy_mass", mass))) != mass:
             draft.unused.append(f"inertia.yml: buoyancy_mass = {floating:g}, because it differs from the mass")
+        return
+    _add_buoyancy(draft, agent, geometry, inertia, np.array(centre["position"], float))
+
+
+def _add_buoyancy(
+    draft: ModelDraft, agent: vessel.AgentEntry, geometry: TrackedTable, inertia: TrackedTable, gravity: Floats
+) -> None:
+    """Add the weight and buoyancy of a vessel without a HydRA file: Panisim's forces at CG and CB."""
+    mass = float(inertia["mass"])
+    floating = float(vessel.or_default(draft, inertia, "inertia.yml", "buoyancy_mass", mass, "equal to the mass"))
+    underwater = draft.attributes["type"] == "underwater"
+    if underwater:
+        table = vessel.or_default(draft, geometry, "geometry.yml", "CB", {"position": [0.0] * 3}, "at the origin")
+        place = TrackedTable(table, "geometry.yml: CB")
+        centre = format_numbers(*place["position"]) + " m"
+        draft.add("buoyancy", volume=f"{floating / agent.density:.9g} m3", centre=centre)
+        draft.record_unused(place)
+        return
+    if floating != mass:
+        draft.notes.append("buoyancy_mass differs from the mass; a floating vessel displaces its mass")
+    if "CB" not in geometry:
+        draft.notes.append("geometry.yml: CB is missing: the vessel floats as the box of its length, breadth and depth")
+        return
+    place = TrackedTable(geometry["CB"], "geometry.yml: CB")
+    arm = gravity - np.array(place["position"], float)
+    draft.record_unused(place)
+    weight = mass * agent.gravity
+    waterplane = agent.density * agent.gravity * float(geometry["length"]) * float(geometry["breadth"])
+    draft.matrix("restoring", np.diag([0.0, 0.0, waterplane, weight * arm[2], weight * arm[2], 0.0]))
+    draft.notes.append(
+        "restoring: roll and pitch by the distance of CG and CB, as in Panisim; heave by the waterplane of length times breadth"
+    )
+    if arm[2] <= 0.0:
+        draft.notes.append("restoring: CG is not below CB, so roll and pitch are unstable if they are free")
+    if arm[0] or arm[1]:
+        draft.unused.append(
+            f"geometry.yml: the static moment of CG and CB, which are {format_numbers(*arm[:2])} m apart"
+        )
 
 
 def _add_control_surface(
@@ -115,71 +249,90 @@ def _add_control_surface(
     """Add a control surface and return its derivatives. Its angle limit is in deg and its rate limit in rad/s, as
     Panisim reads them.
     """
-    s = TrackedTable(table, f"control_surfaces.yml {number + 1}")
-    limit = math.degrees(draft.angle(float(s["control_surface_delta_max"]), "control_surface_delta_max"))
-    common = {
-        "name": str(s["control_surface_type"]).lower(),
-        "limit": f"{limit:.9g} deg",
-        "rate": f"{float(s['control_surface_deltad_max']):.9g} rad/s",
-        "lag": f"{s['control_surface_T']:g} s",
-    }
-    found = {}
-    terms = s.get("control_surface_hydrodynamics")
-    for key, value in (terms if isinstance(terms, dict) else {}).items():
-        found[f"{str(key).partition('_')[0]}_d{number + 1}"] = float(value)
-    s.ignore("control_surface_id")
-    aerofoil = _read_aerofoil(folder, s.get("control_surface_NACA"), controls.get("naca_file"))
-    if aerofoil is None:
-        draft.add("fin", law="derivatives", **common)
-        s.ignore("control_surface_location", "control_surface_orientation", "control_surface_area")
+    where = f"control_surfaces.yml {number + 1}"
+    s = TrackedTable(table, where)
+    given = s.get("control_surface_type") or s.get("control_surface_name")
+    if "control_surface_type" not in s:
+        draft.notes.append(f"{where}: control_surface_type is missing: {given or 'surface'}")
+    s.ignore("control_surface_id", "control_surface_name")
+    name = vessel.actuator_name(draft, str(given or f"surface-{number + 1}"))
+    most = float(_limit(draft, s, controls, "delta_max", DELTA_MAX_DEG))
+    if draft.angles is None and "control_surface_name" in s:
+        draft.notes.append(f"{where}: control_surface_delta_max is in deg, as the manual states; --angles changes this")
+        limit = most
     else:
-        # a rudder is upright; its orientation turns it about x (rad)
-        roll, *others = (float(a) for a in s["control_surface_orientation"])
-        if any(others):
-            draft.unused.append(f"control_surfaces.yml {number + 1}: pitch and yaw of the surface's orientation")
-        fin = draft.add(
-            "fin",
-            law="aerofoil",
-            position=format_numbers(*s["control_surface_location"]) + " m",
-            normal=format_numbers(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),
-            area=f"{s['control_surface_area']:g} m2",
-            **common,
+        limit = math.degrees(draft.angle(most, "control_surface_delta_max"))
+    rate = float(_limit(draft, s, controls, "deltad_max", DELTA_RATE))
+    if rate > FASTEST_RATE:
+        draft.notes.append(f"{where}: control_surface_deltad_max = {rate:g} is in deg/s")
+        rate = math.radians(rate)
+    lag = float(vessel.or_default(draft, s, where, "control_surface_T", SURFACE_LAG_S))
+    common = {"name": name, "limit": f"{limit:.9g} deg", "rate": f"{rate:.9g} rad/s", "lag": f"{lag:g} s"}
+    terms = s.get("control_surface_hydrodynamics")
+    if isinstance(terms, dict):
+        draft.add("fin", law="derivatives", **common)
+        s.ignore(
+            "control_surface_location",
+            "control_surface_orientation",
+            "control_surface_area",
+            "control_surface_NACA",
         )
-        etree.SubElement(fin, "aerofoil").text = "  ".join(format_numbers(*row) for row in aerofoil)
+        draft.record_unused(s)
+        return {f"{str(key).partition('_')[0]}_d{number + 1}": float(value) for key, value in terms.items()}
+    angles = s.get("control_surface_orientation") or [0.0] * 3
+    chord, normal = vessel.surface_axes(draft, where, name, [float(a) for a in angles])
+    fin = draft.add(
+        "fin",
+        position=format_numbers(*s["control_surface_location"]) + " m",
+        chord=format_numbers(*np.round(chord, 12)),
+        normal=format_numbers(*np.round(normal, 12)),
+        area=f"{s['control_surface_area']:g} m2",
+        **common,
+    )
+    named = [n for n in (s.get("control_surface_NACA"), controls.get("naca_file")) if n not in EMPTY_VALUES]
+    path = next((p for n in named for p in _aerofoil_files(folder, n) if p is not None), None)
+    if path is None:
+        draft.notes.append(
+            f"{where}: no aerofoil table {' or '.join(map(str, named)) or 'is named'}; the lift is that of a rudder of "
+            f"aspect ratio 2: {LIFT_SLOPE:g} per rad, stall at {STALL_DEG:g} deg"
+        )
+        fin.set("lift_slope", f"{LIFT_SLOPE:g}")
+        fin.set("stall", f"{STALL_DEG:g} deg")
+    else:
+        fin.set("law", "aerofoil")
+        with path.open(newline="") as file:
+            rows = [(float(r["Alpha"]), float(r["Cl"]), float(r["Cd"])) for r in csv.DictReader(file)]
+        etree.SubElement(fin, "aerofoil").text = "  ".join(format_numbers(*row) for row in rows)
     draft.record_unused(s)
-    return found
+    return {}
 
 
-def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
-    """Return the rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it does not
-    name a table.
-    """
-    for name in names:
-        if name in EMPTY_VALUES:
-            continue
-        for place in (folder, folder.parent):
-            for path in (place / str(name), place / f"NACA{name}.csv"):
-                if path.is_file():
-                    with path.open(newline="") as file:
-                        return [(float(r["Alpha"]), float(r["Cl"]), float(r["Cd"])) for r in csv.DictReader(file)]
-        raise ConfigError(f"no aerofoil table '{name}' or 'NACA{name}.csv' in the folder or next to it", str(folder))
-    return None
+def _limit(draft: ModelDraft, surface: TrackedTable, controls: Mapping[str, Any], key: str, default: float) -> Any:
+    """Return a limit of a surface, or else that of all surfaces of the file, or the default."""
+    if f"control_surface_{key}" in surface:
+        return surface[f"control_surface_{key}"]
+    reason = f"{controls[key]:g}, of all surfaces" if key in controls else f"{default:g}"
+    draft.notes.append(f"control_surfaces.yml: control_surface_{key} is missing: {reason}")
+    return controls.get(key, default)
+
+
+def _aerofoil_files(folder: Path, name: Any) -> list[Path | None]:
+    return [vessel.locate(folder, name), vessel.locate(folder, f"NACA{name}.csv")]
 
 
 def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
     """Add a thruster with the thrust T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), with n in 1/s. Its direction is the x
     axis rotated by Panisim's roll, pitch and yaw.
     """
-    roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
-    along = (
-        math.cos(pitch) * math.cos(yaw),
-        math.sin(roll) * math.sin(pitch) * math.cos(yaw) + math.cos(roll) * math.sin(yaw),
-        -math.cos(roll) * math.sin(pitch) * math.cos(yaw) + math.sin(roll) * math.sin(yaw),
-    )
+    along = vessel.rotation(*(float(a) for a in t.get("thruster_orientation") or [0.0] * 3))[:, 0]
     most, kt = float(t["n_max"]) / 60.0, float(t["KT_at_J0"])
+    given = t.get("thruster_name") or f"thruster-{t['thruster_id']}"
+    if kt == 0.0:
+        draft.unused.append(f"thrusters.yml: '{given}', because its thrust is 0 (KT_at_J0)")
+        return
     element = draft.add(
         "thruster",
-        name=str(t.get("thruster_name") or f"thruster-{t['thruster_id']}"),
+        name=vessel.actuator_name(draft, str(given)),
         position=format_numbers(*t["thruster_location"]) + " m",
         direction=format_numbers(*np.round(along, 12)),
         law="shaft",

@@ -15,12 +15,13 @@ from wavesim_world.actuators import actuators_of
 from wavesim_world.config.actuators import Fin, Thruster
 from wavesim_world.config.exposure import Oscillator
 from wavesim_world.config.primitives import shape_of
-from wavesim_world.config.vehicle import Matrix6, Model
+from wavesim_world.config.vehicle import CrossFlow, Matrix6, Model
 
 WATER_DENSITY = 1025.0  #: density of sea water for plausibility checks, kg/m3
 #: maximum plausible ratio of the mass of a body to the mass of the water that it displaces; its inverse is the minimum
 MAX_DENSITY_RATIO = 700.0
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
+SECTION_TERMS = 16  #: largest number of named derivatives that the cross-flow drag of a hull with sections uses
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
@@ -133,6 +134,8 @@ def _drag(model: Model, fail: Any) -> None:
             fail(f"too many named derivatives; the maximum is {MAX_DERIVATIVES}")
         if d.system == "prime" and d.length <= 0.0:
             fail("<derivatives> in the prime system needs `length`")
+    if model.cross_flow is not None:
+        _cross_flow(model, model.cross_flow, fail)
     if len(model.memory) > MAX_MEMORY:
         fail(f"too many fluid-memory systems; the maximum is {MAX_MEMORY}")
     oscillators = model.radiation.oscillator if model.radiation is not None else ()
@@ -156,6 +159,34 @@ def _drag(model: Model, fail: Any) -> None:
             fail(
                 f"the fluid memory from {m.source} to {m.force} is unstable: s^n + ... + a1 s + a0 has a root with the real "
                 f"part {fastest.real.max():.3g}"
+            )
+
+
+def _cross_flow(model: Model, c: CrossFlow, fail: Any) -> None:
+    given = max(c.sway, c.yaw, c.heave, c.pitch) > 0.0
+    if c.coefficient == "given":
+        if not given:
+            fail('<cross-flow> has no coefficient: write `sway` or `heave`, or coefficient="hoerner"')
+        if c.section or c.beam or c.draft:
+            fail('<cross-flow>: `beam`, `draft` and <section> need coefficient="hoerner"')
+        return
+    if given:
+        fail(
+            '<cross-flow coefficient="hoerner"> determines the coefficients; remove `sway`, `yaw`, `heave` and `pitch`'
+        )
+    if c.section:
+        if len(c.section) < 2 or any(b.x <= a.x for a, b in itertools.pairwise(c.section)):
+            fail("<cross-flow> needs at least two sections, in ascending order of `x`")
+        if not any(s.draft for s in c.section):
+            fail("<cross-flow>: every section has the draft 0 m")
+        if c.length or c.centre or c.beam or c.draft:
+            fail("<cross-flow>: sections replace `length`, `centre`, `beam` and `draft`; remove those")
+        if c.still:
+            fail("<cross-flow>: `still` cannot be used with sections")
+        if model.derivatives is not None and len(model.derivatives.derivative) > MAX_DERIVATIVES - SECTION_TERMS:
+            fail(
+                f"<cross-flow> with sections needs {SECTION_TERMS} of the {MAX_DERIVATIVES} named derivatives; remove "
+                f"{len(model.derivatives.derivative) - MAX_DERIVATIVES + SECTION_TERMS} derivatives"
             )
 
 

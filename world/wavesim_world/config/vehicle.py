@@ -107,17 +107,54 @@ class Matrix6:
 
 
 @dataclass(frozen=True)
+class CrossFlowSection:
+    """Cross-section of the hull for the cross-flow drag. Beam and draft are interpolated linearly between sections."""
+
+    x: float = key("Position of the cross-section, forward of the body's origin.", "length")
+    beam: float = key(
+        "Beam of the cross-section at the waterline, or its largest beam if submerged.", "length", low=0.0
+    )
+    draft: float = key(
+        "Draft of the cross-section. For underwater vehicles, enter the height of the cross-section.",
+        "length",
+        low=0.0,
+    )
+
+
+@dataclass(frozen=True)
 class CrossFlow:
     """Cross-flow drag along the hull: Y = -c integral(abs(s) s dx) and N = -c integral(x abs(s) s dx), with s = v + x
     r.
 
     The integrals over the hull length `length` are evaluated exactly. The force in heave and the moment in pitch have
-    the same form.
+    the same form. With coefficient="hoerner", c = 1/2 rho T CD follows from the dimensions of the hull, or of each
+    <section>. CD is Hoerner's (1965) drag coefficient of a cross-section with the ratio B/(2T) of beam and draft.
     """
 
-    length: float = key("Length of the hull over which the cross-flow drag is integrated.", "length", low=1e-3)
+    coefficient: str = choice(
+        "Source of the coefficients. given: `sway`, `yaw`, `heave` and `pitch`. hoerner: Hoerner's curve by B/(2T). For "
+        "underwater vehicles, hoerner also gives the drag in heave and pitch.",
+        ("given", "hoerner"),
+        "given",
+    )
+    length: float = key(
+        "Length of the hull over which the cross-flow drag is integrated; 0 m = length of the primitive shape.",
+        "length",
+        0.0,
+        low=0.0,
+    )
     centre: float = key(
         "Position of the centre of the integration length, forward of the body's origin.", "length", 0.0
+    )
+    beam: float = key(
+        "Beam B of the hull (coefficient=hoerner); 0 m = width of the primitive shape.", "length", 0.0, low=0.0
+    )
+    draft: float = key(
+        "Draft T of the hull (coefficient=hoerner); 0 m = the draft at which the primitive shape, as a box, displaces "
+        "the mass. For underwater vehicles, the height of the hull; 0 m = height of the primitive shape.",
+        "length",
+        0.0,
+        low=0.0,
     )
     sway: float = key(
         "Coefficient c of the cross-flow force Y in sway: 1/2 rho T CD, where T is the draft and CD the drag coefficient.",
@@ -142,6 +179,11 @@ class CrossFlow:
         "speed",
         0.0,
         low=0.0,
+    )
+    section: tuple[CrossFlowSection, ...] = children(
+        CrossFlowSection,
+        "Cross-section of the hull (coefficient=hoerner), in ascending order of `x`. Two or more sections replace "
+        "`length`, `centre`, `beam` and `draft`.",
     )
 
 
