@@ -3,8 +3,6 @@
 python -m benchmarks.world --seeds 1000 [--from 0] [--jobs 2]    run a thousand worlds; list those that fail
 python -m benchmarks.world --seed 17                                repeat one of them, identical step by step
 python -m benchmarks.world --seed 17 --shrink                       the same without everything that the failure does not need
-python -m benchmarks.world --guided --seeds 1000 [--from 0]         run variations of worlds, chosen by what happens in them
-python -m benchmarks.world --seed 17 --swap "network=5,commander=9" repeat a variation: random numbers of parts from other seeds
 python -m benchmarks.world --regressions                            remove fixes: find a seed that detects each
 python -m benchmarks.world --planted [NAME ...] --seeds 300         plant bugs: find a seed that reports each
 python -m benchmarks.world --numerical --seeds 1000 [--from 0]      the numerical world: random fleets, seas and commands
@@ -16,7 +14,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks.world import guided
 from benchmarks.world.planted import search
 from benchmarks.world.regressions import find
 from benchmarks.world.runner import hunt, replay, shrink
@@ -38,26 +35,19 @@ def main() -> int:
     parser.add_argument(
         "--numerical", action="store_true", help="run random fleets and seas instead: finite or refused, energy bounded"
     )
-    parser.add_argument("--guided", action="store_true", help="choose variations of worlds by what happens in them")
-    parser.add_argument(
-        "--swap", default="", help="parts whose random numbers come from other seeds, as printed by --guided"
-    )
     a = parser.parse_args()
     if a.numerical:
         from benchmarks.world import numerics  # the other worlds do not need it
 
         return numerics.hunt(range(a.first, a.first + a.seeds)) if a.seed is None else numerics.replay(a.seed)
     without = frozenset(filter(None, a.without.split(",")))
-    swaps = {part: int(seed) for part, _, seed in (s.partition("=") for s in filter(None, a.swap.split(",")))}
     if a.regressions:
         return find(range(a.first, a.first + a.seeds))
     if a.planted is not None:
         return search(a.planted, range(a.first, a.first + a.seeds), a.jobs)
-    if a.guided:
-        return guided.hunt(range(a.first, a.first + a.seeds))
     if a.seed is None:
         return hunt(range(a.first, a.first + a.seeds), a.jobs, a.twice)
-    return shrink(a.seed, without) if a.shrink else replay(a.seed, without, swaps)
+    return shrink(a.seed, without) if a.shrink else replay(a.seed, without)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,6 @@ class Report:
     broken: str = ""  #: violated invariant; empty = none
     trouble: str = ""  #: traceback, and output on standard error
     last: tuple[str, ...] = ()
-    behaviour: frozenset[str] = frozenset()  #: which events happened, how often, and which followed which
-    parts: frozenset[str] = frozenset()  #: parts with random numbers of their own
 
     @property
     def kind(self) -> str:
@@ -49,28 +47,18 @@ class Trace:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._pairs: set[tuple[str, str]] = set()
-        self._previous = ""
         self._hash = hashlib.blake2b(digest_size=8)
         self._last: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=KEPT)
 
     def note(self, now: float, what: str, *more: object) -> None:
         """Record an event. ``what`` is one of a few words, and ``more`` contains the details."""
         self.counts[what] += 1
-        self._pairs.add((self._previous, what))
-        self._previous = what
         self._last.append((now, what, more))
         self._hash.update(f"{now:.9f} {what} {more}".encode("utf-8", "replace"))
 
     def data(self, data: bytes) -> None:
         """Add bytes only to the hash."""
         self._hash.update(data)
-
-    @property
-    def behaviour(self) -> frozenset[str]:
-        """Return which events happened, how often (by powers of two), and which followed which."""
-        often = {f"{what} x 2^{count.bit_length()}" for what, count in self.counts.items()}
-        return frozenset(often | {f"{first} > {then}" for first, then in self._pairs})
 
     @property
     def hash(self) -> str:

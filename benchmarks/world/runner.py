@@ -7,7 +7,7 @@ import itertools
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.world.report import Report
 from benchmarks.world.siege import Siege
@@ -23,16 +23,11 @@ PARTS: dict[str, type[World]] = {"world": World, "siege": Siege}
 
 def run(seed: int, without: frozenset[str] = frozenset()) -> Report:
     """Run a world and then a siege from beginning to end; ``without`` may name one of them. A failure ends the run."""
-    return run_variation(seed, {}, without)
-
-
-def run_variation(seed: int, swaps: Mapping[str, int], without: frozenset[str] = frozenset()) -> Report:
-    """Run a world and then a siege. The random numbers of the parts in ``swaps`` come from other seeds."""
     with altered():
         reports: list[Report] = []
         for name, kind in PARTS.items():
             if name not in without:
-                reports.append(kind(seed, without, swaps).run())
+                reports.append(kind(seed, without).run())
                 if reports[-1].broken:
                     return reports[-1]
     return functools.reduce(_together, reports)
@@ -40,8 +35,7 @@ def run_variation(seed: int, swaps: Mapping[str, int], without: frozenset[str] =
 
 def _together(world: Report, siege: Report) -> Report:
     steps, seconds, counts = world.steps + siege.steps, world.time + siege.time, world.counts + siege.counts
-    behaviour, parts = world.behaviour | {f"siege: {b}" for b in siege.behaviour}, world.parts | siege.parts
-    return Report(world.seed, f"{world.hash}-{siege.hash}", steps, seconds, counts, behaviour=behaviour, parts=parts)
+    return Report(world.seed, f"{world.hash}-{siege.hash}", steps, seconds, counts)
 
 
 def check(seed: int, twice: bool) -> Report:
@@ -72,11 +66,9 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
     begun = reported = time.monotonic()
     tasks = [(seed, bool(twice) and seed % twice == 0) for seed in seeds]
     counts: Counter[str] = Counter()
-    behaviour: set[str] = set()
     steps, virtual, broken = 0, 0.0, list[Report]()
     for done, report in enumerate(_reports(tasks, workers), 1):
         counts.update(report.counts)
-        behaviour |= report.behaviour
         steps, virtual = steps + report.steps, virtual + report.time
         if report.broken:
             broken.append(report)
@@ -88,7 +80,7 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
     took = time.monotonic() - begun
     print(
         f"{len(tasks)} worlds (seeds {seeds.start} to {seeds.stop - 1}) in {took:.1f} s, {1e3 * took / max(len(tasks), 1):.1f} ms each; "
-        f"{steps} steps, {virtual / 3600.0:.1f} h of virtual time; {len(behaviour)} kinds of behaviour; {len(broken)} broken"
+        f"{steps} steps, {virtual / 3600.0:.1f} h of virtual time; {len(broken)} broken"
     )
     for kind, found in itertools.groupby(sorted(broken, key=lambda b: (b.kind, b.seed)), key=lambda b: b.kind):
         which = [b.seed for b in found]
@@ -99,9 +91,9 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
     return min(len(broken), 1)
 
 
-def replay(seed: int, without: frozenset[str], swaps: Mapping[str, int]) -> int:
-    """Repeat one seed, or a variation of it."""
-    report = run_variation(seed, swaps, without)
+def replay(seed: int, without: frozenset[str]) -> int:
+    """Repeat one seed."""
+    report = run(seed, without)
     print(report)
     return int(bool(report.broken))
 

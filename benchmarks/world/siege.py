@@ -49,7 +49,7 @@ from wavesim_sdk.wire.session import (
 from wavesim_server import messages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from benchmarks.world.clients import Client
     from wavesim_sdk.wire.state import State
@@ -619,12 +619,10 @@ class Siege(World):
     possible_plagues: tuple[str, ...] = ()
     clients: list[Client]
 
-    def __init__(
-        self, seed: int, without: frozenset[str] = frozenset(), swaps: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.citizens: list[Citizen] = []
         self.intruders: set[Address] = set()  #: addresses of clients that have no session of their own
-        super().__init__(seed, without | {"thief", "stall", "rekeying"}, swaps)
+        super().__init__(seed, without | {"thief", "stall", "rekeying"})
         r = self.stream("siege")
         self.loud = "loud" not in without and "restless" in self.themes  # events that reach who came later
         self.length = r.choice((2.5, 3.5))
@@ -637,7 +635,7 @@ class Siege(World):
 
     def stream(self, of: str) -> random.Random:
         """Return random numbers for one part of the siege."""
-        return random.Random(f"{self.seed_of(of)} siege {of}")
+        return random.Random(f"{self.seed} siege {of}")
 
     def _weather(self) -> Weather:
         return Weather(delay=self.stream("delay").choice((0.001, 0.004, 0.01)))

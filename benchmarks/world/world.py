@@ -10,7 +10,7 @@ import contextlib
 import io
 import random
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
@@ -86,12 +86,8 @@ class World:
     scenes: tuple[str, ...] = NAMES
     possible_plagues: tuple[str, ...] = PLAGUES
 
-    def __init__(
-        self, seed: int, without: frozenset[str] = frozenset(), swaps: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.seed, self.without = seed, without
-        self._swaps = swaps or {}  #: parts whose random numbers come from other seeds
-        self.random_parts: set[str] = set()
         self.trace = Trace()
         self.clock = Clock(BEGIN_S)
         r = self.stream("world")
@@ -139,12 +135,7 @@ class World:
 
     def stream(self, of: str) -> random.Random:
         """Return random numbers for one part, which do not depend on draws of other parts."""
-        return random.Random(f"{self.seed_of(of)} {of}")
-
-    def seed_of(self, part: str) -> int:
-        """Return the seed of a part's random numbers."""
-        self.random_parts.add(part)
-        return self._swaps.get(part, self.seed)
+        return random.Random(f"{self.seed} {of}")
 
     def _weather(self) -> Weather:
         weather = Weather.draw(self.stream("weather"))
@@ -325,8 +316,6 @@ class World:
         counts = self.trace.counts
         counts["scene " + self.scene.name] += 1
         counts["datagrams"] = self.network.carried
-        if self.server.front is not None:
-            counts.update({f"drop {reason}": n for reason, n in self.server.front.sessions.drops.items()})
         return Report(
             self.seed,
             self.trace.hash,
@@ -336,8 +325,6 @@ class World:
             broken,
             trouble,
             self.trace.last if broken else (),
-            self.trace.behaviour,
-            frozenset(self.random_parts),
         )
 
     def _live(self) -> None:
