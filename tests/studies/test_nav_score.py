@@ -57,7 +57,7 @@ def test_without_a_unit_the_filter_is_as_sure_as_it_may_be(noise: float) -> None
 def test_mistakes(log: Log) -> None:
     with pytest.raises(LogError, match=r"no vehicle 'aux'.*vehicles: auv"):
         logs.estimation_case(log, "aux")
-    with pytest.raises(LogError, match="unknown type 'sonar' to exclude"):
+    with pytest.raises(LogError, match=r"unknown type or instrument 'sonar'; use: imu, .*uwb"):
         logs.estimation_case(log, "auv", without=("sonar",))
     with pytest.raises(LogError, match="neither an IMU nor an AHRS has a valid value"):
         logs.estimation_case(log, "auv", without=("imu", "ahrs"))

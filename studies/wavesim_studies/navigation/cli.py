@@ -1,5 +1,5 @@
 """Commands in the ``wavesim nav`` group: run a filter over the sensor values of a log and score it against the true
-states."""
+states, compute Allan deviations, and train learned dead reckoning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PICTURES = (".png", ".pdf", ".svg")
 
 @click.group()
 def nav() -> None:
-    """Run the reference navigation filter on logs."""
+    """Score navigation on logs and analyse IMUs."""
 
 
 @nav.command()
@@ -28,10 +28,19 @@ def nav() -> None:
     "--vehicle", "only", multiple=True, help="Vehicle to score; default: all vehicles with an IMU or AHRS. Repeatable."
 )
 @click.option(
-    "--without",
+    "--use",
     multiple=True,
-    help="Instrument type to exclude: imu, dvl, speedlog, ctd, pressure, ahrs, sound. Repeatable.",
+    help="Instrument, or type of instruments, to use; default: all. Types: imu, ahrs, dvl, speedlog, ctd, pressure, gps, "
+    "uwb, sound. Repeatable.",
 )
+@click.option("--without", multiple=True, help="Instrument, or type of instruments, to exclude. Repeatable.")
+@click.option(
+    "--noise",
+    multiple=True,
+    metavar="NAME=FACTOR",
+    help="Multiply the noise that the filter assumes for an instrument or a type, e.g. uwb=2. Repeatable.",
+)
+@click.option("--no-gate", is_flag=True, help="Accept outliers, which the filter otherwise rejects.")
 @click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
 @click.option(
     "--picture",
@@ -40,31 +49,45 @@ def nav() -> None:
 )
 @json_option
 def score(
-    file: Path, only: tuple[str, ...], without: tuple[str, ...], smooth: bool, picture: Path | None, as_json: bool
+    file: Path,
+    only: tuple[str, ...],
+    use: tuple[str, ...],
+    without: tuple[str, ...],
+    noise: tuple[str, ...],
+    no_gate: bool,
+    smooth: bool,
+    picture: Path | None,
+    as_json: bool,
 ) -> None:
     """Score the reference filter on a log against the true track.
 
     The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
     accuracies and beacon positions come from the configuration. The positions of moored beacons are known to
-    within 30 cm.
+    within 30 cm. The report lists the used instruments with their consistency, and the unused ones with the reason.
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read
     from wavesim_studies.navigation import logs
 
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
+    _check_picture(picture)
     log = read(file)
     names = only or logs.vehicles(log)
     if not names:
         raise LogError(f"{file} has no vehicle with an IMU or an AHRS")
     found, voyages = {}, []
+    selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate)
     for name in names:
-        voyage = logs.estimation_case(log, name, without)
+        voyage = logs.estimation_case(log, name, selection=selection)
         if not as_json:  # a run can take long, and the first one compiles the filter
             echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth)
-        found[name] = {**asdict(voyage.score(track)), "sensors": logs.counts(voyage, track)}
+        found[name] = {
+            **asdict(voyage.score(track)),
+            "states": voyage.design.size,
+            "inertial": voyage.inertial,
+            "sensors": logs.counts(voyage, track),
+            "unused": voyage.unused,
+        }
         voyages.append((voyage, track))
     if picture is not None:
         logs.draw(voyages, picture)
@@ -75,6 +98,11 @@ def score(
     whole(log)
 
 
+def _check_picture(picture: Path | None) -> None:
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
+
+
 def _show(found: dict[str, Any]) -> None:
     """Print the scores of vehicles as a table."""
     echo(f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of dist.':>9}{'heading':>10}{'NEES (2)':>10}")
@@ -83,10 +111,115 @@ def _show(found: dict[str, Any]) -> None:
             f"{name:12}{s['distance']:8.0f} m{s['rms']:7.2f} m{s['p95']:7.2f} m{s['final']:7.2f} m{s['percent']:7.2f} %"
             f"{s['heading_rms'] * 57.29578:6.2f} deg{s['nees']:10.2f}"
         )
+        echo(f"  {s['inertial']:14}propagates {s['states']} states")
         for sensor, c in s["sensors"].items():
+            raw = f", raw error {c['raw']:.2f} m rms" if "raw" in c else ""
             echo(
                 f"  {sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
+                f" (95 %: {c['low']:.2f} to {c['high']:.2f}){raw}"
             )
+        for sensor, reason in s["unused"].items():
+            echo(f"  {sensor:14}not used: {reason}")
+
+
+def _factor(text: str) -> tuple[str, float]:
+    """Return the parts of NAME=FACTOR."""
+    name, _, number = text.partition("=")
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = 0.0
+    if not name or not 0.0 < factor < 1e6:
+        raise click.BadParameter(f"'{text}' must be NAME=FACTOR with a factor between 0 and 1e6", param_hint="--noise")
+    return name, factor
+
+
+class ColumnNames(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """Names of CSV columns, separated by commas, with an optional unit after a colon: ``wx,wy,wz:deg/s``."""
+
+    name = "columns"
+
+    def __init__(self, group: str, count: int) -> None:
+        self.group, self.count = group, count
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[list[str], str]:
+        from wavesim_studies.navigation.allan import CSV_UNITS
+
+        names, colon, unit = str(value).partition(":")
+        found, allowed = [name.strip() for name in names.split(",")], CSV_UNITS[self.group]
+        if len(found) != self.count or not all(found):
+            self.fail(f"'{value}' must name {self.count} column(s), separated by commas", param, ctx)
+        if not colon:
+            unit = next(k for k, factor in allowed.items() if factor == 1.0)
+        if unit not in allowed:
+            self.fail(f"unknown unit '{unit}' in '{value}'; use one of {', '.join(allowed)}", param, ctx)
+        return found, unit
+
+
+@nav.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--vehicle", default="", help="Vehicle that carries the IMU; default: the first vehicle with an IMU.")
+@click.option("--sensor", default="", help="Name of the IMU; default: the vehicle's first IMU.")
+@click.option("--time", type=ColumnNames("time", 1), help="Time column of a .csv file, e.g. t_ns:ns. Default unit: s.")
+@click.option(
+    "--rates",
+    type=ColumnNames("rates", 3),
+    help="Gyro columns of a .csv file, e.g. wx,wy,wz:deg/s. Default unit: rad/s.",
+)
+@click.option(
+    "--force",
+    type=ColumnNames("force", 3),
+    help="Accelerometer columns of a .csv file, e.g. ax,ay,az:g. Default unit: m/s2.",
+)
+@click.option(
+    "--rate",
+    type=Quantity("frequency", low=1e-6),
+    help="Sample rate of a .csv file in Hz. If given, the time column is not used.",
+)
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path),
+    help="Write a plot of the deviations to this file (.png, .pdf or .svg).",
+)
+@json_option
+def allan(
+    file: Path, vehicle: str, sensor: str, rate: float | None, picture: Path | None, as_json: bool, **columns: Any
+) -> None:
+    """Compute the Allan deviation of an IMU at rest.
+
+    FILE is a log or, if its name ends in .csv, a table with a header. The command prints white noise, bias instability
+    and random walk of the bias for each axis, with standard deviations (95 % limits for coefficients that cannot be
+    distinguished from 0). The configured errors are shown for comparison if the log contains them.
+    """
+    from wavesim_sdk.log import read
+    from wavesim_studies.navigation import allan as deviations
+
+    _check_picture(picture)
+    columns = {k: v for k, v in columns.items() if v is not None}
+    log = None
+    if file.suffix.lower() == ".csv":
+        if not columns.keys() & {"rates", "force"}:
+            raise click.UsageError("a .csv file requires --rates or --force, with the names of three columns")
+        if rate is None and "time" not in columns:
+            raise click.UsageError("a .csv file requires --time (a column) or --rate (in Hz)")
+        if vehicle or sensor:
+            raise click.UsageError("--vehicle and --sensor apply only to logs")
+        recording = deviations.from_csv(file, columns, rate or 0.0)
+    else:
+        if columns or rate is not None:
+            raise click.UsageError("--time, --rates, --force and --rate apply only to .csv files")
+        log = read(file)
+        recording = deviations.from_log(log, vehicle, sensor)
+    found = deviations.curves(recording)
+    if picture is not None:
+        deviations.draw(recording, found, picture)
+    if as_json:
+        echo(json.dumps(deviations.report(recording, found), indent=2))
+    else:
+        for line in deviations.table(recording, found):
+            echo(line)
+    if log is not None:
+        whole(log)
 
 
 @nav.command()

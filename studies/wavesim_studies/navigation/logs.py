@@ -7,8 +7,8 @@ the rates of the AHRS and random accelerations.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +17,24 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError, LogError
+from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
 from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
-from wavesim_studies.navigation.metrics import NavigationScore
+from wavesim_studies.navigation.metrics import NavigationScore, bounds
 from wavesim_studies.navigation.metrics import score as judged
 from wavesim_world.config import LoadedConfig
-from wavesim_world.config.sensors import InstrumentConfig
+from wavesim_world.config.sensors import InstrumentConfig, UwbConfig
 from wavesim_world.config.standalone_xml import load_standalone
 from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_world.ocean.water import depth_of_pressure
 
-__all__ = ["EstimationCase", "counts", "draw", "estimation_case", "vehicles"]
+__all__ = ["EstimationCase", "Selection", "counts", "draw", "estimation_case", "instruments_of_type", "vehicles"]
 
-#: types of inputs that can be excluded; all except `sound` are types of instruments
-TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
+#: types of inputs; all except `sound` are types of instruments
+TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
@@ -62,6 +63,9 @@ class EstimationCase:
     p: Floats
     v: Floats
     q: Floats
+    inertial: str  #: name of the IMU or AHRS that propagates the state
+    #: for each instrument whose values are in the log but not used: the reason
+    unused: dict[str, str]
 
     def run(self, smooth: bool = False) -> Track:
         """Run the filter or the smoother, and return the estimated states at the times of the true states."""
@@ -93,30 +97,82 @@ def _new(series: Series) -> Any:
     return r[keep]
 
 
-def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> EstimationCase:
-    """Return the inputs for one vehicle, except inputs of the types in ``without``. Raise LogError if the log lacks
-    required data.
+def instruments_of_type(log: Log, name: str, type_: str) -> dict[str, tuple[InstrumentConfig, Any]]:
+    """Return the instruments of one type on a vehicle, with their valid values, by name."""
+    found = _instruments(log, name, _configuration(log))
+    return {i.name: (i, values) for i, values in found if i.type == type_ and len(values)}
+
+
+def _instruments(log: Log, name: str, loaded: LoadedConfig) -> list[tuple[InstrumentConfig, Any]]:
+    """Return the instruments of a vehicle, and their valid values."""
+    model = next((str(b.get("model", "")) for b in reversed(list(log.bodies.values())) if b["name"] == name), "")
+    suite = {i.name: i for i in loaded.suite_by_name(name, model)}
+    return [(suite[i], _new(series)) for i, series in log.sensors(name).items() if i in suite]
+
+
+def _check_names(log: Log, wanted: Collection[str]) -> None:
+    """Raise LogError if one of the names is neither a type of input nor an instrument of any vehicle."""
+    known = [*TYPES, *sorted({i for name in vehicles(log) for i in log.sensors(name)} - set(TYPES))]
+    if unknown := set(wanted) - set(known):
+        raise LogError(f"unknown type or instrument '{sorted(unknown)[0]}'; use: {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Inputs for the filter, and assumptions about them. Names are those of instruments or of their types."""
+
+    use: Collection[str] = ()  #: names of the only inputs; empty: all
+    without: Collection[str] = ()  #: names of inputs that are not used
+    noise: Mapping[str, float] = field(default_factory=dict)  #: factors for the assumed noise of instruments
+    gated: bool = True  #: whether the filter rejects outliers
+
+    def reason(self, instrument: InstrumentConfig, values: Any) -> str:
+        """Return the reason why an instrument is not used, or an empty string if it is used."""
+        names = {instrument.name, instrument.type}
+        if instrument.type not in TYPES:
+            return "the filter has no model of this type"
+        if names & set(self.without) or (self.use and not names & set(self.use)):
+            return "excluded"
+        return "" if len(values) else "no valid values"
+
+    def sound(self) -> bool:
+        """Return whether acoustic measurements are used."""
+        return "sound" not in self.without and (not self.use or "sound" in self.use)
+
+    def assumed(self, instrument: InstrumentConfig) -> InstrumentConfig:
+        """Return an instrument with the noise that the filter assumes."""
+        factor = self.noise.get(instrument.name, self.noise.get(instrument.type, 1.0))
+        p = instrument.parameters
+        return instrument if factor == 1.0 else replace(instrument, parameters=replace(p, noise=factor * p.noise))
+
+
+def estimation_case(
+    log: Log, name: str, without: Collection[str] = (), selection: Selection | None = None
+) -> EstimationCase:
+    """Return the inputs for one vehicle, except inputs in ``without``, a short form of ``selection``. Raise LogError if
+    the log lacks required data.
     """
+    selection = selection or Selection(without=without)
     if name not in vehicles(log):
         raise LogError(
             f"{log.path} has no vehicle '{name}' with true states and values from an AHRS or IMU; vehicles: {', '.join(vehicles(log)) or 'none'}"
         )
-    if unknown := set(without) - set(TYPES):
-        raise LogError(f"unknown type '{sorted(unknown)[0]}' to exclude; use: {', '.join(TYPES)}")
+    _check_names(log, {*selection.use, *selection.without, *selection.noise})
     loaded = _configuration(log)
-    description = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
-    suite = {i.name: i for i in loaded.suite_by_name(name, str(description.get("model", "")))}
     found: dict[str, list[tuple[InstrumentConfig, Any]]] = {}
-    for instrument, series in log.sensors(name).items():
-        if instrument in suite and suite[instrument].type in TYPES and suite[instrument].type not in without:
-            values = _new(series)
-            if len(values):
-                found.setdefault(suite[instrument].type, []).append((suite[instrument], values))
+    unused: dict[str, str] = {}
+    for instrument, values in _instruments(log, name, loaded):
+        if reason := selection.reason(instrument, values):
+            unused[instrument.name] = reason
+        elif instrument.type == "imu" and "imu" in found:
+            unused[instrument.name] = "the filter uses one IMU"
+        else:
+            found.setdefault(instrument.type, []).append((selection.assumed(instrument), values))
     state = log.get(f"/state/{name}", STATE)
     t, s = np.asarray(state.time_ns * 1e-9, np.float64), state.records
     R = frames.rotation(s["q_WB"])
     v = np.asarray(np.einsum("tij,tj->ti", R, s["v_WB_B"]), np.float64)
-    design, imu, unit = _inertial_input(found, loaded, "dvl" in found)
+    design, imu, unit = _inertial_input(found, loaded)
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
@@ -126,7 +182,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
     rows, sensors = _rows(found, loaded, unit)
     datum = 0.0
-    if "sound" not in without:
+    if selection.sound():
         ranges, datum = _round_trips(log, loaded, name, unit, len(sensors))
         if ranges:
             rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound", "directions"]
@@ -139,6 +195,8 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     )
     now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
     table = np.concatenate([np.zeros((0, measurement_models.WIDTH)), *rows])
+    if not selection.gated:
+        table[:, measurement_models.GATE] = np.finfo(float).max
     asked = np.where(
         table[:, measurement_models.KIND] == measurement_models.ROUND_TRIP,
         table[:, measurement_models.ID],
@@ -157,6 +215,8 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
         s["p_WB_W"][now],
         v[now],
         s["q_WB"][now],
+        next(found[kind][0][0].name for kind in ("imu", "ahrs") if kind in found),
+        unused,
     )
 
 
@@ -182,10 +242,10 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
     return k * (p.gyro_turn_on + p.gyro_instability), k * (p.accelerometer_turn_on + p.accelerometer_instability)
 
 
-def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Floats, Floats]:
+def _inertial_input(found: dict[str, Any], loaded: LoadedConfig) -> tuple[FilterDesign, Floats, Floats]:
     """Return the filter design, the samples from an IMU (expressed in B), and the position of the IMU."""
     gravity = loaded.config.world.gravity
-    current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
+    current, current_walk = (0.3, 0.002) if "speedlog" in found else (0.0, 0.0)  # only this sensor depends on the water
     if "imu" in found:
         instrument, values = found["imu"][0]
         p, (R_BS, place) = instrument.parameters.resolved, _mounting(instrument)
@@ -277,6 +337,9 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
                 row = make.velocity(0.0, np.zeros(3), spread, place - unit, R_BS.T, sensor=at, gate=gate)
                 seen = np.isfinite(values["bottom"][:, 0])
                 times, measured = times[seen], values["bottom"][seen]
+            elif type_ in ("gps", "uwb"):
+                row = make.position(0.0, np.zeros(3), k * _position_sigma(p), place - unit, at)
+                measured = values["position"] if type_ == "uwb" else _local(values, loaded)
             elif type_ == "speedlog":
                 row = make.velocity(0.0, np.zeros(3), k * SPEED_SIGMA, -unit, water=True, sensor=at, gate=gate)
                 measured = values["v_FB_B"]
@@ -286,6 +349,25 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
                 measured = np.stack([values[name] for name in make.ANGLE], axis=1)
             rows.append(make.each(row, times, measured))
     return rows, sensors
+
+
+def _position_sigma(p: Any) -> Any:
+    """Return the standard deviations (3) in m of a position from GPS or UWB.
+
+    The error of a GPS receiver is slow. The filter assumes white noise, which contains the same information about the
+    position if its variance is larger by (1 + a) / (1 - a), where a is the correlation of successive errors.
+    """
+    if isinstance(p, UwbConfig):
+        return np.full(3, p.sigma)
+    a = np.exp(-1.0 / (p.rate * p.correlation)) if p.correlation > 0.0 else 0.0
+    return np.array([p.hacc * 0.5**0.5, p.hacc * 0.5**0.5, p.vacc]) * np.sqrt((1.0 + a) / (1.0 - a))
+
+
+def _local(values: Any, loaded: LoadedConfig) -> Floats:
+    """Return the positions (N, 3) in W of GPS fixes."""
+    origin = Origin(loaded.config.world.latitude, loaded.config.world.longitude)
+    fixes = zip(values["latitude"], values["longitude"], values["height"], strict=True)
+    return np.array([origin.ned(*map(float, fix)) for fix in fixes])
 
 
 def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor: int) -> tuple[list[Floats], float]:
@@ -350,20 +432,41 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
-    """Return, for each instrument, the numbers of accepted and rejected measurements, and the mean and expected NIS."""
+    """Return, for each instrument, the numbers of accepted and rejected measurements, and the mean and expected NIS.
+
+    ``low`` and ``high`` are the bounds of the mean NIS of a consistent filter (95 %). Instruments that measure a
+    position also have ``raw``: the RMS horizontal error of their measurements in m.
+    """
     found = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):
         mine = measured & (track.events[:, measurement_models.SENSOR] == k)
         if mine.any():
             outcomes = track.event_outcomes[mine]
+            events, numbers = track.events[mine], float(track.events[mine, measurement_models.M].mean())
+            low, high = bounds(numbers, int(mine.sum()))
             found[sensor] = {
                 "taken": int((outcomes[:, 0] >= 1.0).sum()),
                 "refused": int((outcomes[:, 0] == 0.0).sum()),
                 "nis": float(np.nanmean(outcomes[:, 1])),
-                "numbers": float(track.events[mine, measurement_models.M].mean()),
+                "numbers": numbers,
+                "low": low,
+                "high": high,
             }
+            if (events[:, measurement_models.KIND] == measurement_models.POSITION).all():
+                found[sensor]["raw"] = _raw_error(voyage, events)
     return found
+
+
+def _raw_error(voyage: EstimationCase, events: Floats) -> float:
+    """Return the RMS horizontal error in m of positions that one instrument measured."""
+    lever = events[0, measurement_models.LEVER : measurement_models.LEVER + 3] - voyage.lever
+    true = voyage.p + frames.rotation(voyage.q) @ lever
+    off = [
+        events[:, measurement_models.Z + k] - np.interp(events[:, measurement_models.T], voyage.time, true[:, k])
+        for k in (0, 1)
+    ]
+    return float(np.sqrt(np.mean(np.square(off).sum(axis=0))))
 
 
 def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:

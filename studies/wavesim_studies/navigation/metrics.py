@@ -84,7 +84,7 @@ def nees(error: Any, covariance: Any) -> Floats:
     return np.asarray(np.einsum("ti,ti->t", error, np.linalg.solve(covariance, error[:, :, None])[:, :, 0]))
 
 
-def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
+def bounds(numbers: float, runs: int, share: float = 0.95) -> tuple[float, float]:
     """Return the interval that contains, with probability ``share``, the mean NEES or NIS of a consistent filter over
     ``runs`` runs. Each NEES or NIS combines ``numbers`` errors.
     """

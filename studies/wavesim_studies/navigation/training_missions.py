@@ -15,13 +15,10 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.elementary import sin
-from wavesim_sdk.errors import LogError
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance import control
-from wavesim_sdk.sensors import sensor_table_of
-from wavesim_server import Lab
 from wavesim_server.logbook.datasets import add_mission
-from wavesim_server.logbook.writer import LogWriter
+from wavesim_studies.navigation import lab_logs
 from wavesim_world.config import load_text
 
 NAME = "auv"
@@ -91,27 +88,9 @@ class MissionProgramme:
 def run_mission(seed: int, seconds: float, log: Path) -> None:
     """Run one mission and write its log."""
     loaded = load_text(configuration(seed))
-    lab, writer = Lab(loaded, seed), LogWriter(log, loaded, seed)
-    row = lab.row(NAME)
-    writer.body(0, row, NAME, "lauv", "underwater", True)
-    programme = MissionProgramme(seed, float(frames.euler(lab.state()[row]["q_WB"])[2]))
-    seen: dict[int, int] = {}
-    every, steps = round(STATE_S / IMU_S), round(seconds / IMU_S)
-    for k in range(steps + 1):
-        if k % every == 0:
-            state = lab.state()
-            lab.command(row, programme.commands(k * IMU_S, state[row], STATE_S))
-            writer.table(lab.time_ns, "state", [row], state[row : row + 1].tobytes())
-            writer.table(lab.time_ns, "actuation", [row], lab.actuation()[row : row + 1].tobytes())
-        for number, kind, record in lab.records(NAME):
-            if seen.get(number) != int(record["sequence"][0]):
-                seen[number] = int(record["sequence"][0])
-                size = sensor_table_of(kind).visible.dtype.itemsize
-                writer.table(lab.time_ns, kind, [(row, number)], record.tobytes()[:size])
-        lab.advance(round(IMU_S / TICK_S))
-    writer.close()
-    if writer.failure:
-        raise LogError(f"{log}: {writer.failure}")
+    begin = next(b for b in loaded.config.fleet.bodies if b.name == NAME)
+    programme = MissionProgramme(seed, float(begin.attitude[2]))
+    lab_logs.record(loaded, NAME, log, seconds, seed, programme.commands, every=IMU_S, state=STATE_S)
 
 
 def make_dataset(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
