@@ -34,7 +34,7 @@ def boat_model() -> str:
     text = (ROOT / "world/wavesim_world/models/surface.xml").read_text()
     found = re.search(r'<model name="sookshma".*?</model>', text, re.DOTALL)
     assert found is not None
-    thruster = '<thruster name="t" position="0 0 0 m" direction="1 0 0" law="force" minimum="0" maximum="9" lag="0 s"/>'
+    thruster = '<thruster name="t" position="0 0 0 m" direction="1 0 0" law="force" minimum="0" maximum="2" lag="0 s"/>'
     return found[0].replace('"sookshma"', '"boat"').replace("<fin ", thruster + "<fin ")
 
 

@@ -239,34 +239,76 @@ def allan(
     type=click.IntRange(0),
     help="Seed of the first mission. Each subsequent mission uses the next number.",
 )
-def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
-    """Run random LAUV missions and add their logs to FOLDER.
+@click.option(
+    "--configuration",
+    type=click.Path(path_type=Path),
+    help="Run the first vehicle of this configuration, with random commands, instead of an LAUV.",
+)
+def missions(folder: Path, count: int, seconds: float, seed: int, configuration: Path | None) -> None:
+    """Run random missions of a vehicle and add their logs to FOLDER.
 
     The logs are a dataset for `wavesim nav learn`.
     """
     from wavesim_server import compiling
     from wavesim_studies.navigation.training_missions import make_dataset
+    from wavesim_world.config import load
 
+    loaded = None if configuration is None else load(configuration)
     compiling.ensure_compiled()
-    for k, (name, part) in enumerate(make_dataset(folder, count, seconds, seed), start=1):
+    for k, (name, part) in enumerate(make_dataset(folder, count, seconds, seed, loaded), start=1):
         echo(f"{k:5} of {count}  {name}  {part}")
 
 
 @nav.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--form",
+    "forms",
+    multiple=True,
+    help="Planar form to train: position, delta, decoupled, velocity, velocity-yaw, velocity-yaw-delta, lstm-position, "
+    "lstm-delta, lstm-decoupled, lstm-velocity-yaw, or all. Repeatable. Default: the network for three dimensions.",
+)
+@click.option(
+    "--train-run",
+    "train_runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Recorded run (.csv) for training. Repeatable.",
+)
+@click.option(
+    "--test-run",
+    "test_runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Recorded run (.csv) for the test. Repeatable.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Write the trained network to this file (.npz).")
 @click.option(
     "--epochs", default=60, show_default=True, type=click.IntRange(1, 10000), help="Number of training epochs."
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed of the training.")
 @json_option
-def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool) -> None:
-    """Train learned dead reckoning on the dataset in FOLDER.
+def learn(
+    folder: Path | None,
+    forms: tuple[str, ...],
+    train_runs: tuple[Path, ...],
+    test_runs: tuple[Path, ...],
+    out: Path | None,
+    epochs: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Train learned dead reckoning on the dataset in FOLDER, or on recorded runs.
 
     `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to exactly
-    one part: training, validation or test. The trained network and, for comparison, the reference filter are scored
-    on the test missions.
+    one part: training, validation or test. The trained network and, for comparison, methods without learning are scored
+    on the test missions. With recorded test runs, only these are the test.
     """
+    if forms or train_runs or test_runs:
+        _learn_forms(folder, forms, (train_runs, test_runs), (epochs, seed), out, as_json)
+        return
+    if folder is None:
+        raise click.UsageError("give FOLDER with a dataset, or --form with recorded runs")
     from wavesim_studies.navigation import learned_dead_reckoning
 
     found = learned_dead_reckoning.learn(folder, epochs, seed, say=lambda text: echo(text, err=True))
@@ -284,3 +326,51 @@ def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool)
     for name, s in sorted(found["summary"].items(), key=lambda item: item[1]["rms"]):
         speed = f"{s['velocity']:8.3f} m/s" if s["velocity"] == s["velocity"] else ""
         echo(f"{name:10}{s['final']:8.1f} m{s['percent']:8.1f} %{s['rms']:8.1f} m{s['of_filter']:16.3f}{speed}")
+
+
+def _learn_forms(
+    folder: Path | None,
+    names: tuple[str, ...],
+    recorded: tuple[tuple[Path, ...], tuple[Path, ...]],
+    training: tuple[int, int],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Train planar forms, and print their errors and those of methods without learning."""
+    from wavesim_studies.navigation import dataset, learned_forms, planar_runs
+
+    if unknown := set(names) - {*learned_forms.FORMS, "all"}:
+        raise click.BadParameter(
+            f"unknown form '{sorted(unknown)[0]}'; use: {', '.join(learned_forms.FORMS)}, all", param_hint="--form"
+        )
+    names = tuple(learned_forms.FORMS) if "all" in names else names or ("velocity-yaw-delta", "lstm-velocity-yaw")
+    if out is not None and len(names) != 1:
+        raise click.UsageError("--out requires exactly one --form")
+    runs = [
+        planar_runs.of_csv(path, part)
+        for part, paths in zip(("train", "test"), recorded, strict=True)
+        for path in paths
+    ]
+    if folder is not None:
+        for name, entry in dataset.missions(folder).items():
+            if entry["part"] != "test" or not recorded[1]:
+                runs.append(planar_runs.of_mission(folder, name, entry, entry["part"] == "test"))
+    found = learned_forms.compare(runs, names, *training, say=lambda text: echo(text, err=True))
+    if out is not None:
+        found["forms"][names[0]].save(out)
+    if as_json:
+        echo(json.dumps({k: found[k] for k in ("errors", "seconds", "train", "test")}, indent=2))
+        return
+    echo(f"trained on {found['train']} runs; medians over {found['test']} unseen runs:")
+    echo(f"{'':24}{'final':>10}{'of dist.':>10}{'rms':>10}{'yaw rms':>12}{'training':>11}")
+    for name, each in sorted(found["errors"].items(), key=lambda item: _median(item[1], "rms")):
+        final, percent, rms, yaw = (_median(each, k) for k in ("final", "percent", "rms", "yaw"))
+        turn = f"{yaw * 57.29578:8.1f} deg" if yaw == yaw else ""
+        spent = f"{found['seconds'][name]:9.0f} s" if name in found["seconds"] else ""
+        echo(f"{name:24}{final:8.2f} m{percent:8.1f} %{rms:8.2f} m{turn:>12}{spent:>11}")
+
+
+def _median(each: dict[str, dict[str, float]], key: str) -> float:
+    from statistics import median
+
+    return median(e[key] for e in each.values())

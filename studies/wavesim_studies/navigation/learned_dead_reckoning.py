@@ -27,6 +27,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_studies.navigation import dataset, logs
+from wavesim_studies.navigation.planar_runs import AIDS
 from wavesim_studies.neural_networks import Adam, DenseNetwork, forward, load
 from wavesim_world.ocean.water import depth_of_pressure
 
@@ -78,29 +79,37 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """Return a mission from a dataset. Raise LogError if it lacks values from an IMU, an AHRS or a pressure sensor."""
+    """Return a mission from a dataset. Raise LogError if it lacks values from an IMU or an AHRS.
+
+    Without a pressure sensor (a boat needs none), the change of pressure is not an input.
+    """
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
     suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}
     pressure = next((k for k in ("ctd", "pressure") if k in suite), "")
-    if not {"imu", "ahrs"} <= suite.keys() or not pressure:
-        raise LogError(f"{folder / name}: '{body}' needs an IMU, an AHRS, and a CTD or pressure sensor for learning")
+    if not {"imu", "ahrs"} <= suite.keys():
+        raise LogError(
+            f"{folder / name}: '{body}' needs an IMU and an AHRS for learning; planar forms need only an IMU"
+        )
     state = dataset.table(folder, name, "truth", f"state.{body}")
     at = state["time_ns"].astype(np.int64)
     dt = float(np.median(np.diff(at))) * 1e-9
-    seen = {k: dataset.table(folder, name, "seen", f"sensor.{body}.{suite[k].name}") for k in ("imu", "ahrs", pressure)}
+    seen = {
+        k: dataset.table(folder, name, "seen", f"sensor.{body}.{suite[k].name}") for k in ("imu", "ahrs", pressure) if k
+    }
     actuation = dataset.table(folder, name, "seen", f"actuation.{body}")
     R_BS = frames.rotation(frames.quaternion(*suite["imu"].parameters.attitude))
     force, rates = (_mean(seen["imu"], at, [f"{k}_{axis}" for axis in "xyz"]) @ R_BS.T for k in ("force", "rates"))
     angles = _before(seen["ahrs"], at, ["roll", "pitch", "heading"])
     R = frames.rotation(frames.quaternion(*angles.T))
-    depth = depth_of_pressure(loaded.config.world, _before(seen[pressure], at, ["pressure"])[:, 0])
-    lag = max(round(DEPTH_S / dt), 1)
-    sinking = np.zeros(len(at))
-    sinking[lag:] = (depth[lag:] - depth[:-lag]) / (lag * dt)
+    sinking = np.zeros((len(at), 1 if pressure else 0))
+    if pressure:
+        depth = depth_of_pressure(loaded.config.world, _before(seen[pressure], at, ["pressure"]))
+        lag = max(round(DEPTH_S / dt), 1)
+        sinking[lag:] = (depth[lag:] - depth[:-lag]) / (lag * dt)
     commands = _before(actuation, at, [k for k in actuation if k.startswith("command_")])
     free = force + loaded.config.world.gravity * R[:, 2, :]
-    columns = [free, rates, R[:, 2, :2], sinking[:, None], commands, *(_smoothed(commands, dt, s) for s in LAGS)]
+    columns = [free, rates, R[:, 2, :2], sinking, commands, *(_smoothed(commands, dt, s) for s in LAGS)]
     v, p = (np.stack([state[f"{k}_{axis}"] for axis in "xyz"], axis=1) for k in ("v_FB_B", "p_WB_W"))
     return TrainingMission(name, str(entry["part"]), at * 1e-9, np.concatenate(columns, axis=1), R, v, p)
 
@@ -219,7 +228,7 @@ def evaluate(
     for m in (m for m in missions if m.part == part):
         body, model = next(iter(index[m.name]["bodies"].items()))
         log, off = dataset.log(folder, m.name, body, model), dict[str, Array]()
-        for name, without in (("filter", ("dvl", "speedlog", "sound")), ("doppler", ("speedlog", "sound"))):
+        for name, without in (("filter", AIDS), ("doppler", tuple(k for k in AIDS if k != "dvl"))):
             voyage = logs.estimation_case(log, body, without)
             off[name] = (voyage.run().at(voyage.lever) - voyage.p)[:, :2]
         said = {

@@ -1,7 +1,8 @@
 """Training missions: one vehicle follows a random program at sea, and its log is added to a dataset.
 
-Each mission has its own environment (current, depth), program (speeds, courses, rudder, depths) and instrument
-errors. All of them follow from its seed.
+By default, the vehicle is an LAUV, and each mission has its own environment (current, depth), program (speeds, courses,
+rudder, depths) and instrument errors. A user's configuration supplies any other vehicle and its environment; the
+program then commands its thrusters and rudders. Everything random follows from the seed.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.actuators import ActuatorKind
 from wavesim_sdk.elementary import sin
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance import control
 from wavesim_server.logbook.datasets import add_mission
 from wavesim_studies.navigation import lab_logs
-from wavesim_world.config import load_text
+from wavesim_world.actuators import actuators_of
+from wavesim_world.config import LoadedConfig, Model, load_text
 
 NAME = "auv"
 #: periods of the engine, of the IMU, and of the recorded true states and commands
 TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2
+RECORD_S = 0.1  #: period in s of the recorded true states and commands of other vehicles
 CURRENT = 0.15  #: maximum speed of the current in m/s
 SPEED = (0.6, 1.7)  #: minimum and maximum speed through water in m/s
 DEPTH = (8.0, 30.0)
@@ -93,12 +98,79 @@ def run_mission(seed: int, seconds: float, log: Path) -> None:
     lab_logs.record(loaded, NAME, log, seconds, seed, programme.commands, every=IMU_S, state=STATE_S)
 
 
-def make_dataset(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
-    """Run missions and add them to a dataset. Yield, for each mission, its name and the part of the split to which it
-    belongs.
+class RandomCommands:
+    """Commands for any vehicle that moves horizontally: random legs that take 4 to 20 s each. A leg is straight, a turn
+    or a zigzag, at a random thrust.
+
+    Rudders steer. If a vehicle has none, horizontal thrusters steer by different thrusts. Fins with a vertical normal,
+    vertical thrusters, and all other actuators are not commanded.
+    """
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self._random = np.random.default_rng([seed, 3])
+        self._until = self._since = 0.0
+        actuators = {a.name: a for a in actuators_of(model)}
+        level = [t for t in model.thruster if abs(t.direction[2]) < 0.7]
+        self._thrust = {t.name: (actuators[t.name], math.copysign(1.0, t.direction[0] or 1.0)) for t in level}
+        normals = ((f.name, f.normal) for f in model.fin)
+        self._steer = {name: actuators[name].maximum for name, n in normals if abs(n[1]) >= abs(n[2])}
+        self._steer |= {a.name: a.maximum for a in actuators.values() if a.kind == ActuatorKind.ANGLE}
+        self._sides = {
+            t.name: math.copysign(1.0, t.position[0] * t.direction[1] - t.position[1] * t.direction[0]) for t in level
+        }
+        self._zero = dict.fromkeys(actuators, 0.0)
+        if not level and not self._steer:
+            raise ConfigError(
+                f"model '{model.name}' has neither a horizontal thruster nor a rudder for random commands"
+            )
+
+    def commands(self, time: float, _state: np.void, _dt: float) -> dict[str, float]:
+        """Return the commands for all actuators at a time (s)."""
+        if time >= self._until:
+            r = self._random
+            self._since, self._until = time, time + r.uniform(4.0, 20.0)
+            self._kind, self._thrusting = int(r.integers(3)), float(r.uniform(0.3, 0.9))
+            self._turn, self._period = float(r.uniform(-1.0, 1.0)), float(r.uniform(4.0, 15.0))
+        phase = sin(2.0 * math.pi * (time - self._since) / self._period)
+        steer = (0.0, self._turn, self._turn * float(phase))[self._kind]
+        found = dict(self._zero)
+        for name, (a, ahead) in self._thrust.items():
+            share = (
+                self._thrusting
+                if self._steer
+                else float(np.clip(0.5 * self._thrusting * ahead + 0.5 * steer * self._sides[name], -1, 1))
+            )
+            found[name] = share * (a.maximum if share > 0.0 else -a.minimum)
+        for name, most in self._steer.items():
+            found[name] = steer * most
+        return found
+
+
+def run_configured_mission(loaded: LoadedConfig, seed: int, seconds: float, log: Path) -> None:
+    """Run the first vehicle of a configuration with random commands, and write the log."""
+    body = next((b for b in loaded.config.fleet.bodies if loaded.model(b.model).type != "buoy"), None)
+    if body is None:
+        raise ConfigError("the configuration has no vehicle for the missions")
+    imu = next((i for i in loaded.suite(body) if i.type == "imu"), None)
+    if imu is None:
+        raise ConfigError(f"'{body.name}' has no IMU; declare <imu/> in its <sensors>")
+    every = max(1.0 / imu.parameters.rate, loaded.config.time.step)
+    state = every * max(round(RECORD_S / every), 1)
+    programme = RandomCommands(loaded.model(body.model), seed)
+    lab_logs.record(loaded, body.name, log, seconds, seed, programme.commands, every=every, state=state)
+
+
+def make_dataset(
+    folder: Path, count: int, seconds: float, seed: int = 1, loaded: LoadedConfig | None = None
+) -> Iterator[tuple[str, str]]:
+    """Run missions of an LAUV, or of the first vehicle of a configuration, and add them to a dataset. Yield, for each
+    mission, its name and the part of the split to which it belongs.
     """
     for k in range(count):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch) / "run.mcap"
-            run_mission(seed + k, seconds, log)
+            if loaded is None:
+                run_mission(seed + k, seconds, log)
+            else:
+                run_configured_mission(loaded, seed + k, seconds, log)
             yield add_mission(log, folder)
