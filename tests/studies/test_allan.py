@@ -56,21 +56,24 @@ def test_the_stated_uncertainty_is_that_of_repeated_recordings() -> None:
     assert np.mean([c.limit for c in found["instability"]]) < 1e-4
 
 
-LONG, DENSE = (4 * 3600.0, 1.0), (1200.0, 10.0)  #: duration in s and rate in Hz
+LONG, DENSE = (4 * 3600.0, 1.0), (900.0, 10.0)  #: duration in s and rate in Hz
 
 
 @pytest.fixture(scope="module")
 def rest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Logs of a boat at rest with an IMU of each grade. The random walk of the MEMS unit rules soon, so its log is shorter and denser."""
+    """Logs of a boat at rest with an IMU of each grade, named after it. The random walk of the MEMS unit rules soon, so its log is
+    shorter and denser."""
     folder, found = tmp_path_factory.mktemp("rest"), {}
-    for grade in IMU_GRADES:
-        seconds, rate = DENSE if grade == "mems" else LONG
+    for grades in (["mems"], ["tactical", "navigation"]):
+        seconds, rate = DENSE if "mems" in grades else LONG
+        units = "".join(f'<imu name="{g}" grade="{g}" rate="{rate:g} Hz"/>' for g in grades)
         loaded = load_text(
-            f'<wavesim><time step="100 ms"/><world><bed depth="9 m"/></world><fleet><vehicle name="boat" model="sookshma" position="0 0 0 m" '
-            f'client="none"><sensors><imu name="unit" grade="{grade}" rate="{rate:g} Hz"/></sensors></vehicle></fleet></wavesim>'
+            '<wavesim><time step="100 ms"/><world><bed depth="9 m"/></world><fleet><vehicle name="boat" model="sookshma" '
+            f'position="0 0 0 m" client="none"><sensors>{units}</sensors></vehicle></fleet></wavesim>'
         )
-        found[grade] = folder / f"{grade}.mcap"
-        lab_logs.record(loaded, "boat", found[grade], seconds, 3, None, every=1.0 / rate, state=60.0)
+        path = folder / f"{grades[0]}.mcap"
+        lab_logs.record(loaded, "boat", path, seconds, 3, None, every=1.0 / rate, state=60.0)
+        found |= dict.fromkeys(grades, path)
     return found
 
 
@@ -78,7 +81,7 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_the_noise_of_each_grade_is_recovered_from_a_log(rest: dict[str, Path], grade: str, tmp_path: Path) -> None:
     """White noise within 3 % and three standard deviations; bias instability or random walk, whichever rules the long times, within
     three standard deviations or (of those that the white noise hides) below the limit."""
-    done = invoke(rest[grade], "--sensor", "unit", "--json", "--picture", tmp_path / "a.png")
+    done = invoke(rest[grade], "--sensor", grade, "--json", "--picture", tmp_path / "a.png")
     assert done.exit_code == 0, done.output
     found, p = json.loads(done.output), ImuConfig(grade=grade).resolved
     assert (found["seconds"], found["rate"]) == pytest.approx(
@@ -150,7 +153,7 @@ def test_mistakes(rest: dict[str, Path], tmp_path: Path) -> None:
         ("has no column 'ax'; columns: t, wx, wy, wz", path, "--force", "ax,ay,az", "--rate", "5"),
         ("not finite numbers", path, "--rates", "wx,wy,wz", "--rate", "5"),
         ("cannot read", tmp_path / "absent.csv", "--rates", "wx,wy,wz", "--rate", "5"),
-        ("no IMU 'other'; IMUs: unit", rest["mems"], "--sensor", "other"),
+        ("no IMU 'other'; IMUs: mems", rest["mems"], "--sensor", "other"),
         ("'ship' has no values from an IMU; vehicles with an IMU: boat", rest["mems"], "--vehicle", "ship"),
     ):
         done = invoke(*arguments)
