@@ -176,6 +176,13 @@ class InstrumentRegistry:
             },
         }
 
+    def clear(self) -> None:
+        """Remove all instruments, as at the beginning."""
+        rows, version = self.rows, self.version
+        self.__init__({name: len(g) for name, g in self._generations.items()}, self.step_ns)  # type: ignore[misc]
+        rows[:] = self.rows  # others refer to this array
+        self.rows, self.version = rows, version + 1
+
     def restore(self, state: Mapping[str, Any], suite_of: Callable[[int], Iterable[InstrumentConfig]]) -> None:
         """Return to a state from :meth:`save`; ``suite_of`` returns the instruments on the body in a row."""
         self.rows[:] = state["rows"]

@@ -489,13 +489,22 @@ class Simulation:
 
         Raises InvalidArgument if one of the ``needed`` parts is absent.
         """
-        parts, threads = read_state(self, snapshot), self.tick_executor.threads
+        parts = read_state(self, snapshot)
         if missing := [name for name in needed if name not in parts]:
             raise InvalidArgument(f"the snapshot has no {missing[0]}: it was made by a Simulation, not by a Lab")
-        vars(self).update(parts.pop("simulation"))
-        self.tick_executor.threads = TickThreads(threads.count)
-        self.has_new_actuator_faults = True
+        self.put_back(parts.pop("simulation"))
         return parts
+
+    def put_back(self, state: Mapping[str, Any]) -> None:
+        """Replace the state by one that :func:`~wavesim_server.snapshots.read_state` has returned for this simulation."""
+        threads = self.tick_executor.threads.count
+        vars(self).update(state)
+        self.tick_executor.threads = TickThreads(threads)
+        self.has_new_actuator_faults = True
+
+    def restart(self) -> None:
+        """Return to the beginning, without any body."""
+        Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------
 

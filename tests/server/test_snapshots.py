@@ -280,7 +280,7 @@ def test_foreign_snapshot_is_refused_and_changes_nothing(small: Lab) -> None:
     other = Lab('<wavesim name="other"><fleet><sensors><ctd/></sensors></fleet></wavesim>')
     with pytest.raises(InvalidArgument, match="another configuration: 'small'"):
         other.restore(snapshot)
-    with pytest.raises(InvalidArgument, match="made with WaVeSim 0.0"):
+    with pytest.raises(InvalidArgument, match=r"made with WaVeSim 0\.0"):
         small.restore(replace(snapshot, version="0.0"))
     with pytest.raises(InvalidArgument, match="made by a Simulation"):
         small.restore(Simulation(small.loaded).snapshot())

@@ -1,0 +1,137 @@
+"""Reset, snapshots and rewind of a running server, with emulators in their own processes and lockstep clients."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Server, wavesim
+from wavesim_sdk.attach import SharedState
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.errors import Refused, SessionEnded
+from wavesim_sdk.log import read
+from wavesim_sdk.onboard import Step
+from wavesim_sdk.shared_memory import SYNCHRONOUS
+from wavesim_server import Lab
+from wavesim_server.snapshots import Snapshot
+from wavesim_world.config import LoadedConfig
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+
+SENSORS = ("ahrs", "ctd", "imu")
+CONFIG = """<time step="10 ms" duration="6 s" pace="fast" {time}/><log state_rate="10 Hz"/>
+<network newcomers="lockstep" lockstep_timeout="60 s" keepalive_timeout="60 s"><grant to="a" rights="control"/></network>
+<world><bed depth="80 m"/><current north="0.1 m/s"><drift speed="0.1 m/s" speed_deviation="0.05 m/s"/></current>
+<wind speed="6 m/s" slow_deviation="1 m/s"/><waves height="0.5 m" peak="1 rad/s"/></world>
+<fleet><sensors><ctd rate="5 Hz" latency="150 ms" drop_out="0.2"/><ahrs rate="10 Hz"/><imu rate="20 Hz"/></sensors>
+<vehicle name="a" model="lauv" position="0 0 15 m" client="required" watchdog="2 s" failsafe="zero">
+  <fault part="ahrs" kind="bias" field="heading" amount="5 deg" at="1 s" for="1 s"/></vehicle>
+<vehicle name="b" model="remus100" position="30 0 15 m" client="required"/>
+<vehicle name="boat" model="jolner" position="0 60 0 m" client="none"/>
+<buoy name="pinger" model="buoy" position="50 20 3 m"><transducer threshold="60 dB"><pinger frequency="26 kHz" period="1 s"/></transducer></buoy>
+<fence name="box"><corner north="-100 m" east="-100 m"/><corner north="100 m" east="-100 m"/><corner north="0 m" east="100 m"/></fence>
+</fleet>"""
+
+
+def content(step: Step) -> tuple[Any, ...]:
+    """Everything that a step tells a program about the simulation."""
+    values = sorted((name, v.time_ns, v.numbers) for name, v in step.state.sensors.items())
+    return step.tick, step.state.time_ns, tuple(step.state.motion), tuple(step.state.actuation), repr(values)
+
+
+def answer(broker: Broker, step: Step) -> None:
+    turn = 0.1 * step.sensors.ahrs.heading if "ahrs" in step.state.sensors else 0.0
+    broker.answer({a.name: 4.0 if "prop" in a.name else turn for a in broker.actuators})
+
+
+class Boats:
+    """Both lockstep clients; the second one answers in a thread."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.a, self.b = (Broker(n, ("127.0.0.1", server.port), lockstep=0.1) for n in "ab")
+        self.a.connect()
+        self.b.connect()
+        self.seen_by_b: list[Step] = []
+        self.thread = threading.Thread(target=self._drive_b, daemon=True)
+        self.thread.start()
+
+    def _drive_b(self) -> None:
+        with contextlib.suppress(SessionEnded):  # unlike steps(), poll() goes on after the end of the run
+            while True:
+                for step in self.b.poll(0.5):
+                    self.seen_by_b.append(step)
+                    if step.state.step:
+                        answer(self.b, step)
+
+    def take(self, count: int) -> list[tuple[Any, ...]]:
+        """Answer some steps, but not the last one."""
+        found: list[tuple[Any, ...]] = []
+        for step in self.a.steps():
+            found.append(content(step))
+            self.changes = step.time_changes
+            if len(found) == count:
+                return found
+            answer(self.a, step)
+        return found
+
+
+@contextmanager
+def running(serve: Callable[..., Server], loaded: LoadedConfig, log: Path) -> Iterator[Boats]:
+    server = serve(loaded.path, "--log", str(log))
+    command = [sys.executable, "-m", "wavesim_sdk", "emulate"]
+    emulators = [
+        subprocess.Popen([*command, s, str(loaded.path), "-s", server.name], stderr=subprocess.DEVNULL) for s in SENSORS
+    ]
+    try:
+        state, limit = SharedState(server.name), time.monotonic() + 60.0
+        while not all(state.vehicles[s].header[SYNCHRONOUS] for s in SENSORS):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        boats = Boats(server)
+        yield boats
+        server.send("shutdown")
+        assert server.process.wait(30) == 0
+        boats.thread.join(10)
+        assert not boats.thread.is_alive()
+    finally:
+        for p in emulators:
+            p.kill()
+            p.wait()
+
+
+def test_reset_server_equals_a_fresh_one(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
+) -> None:
+    loaded = config(CONFIG.format(time=""))
+    with running(serve, loaded, tmp_path / "fresh.mcap") as boats:
+        boats.server.send("start")
+        fresh = boats.take(10_000)
+    with running(serve, loaded, tmp_path / "run.mcap") as boats:
+        boats.server.send("start")
+        assert boats.take(23) == fresh[:23]
+        number = boats.a.control("reset")  # while the server waits for the answer to a step
+        boats.a.answer()
+        assert boats.a.wait(number) == "reset at 2.200 s"
+        assert wavesim("start", "-s", boats.server.name).returncode == 0
+        again = boats.take(10_000)
+        assert wavesim("reset", "-s", boats.server.name).stdout == "reset at 6.000 s\n"
+        assert boats.server.status()["state"] == "stopped"
+        changes = [c for step in boats.seen_by_b for c in step.time_changes]
+        assert [(c.time_ns, c.before_ns) for c in changes] == [(0, 2_200_000_000)]
+    assert again == fresh and len(fresh) == 60
+    logs = [read(tmp_path / f"{n}.mcap") for n in ("fresh", "run", "run-2", "run-3")]
+    assert logs[2].content_hash == logs[0].content_hash != logs[1].content_hash
+    assert [c["verb"] for _, c in logs[1].json["/commands"]][-1] == "reset"
+    assert len(logs[0].series["/sensor/a/ctd"].records) > 15 and len(logs[0].series["/acoustics/reception"].records) > 8
+    assert "/state/a" not in logs[3].series and logs[3].metadata["earlier_run"] == logs[2].metadata["run"]
