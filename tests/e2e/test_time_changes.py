@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +44,8 @@ CONFIG = """<time step="10 ms" duration="6 s" pace="fast" {time}/><log state_rat
 
 def content(step: Step) -> tuple[Any, ...]:
     """Everything that a step tells a program about the simulation."""
-    values = sorted((name, v.time_ns, v.numbers) for name, v in step.state.sensors.items())
-    return step.tick, step.state.time_ns, tuple(step.state.motion), tuple(step.state.actuation), repr(values)
+    values = sorted((name, v.time_ns, repr(v.numbers)) for name, v in step.state.sensors.items())
+    return step.tick, step.state.time_ns, tuple(step.state.motion), tuple(step.state.actuation), values
 
 
 def answer(broker: Broker, step: Step) -> None:
@@ -79,7 +78,7 @@ class Boats:
         found: list[tuple[Any, ...]] = []
         for step in self.a.steps():
             found.append(content(step))
-            self.changes = step.time_changes
+            self.last = step
             if len(found) == count:
                 return found
             answer(self.a, step)
@@ -121,17 +120,73 @@ def test_reset_server_equals_a_fresh_one(
         boats.server.send("start")
         assert boats.take(23) == fresh[:23]
         number = boats.a.control("reset")  # while the server waits for the answer to a step
-        boats.a.answer()
+        answer(boats.a, boats.last)
         assert boats.a.wait(number) == "reset at 2.200 s"
         assert wavesim("start", "-s", boats.server.name).returncode == 0
         again = boats.take(10_000)
-        assert wavesim("reset", "-s", boats.server.name).stdout == "reset at 6.000 s\n"
-        assert boats.server.status()["state"] == "stopped"
         changes = [c for step in boats.seen_by_b for c in step.time_changes]
         assert [(c.time_ns, c.before_ns) for c in changes] == [(0, 2_200_000_000)]
     assert again == fresh and len(fresh) == 60
-    logs = [read(tmp_path / f"{n}.mcap") for n in ("fresh", "run", "run-2", "run-3")]
-    assert logs[2].content_hash == logs[0].content_hash != logs[1].content_hash
-    assert [c["verb"] for _, c in logs[1].json["/commands"]][-1] == "reset"
-    assert len(logs[0].series["/sensor/a/ctd"].records) > 15 and len(logs[0].series["/acoustics/reception"].records) > 8
-    assert "/state/a" not in logs[3].series and logs[3].metadata["earlier_run"] == logs[2].metadata["run"]
+    whole, cut, second = (read(tmp_path / f"{n}.mcap") for n in ("fresh", "run", "run-2"))
+    assert second.content_hash == whole.content_hash != cut.content_hash
+    assert [c["verb"] for _, c in cut.json["/commands"]][-1] == "reset"
+    assert second.metadata["earlier_run"] == cut.metadata["run"] and cut.complete
+    assert len(whole.series["/sensor/a/ctd"].records) > 15 and len(whole.series["/acoustics/reception"].records) > 8
+
+
+def without(sensor: str, steps: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [(*head, [v for v in values if v[0] != sensor]) for *head, values in steps]
+
+
+def test_return_to_snapshots(config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path) -> None:
+    """States and values repeat exactly. Only values that were on their way to their publication are lost."""
+    loaded = config(CONFIG.format(time='snapshot_period="1 s" snapshots="3"'))
+    with running(serve, loaded, tmp_path / "run.mcap") as boats:
+        name, a = boats.server.name, boats.a
+        boats.server.send("start")
+        first = boats.take(23)
+        boats.server.send("snapshot", action="save", name="mid")  # the step at 2.2 s is not answered yet
+        file = tmp_path / "branch.snapshot"
+        saved = wavesim("snapshot", "save", str(file), "-s", name)
+        assert saved.stdout == f"wrote the snapshot '{file}' at 2.200 s\n"
+        answer(a, boats.last)
+        number = a.snapshot("save", "other")
+        first += boats.take(20)
+        assert a.wait(number).startswith("saved the snapshot 'other' at 2.")
+
+        number = a.snapshot("restore", "mid")
+        answer(a, boats.last)
+        assert a.wait(number) == "returned from 4.200 s to 2.200 s"
+        second = boats.take(21)
+        assert second[0][0] == 220
+        assert without("ctd", second) == without("ctd", first[22:])
+        assert second[6:] == first[28:], "0.5 s later, the CTD's values are the same again"
+
+        rewound = wavesim("rewind", "3.7 s", "-s", name)
+        assert rewound.stdout == "returned from 4.200 s to 3.000 s\n"
+        assert without("ctd", boats.take(6)) == without("ctd", first[30:36])
+
+        for arguments, text in (
+            (("rewind", "0.5"), "no automatic snapshot at or before 0.500 s; the oldest is at 2.000 s"),
+            (("snapshot", "restore", "mit"), "no snapshot is named 'mit'; did you mean 'mid'?"),
+            (("snapshot", "restore", str(tmp_path / "x.snapshot")), "cannot read the snapshot"),
+            (("snapshot", "save", "a b"), "invalid name 'a b'"),
+        ):
+            refused = wavesim(*arguments, "-s", name)
+            assert refused.returncode != 0 and text in refused.stderr and refused.stderr.count("\n") == 1
+        with pytest.raises(Refused, match="may not name a file"):
+            number = a.snapshot("save", "/tmp/a.snapshot")
+            answer(a, boats.last)
+            a.wait(number)
+        number = a.snapshot("remove", "mid")
+        boats.take(2)
+        answer(a, boats.last)
+        assert a.wait(number) == "removed the snapshot 'mid'"
+    assert [read(p).json["/run"][0] for p in sorted(tmp_path.glob("run-*.mcap"))] == [
+        (2_200_000_000, {"state": "running"}),
+        (3_000_000_000, {"state": "running"}),
+    ]
+    lab = Lab(loaded.path)
+    lab.restore(Snapshot.read(file))
+    assert lab.time_s == pytest.approx(2.2) and lab.names == ["a", "b", "boat", "pinger"]
+    assert tuple(lab.state()[lab.row("a")]["p_WB_W"]) == first[22][2][:3]
