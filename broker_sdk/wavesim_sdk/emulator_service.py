@@ -127,7 +127,7 @@ class EmulatorService:
         self.claim = SensorTableClaim(state, sensor)
         self._watcher = DueWatcher(self.claim, report_due)
         self._step_ns = int(state.world()["step_ns"])
-        self._written = self.claim.table.header[
+        self._write_count = self.claim.table.header[
             DONE
         ]  # number of writes of the table, as of the last one by the emulator
         self._rows = state.values(sensor)  #: values as the emulator has written them so far
@@ -221,7 +221,7 @@ class EmulatorService:
                 if wrong:
                     raise ValueError(wrong)
                 self.claim.write(self._rows, tick)
-                self._written = self.claim.table.header[DONE]
+                self._write_count = self.claim.table.header[DONE]
         finally:
             if self._lockstep:
                 self.claim.signal_done()
@@ -272,8 +272,8 @@ class EmulatorService:
         view = self._asked = self.state.snapshot(*(t for t in self._tables if t not in ("identity", "state")))
         if view.version != self._seen_version:
             self._version, self._seen_version = self._version + 1, view.version
-        if self.claim.table.header[DONE] != self._written:  # the engine has restored a snapshot
-            self._written = self.claim.table.header[DONE]
+        if self.claim.table.header[DONE] != self._write_count:  # the engine has restored a snapshot
+            self._write_count = self.claim.table.header[DONE]
             self._rows = self.state.values(self.sensor)
             words = as_words(self._rows)
             self._feeds[self.sensor].sent = ~words  # every row differs, so the emulator receives the whole table

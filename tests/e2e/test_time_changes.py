@@ -90,7 +90,8 @@ def running(serve: Callable[..., Server], loaded: LoadedConfig, log: Path) -> It
     server = serve(loaded.path, "--log", str(log))
     command = [sys.executable, "-m", "wavesim_sdk", "emulate"]
     emulators = [
-        subprocess.Popen([*command, s, str(loaded.path), "-s", server.name], stderr=subprocess.DEVNULL) for s in SENSORS
+        subprocess.Popen([*command, s, str(loaded.path), "-s", where], stderr=subprocess.DEVNULL)
+        for s, where in zip(SENSORS, (f"127.0.0.1:{server.port}", server.name, server.name), strict=True)
     ]
     try:
         state, limit = SharedState(server.name), time.monotonic() + 60.0

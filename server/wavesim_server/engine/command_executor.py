@@ -262,6 +262,7 @@ class CommandExecutor:
             text = self.fences.change(command)
             self.tables.publish_fences(self.fences.current)
             return f"{text} {since}"
+        assert not isinstance(command, items.Snapshot)  # see _execute
         row = self._row_of(command.body)
         verb = commands.verb_of(command)
         try:
