@@ -30,18 +30,14 @@ import zlib
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from wavesim_sdk import __version__
 from wavesim_sdk.errors import InvalidArgument
 from wavesim_server.row_pool import CACHE_LINE
-from wavesim_world.config import library
-
-if TYPE_CHECKING:
-    from wavesim_server.simulation import Simulation
-    from wavesim_world.config import LoadedConfig
+from wavesim_world.config import LoadedConfig, library
 
 __all__ = ["Snapshot", "capture", "constants", "read_state"]
 
@@ -49,6 +45,20 @@ MAGIC = b"WaVeSim snapshot\n"
 FORMAT = 1
 MAX_HEADER_BYTES = 4096
 FAST = 1  #: compression level of zlib: most of a snapshot consists of zeros, which any level removes
+
+
+class Simulated(Protocol):
+    """The parts of a simulation that this module uses."""
+
+    loaded: LoadedConfig
+    tick: int
+    step_ns: int
+    seed: int
+    water: Any
+    tick_executor: Any
+    weather_model: Any
+    line_system: Any
+    contacts: Any
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,7 @@ class Snapshot:
             )
 
 
-def constants(simulation: Simulation) -> dict[str, Any]:
+def constants(simulation: Simulated) -> dict[str, Any]:
     """Return the objects that follow from the configuration and never change. A snapshot refers to them by name."""
     s, loaded = simulation, simulation.loaded
     bed = s.tick_executor.environment.sea_bed
@@ -144,7 +154,7 @@ def constants(simulation: Simulation) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def capture(simulation: Simulation, attributes: dict[str, Any], **parts: Any) -> Snapshot:
+def capture(simulation: Simulated, attributes: dict[str, Any], **parts: Any) -> Snapshot:
     """Return a snapshot of some attributes of a simulation, and of ``parts`` that belong to it.
 
     Raises InvalidArgument if an attribute cannot be stored, for example because a user's class is not permitted.
@@ -167,7 +177,7 @@ def capture(simulation: Simulation, attributes: dict[str, Any], **parts: Any) ->
     )
 
 
-def read_state(simulation: Simulation, snapshot: Snapshot) -> dict[str, Any]:
+def read_state(simulation: Simulated, snapshot: Snapshot) -> dict[str, Any]:
     """Return what :func:`capture` has stored, for use in a simulation with the same configuration.
 
     Raises InvalidArgument if the snapshot is foreign or damaged.
@@ -186,7 +196,7 @@ def read_state(simulation: Simulation, snapshot: Snapshot) -> dict[str, Any]:
 
 
 class _Writer(pickle.Pickler):
-    def __init__(self, stream: io.BytesIO, shared: dict[int, str], simulation: Simulation) -> None:
+    def __init__(self, stream: io.BytesIO, shared: dict[int, str], simulation: Simulated) -> None:
         super().__init__(stream, 5)
         self._shared, self._simulation = shared, simulation
         self._owners: dict[int, _Memory] = {}
@@ -320,7 +330,7 @@ def _is_permitted(kind: type[Any]) -> bool:
 
 
 class _Reader(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, shared: dict[str, Any], simulation: Simulation) -> None:
+    def __init__(self, stream: io.BytesIO, shared: dict[str, Any], simulation: Simulated) -> None:
         super().__init__(stream)
         self._shared = {**shared, "simulation": simulation}
 

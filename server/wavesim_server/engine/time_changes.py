@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,12 +20,18 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
+from wavesim_server.engine.command_executor import CommandExecutor
+from wavesim_server.engine.emulators import Emulators
+from wavesim_server.engine.event_queue import EngineEvents
+from wavesim_server.engine.publication import EngineTables
+from wavesim_server.engine.run_control import RunControl
 from wavesim_server.fences import Fences
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import RunStateEvent, TimeChangedEvent
+from wavesim_server.simulation import Simulation
 from wavesim_server.snapshots import Snapshot, capture, read_state
-
-if TYPE_CHECKING:
-    from wavesim_server.engine.core import Engine
+from wavesim_server.watchdog import Watchdog
+from wavesim_world.config.sensors import InstrumentConfig
 
 MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in the memory of a server
 
@@ -37,10 +43,38 @@ class Served(NamedTuple):
     released: bool  #: all participants have been served, and lockstep clients have answered
 
 
+class ChangedEngine(Protocol):
+    """The parts of the engine that a change of time concerns."""
+
+    sim: Simulation
+    instruments: InstrumentRegistry
+    emulators: Emulators
+    watchdog: Watchdog
+    fences: Fences
+    events: EngineEvents
+    run: RunControl
+    publication: EngineTables
+    command_executor: CommandExecutor
+    end_tick: int | None
+
+    @property
+    def served(self) -> Served:
+        """The part of the current tick that has been completed."""
+
+    def restart_at_tick(self, served: Served) -> None:
+        """Continue at the current tick."""
+
+    def enter_residents(self) -> None:
+        """Add the bodies that need no client, with their instruments."""
+
+    def suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
+        """Return the configured instruments of the body in a row."""
+
+
 class TimeChanges:
     """Snapshots of a running server, and the changes of time that commands request."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ChangedEngine) -> None:
         self._engine = engine
         config = engine.sim.config.time
         #: number of ticks between two automatic snapshots; 0 = none
