@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import click
@@ -68,7 +69,7 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
     def run_with(server: str, **arguments: Any) -> None:
         send(server, verb, **arguments)
 
-    kind = int if argument == "ticks" else Quantity()
+    kind = {"ticks": int, "time": Quantity("time")}.get(argument, Quantity())
     return click.command(verb, cls=NumbersCommand, help=f"{meaning[0].upper()}{meaning[1:]}.")(
         click.argument(argument, type=kind)(server_option(run_with))
     )
@@ -253,6 +254,31 @@ def command(body: str, action: str, values: tuple[str, ...], server: str) -> Non
     echo(reply.text)
 
 
+@click.group()
+def snapshot() -> None:
+    """Save the complete state of a running simulation, or return to it.
+
+    NAME is the name of a snapshot in the server's memory, or a file that ends in .snapshot.
+    """
+
+
+def _snapshot_command(action: str, help_text: str) -> click.Command:
+    def run(name: str, server: str) -> None:
+        from wavesim_sdk.commands import is_snapshot_file
+
+        send(server, "snapshot", action=action, name=str(Path(name).resolve()) if is_snapshot_file(name) else name)
+
+    return click.command(action, help=help_text)(click.argument("name")(server_option(run)))
+
+
+for _action, _help in (
+    ("save", "Save the state under NAME. It replaces an earlier snapshot of this name."),
+    ("restore", "Return to the snapshot NAME. Clients stay connected."),
+    ("remove", "Remove the snapshot NAME from the server's memory."),
+):
+    snapshot.add_command(_snapshot_command(_action, _help))
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def servers(as_json: bool) -> None:
@@ -290,4 +316,4 @@ def servers(as_json: bool) -> None:
 def commands() -> list[click.Command]:
     """Return all commands in this module."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
-    return [servers, *verbs, fault, push, pose, allocate, weather, mission, command]
+    return [servers, *verbs, fault, push, pose, allocate, weather, mission, command, snapshot]

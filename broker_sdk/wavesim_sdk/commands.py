@@ -8,6 +8,7 @@ queue.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -28,13 +29,17 @@ from wavesim_sdk.wire.items import (
     Mission,
     Pose,
     Push,
+    Snapshot,
     VehicleCommand,
     Weather,
 )
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
-Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence
+Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence | Snapshot
+SNAPSHOT_ACTIONS = ("save", "restore", "remove")
+SNAPSHOT_SUFFIX = ".snapshot"  #: suffix of a file name; a name without it, and without a folder, is not a file
+TIME_CHANGE_VERBS = ("reset", "rewind")  #: verbs of the clock that change the simulation time
 
 #: record, meaning and required right of each verb, except the verbs that control the clock
 VERBS: dict[str, tuple[type[Any], str, Right]] = {
@@ -71,10 +76,16 @@ VERBS: dict[str, tuple[type[Any], str, Right]] = {
         "add a fence, or replace the fence with this name; without corners, remove it",
         Right.FENCE,
     ),
+    "snapshot": (
+        Snapshot,
+        "save the complete state of the simulation under a name or in a file, restore it, or remove it",
+        Right.CONTROL,
+    ),
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _, _) in VERBS.items()}
 #: the right that a session needs for each command
 RIGHTS: dict[type[Any], Right] = {Control: Right.CONTROL} | {record: right for record, _, right in VERBS.values()}
+_SNAPSHOT_NAME = re.compile("[A-Za-z0-9_.-]{1,32}")
 MAX_TICKS = 10_000_000
 MIN_SPEED, MAX_SPEED = 1e-3, 1000.0
 
@@ -86,12 +97,12 @@ def verb_of(command: Command) -> str:
 
 def target_body(command: Command) -> str | None:
     """Return the name of the body that a command acts on: None if it acts on no body, "" for the sender's own body."""
-    return None if isinstance(command, Control | Weather | Fence) else command.body
+    return None if isinstance(command, Control | Weather | Fence | Snapshot) else command.body
 
 
 def for_body(command: Command, body: str) -> Command:
     """Return a copy of the command, addressed to the body with this name."""
-    if isinstance(command, Control | Weather | Fence):
+    if isinstance(command, Control | Weather | Fence | Snapshot):
         return command
     return replace(command, body=body)
 
@@ -141,6 +152,8 @@ def check_plausible(command: Command) -> Command:
         _check_vehicle_command(command)
     if isinstance(command, Fence) and command.corners:
         check_fence(command)
+    if isinstance(command, Snapshot):
+        _check_snapshot(command)
     if isinstance(command, Pose | Weather):
         names = [f.name for f in fields(command) if f.name != "body"]
         if all(getattr(command, name) is None for name in names):
@@ -167,6 +180,18 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
         raise ValueError("command: 'goto' needs a point: north, east, down in m and speed in m/s")
     if command.point is not None and command.point[3] < 0.0:
         raise ValueError("command: the speed must not be below 0 m/s; 0 = the vehicle's own speed")
+
+
+def is_snapshot_file(name: str) -> bool:
+    """Return whether a snapshot has the name of a file on the server's machine."""
+    return "/" in name or name.endswith(SNAPSHOT_SUFFIX)
+
+
+def _check_snapshot(command: Snapshot) -> None:
+    if command.action not in SNAPSHOT_ACTIONS:
+        raise ValueError(f"snapshot: unknown action '{command.action}'{suggest_name(command.action, SNAPSHOT_ACTIONS)}")
+    if not is_snapshot_file(command.name) and not _SNAPSHOT_NAME.fullmatch(command.name):
+        raise ValueError(f"snapshot: invalid name '{command.name[:40]}': use 1 to 32 letters, digits, '-', '_' or '.'")
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:

@@ -41,6 +41,7 @@ from wavesim_sdk.frame_rings import FrameRings
 from wavesim_sdk.onboard import RequestOutcomes
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.server_address import address_of
+from wavesim_sdk.shared_memory import DONE
 from wavesim_sdk.wire.client import SessionEvent
 from wavesim_sdk.wire.emulator_items import (
     Attach,
@@ -94,6 +95,11 @@ class EmulatorAttachment(Protocol):
         column.
         """
 
+    def take_restored(self) -> Record | None:
+        """Return the values of all instruments if the server has replaced them since the last call, because it was
+        reset or has returned to a snapshot; otherwise, return None. The emulator must continue from these values.
+        """
+
     def done(self) -> None:
         """Report that the values of the due tick have been written."""
 
@@ -140,6 +146,7 @@ class LocalAttachment:
         self.sensor, self._tables = sensor, tuple(dict.fromkeys(("instruments", *tables)))
         self._lockstep = True
         self._rings: FrameRings | None = None
+        self._written = 0  # number of writes of the table, as of the last one by this emulator
         self._claim: SensorTableClaim | None = None
 
     @property
@@ -147,6 +154,7 @@ class LocalAttachment:
         """The claim on the table of values, which is created on first use."""
         if self._claim is None:
             self._claim = SensorTableClaim(self.state, self.sensor)
+            self._written = self._claim.table.header[DONE]
         return self._claim
 
     def __enter__(self) -> LocalAttachment:
@@ -185,6 +193,14 @@ class LocalAttachment:
 
     def write(self, rows: Record, tick: int) -> None:
         self.claim.write(rows, tick)
+        self._written = self.claim.table.header[DONE]
+
+    def take_restored(self) -> Record | None:
+        done = self.claim.table.header[DONE]
+        if done == self._written:
+            return None
+        self._written = done
+        return self.state.values(self.sensor)
 
     def write_frame(self, row: int, record: Any, *payload: bytes) -> int:
         if self._rings is None:
@@ -227,7 +243,7 @@ class RemoteAttachment:
         self._view: Due | None = None
         self._lockstep = True
         self._is_over = False
-        self._changed = False
+        self._changed = self._is_restored = False
         self.link.connect(JOIN_TIMEOUT_S)
         try:
             self._await(self.link.session.request(Attach(tuple(tables), int(all_bodies))))
@@ -235,6 +251,7 @@ class RemoteAttachment:
             self.link.close()
             raise
         self._sent: Ints = as_words(self._tables[sensor]).copy()  #: values that the server already has
+        self._is_restored = False  # the first values are not a change
 
     def __enter__(self) -> RemoteAttachment:
         return self
@@ -292,6 +309,13 @@ class RemoteAttachment:
             self._request(Values(offset, data))
         self._changed = True
 
+    def take_restored(self) -> Record | None:
+        restored, self._is_restored = self._is_restored, False
+        if not restored:
+            return None
+        self._sent = as_words(self._tables[self.sensor]).copy()
+        return self.values()
+
     def write_frame(self, row: int, record: Any, *payload: bytes) -> int:
         numbers = self._tables[FRAME_NUMBERS]["number"]
         body = b"".join(payload)
@@ -342,6 +366,7 @@ class RemoteAttachment:
                 if offset + len(data) > len(raw):
                     raise AttachError(f"the server sent {len(data)} bytes beyond the end of '{self._names[table]}'")
                 raw[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+                self._is_restored |= self._names[table] == self.sensor
             case Due():
                 self._due = event
             case TableDescription():

@@ -21,6 +21,7 @@ from wavesim_sdk.errors import AttachError, UnknownPart
 from wavesim_sdk.frame_rings import FrameRings
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame
 from wavesim_sdk.sensors import HEAD_COLUMNS, all_sensor_tables, sensor_table_of, value_count
+from wavesim_sdk.shared_memory import DONE
 from wavesim_sdk.tables import CLOCK, INSTRUMENTS, VEHICLE_TABLES, WEATHER, WORLD, Table
 from wavesim_sdk.wire.emulator_items import (
     MAX_TABLE_DATA,
@@ -126,6 +127,9 @@ class EmulatorService:
         self.claim = SensorTableClaim(state, sensor)
         self._watcher = DueWatcher(self.claim, report_due)
         self._step_ns = int(state.world()["step_ns"])
+        self._write_count = self.claim.table.header[
+            DONE
+        ]  # number of writes of the table, as of the last one by the emulator
         self._rows = state.values(sensor)  #: values as the emulator has written them so far
         self._count = value_count(sensor_table_of(sensor))
         self._feeds: dict[str, _Feed] = {}
@@ -217,6 +221,7 @@ class EmulatorService:
                 if wrong:
                     raise ValueError(wrong)
                 self.claim.write(self._rows, tick)
+                self._write_count = self.claim.table.header[DONE]
         finally:
             if self._lockstep:
                 self.claim.signal_done()
@@ -267,6 +272,13 @@ class EmulatorService:
         view = self._asked = self.state.snapshot(*(t for t in self._tables if t not in ("identity", "state")))
         if view.version != self._seen_version:
             self._version, self._seen_version = self._version + 1, view.version
+        if self.claim.table.header[DONE] != self._write_count:  # the engine has restored a snapshot
+            self._write_count = self.claim.table.header[DONE]
+            self._rows = self.state.values(self.sensor)
+            words = as_words(self._rows)
+            self._feeds[self.sensor].sent = ~words  # every row differs, so the emulator receives the whole table
+            for event in self._feeds[self.sensor].changes(words):
+                self._push(event)
         instruments = view.tables["instruments"]
         mine = (instruments["type"] == self.sensor.encode()) & (instruments["body"] >= 0)
         wanted = np.full(len(view.identity), self._all_bodies)

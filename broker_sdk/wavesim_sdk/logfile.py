@@ -21,6 +21,7 @@ CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 METADATA = "wavesim"
 RUN, PART = "run", "part"  #: metadata keys for the run and for the number of the part, counted from 1
+EARLIER_RUN = "earlier_run"  #: metadata key for the run of the log that ended when the simulation time changed
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a record in the file
 CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of an unpacked chunk
 _RECORD, _MESSAGE = (
@@ -44,6 +45,11 @@ def decode_cdr_text(message: bytes) -> str:
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()
+
+
+def branch_path(first: Path, number: int) -> Path:
+    """Return the file of the log that begins after the simulation time has changed ``number`` times."""
+    return first.with_name(f"{first.stem}-{number + 1}{first.suffix}")
 
 
 def part_path(first: Path, number: int) -> Path:

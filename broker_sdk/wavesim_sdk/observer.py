@@ -35,6 +35,7 @@ from wavesim_sdk.wire.items import (
     RequestRefused,
     RunStateChanged,
     SignalSeen,
+    TimeChanged,
 )
 from wavesim_sdk.wire.link import open_link
 from wavesim_sdk.wire.messages import FLEET_DTYPE, SHUTDOWN, Fleet, Join, Role
@@ -188,6 +189,9 @@ class Observer(PrivilegedRequests):
                 self.models.pop(event.id, None)
             case RunStateChanged():
                 self.run_state = event.run_state
+            case TimeChanged():
+                self._newest = -1
+                self._parts.clear()
             case SignalSeen():
                 self._signals.append(event)
             case FateSeen():

@@ -34,6 +34,7 @@ from wavesim_sdk.wire.items import (
     RunStateChanged,
     SensorDescription,
     SignalSent,
+    TimeChanged,
 )
 from wavesim_sdk.wire.link import make_session, raise_if_ended
 from wavesim_sdk.wire.messages import SHUTDOWN, Join, Role, Welcome
@@ -71,6 +72,8 @@ class Step:
     commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
     #: faults of the device that this session serves; the last one applies
     device_faults: list[DeviceFault] = field(default_factory=list)
+    #: resets of the simulation, and returns to a snapshot; the state may belong to an earlier time than the one before
+    time_changes: list[TimeChanged] = field(default_factory=list)
 
     @property
     def tick(self) -> int:
@@ -94,6 +97,7 @@ class Step:
         later.notices[:0], later.others[:0] = self.notices, self.others
         later.missions[:0], later.commands[:0] = self.missions, self.commands
         later.device_faults[:0] = self.device_faults
+        later.time_changes[:0] = self.time_changes
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,9 @@ class StepCollector:
                 step.commands.append(event)
             case DeviceFault():
                 step.device_faults.append(event)
+            case TimeChanged():
+                step.time_changes.append(event)
+                self.ended = False
         return None
 
 

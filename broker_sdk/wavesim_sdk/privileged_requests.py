@@ -35,9 +35,19 @@ class PrivilegedRequests:
     def control(self, verb: str, value: float | None = None) -> int:
         """Control the simulation clock (requires the `control` right).
 
-        The verbs are start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop and shutdown.
+        The verbs are start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, reset, rewind (time in
+        s) and shutdown.
         """
         return self.request(items.Control(verb, None if value is None else arguments.number("value", value)))
+
+    def snapshot(self, action: str, name: str) -> int:
+        """Save the complete state of the simulation under a name in the server's memory, restore it, or remove it
+        (requires the `control` right). The actions are save, restore and remove.
+        """
+        try:
+            return self.request(commands.check_plausible(items.Snapshot(action, name)))
+        except ValueError as error:
+            raise InvalidArgument(str(error)) from None
 
     def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
         """Set a fault on an actuator, a sensor or one field of a sensor, or clear it (kind ``none``). Requires the

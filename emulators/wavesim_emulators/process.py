@@ -61,6 +61,8 @@ class EmulatorProcess:
                 due = self.attachment.wait(LOOK_S, self.sensor_bank.pause(self.step_ns))
                 if due is not None:
                     view = self.attachment.snapshot()
+                    if (values := self.attachment.take_restored()) is not None:
+                        self.sensor_bank.reload(values, self.sensor_bank.seed)
                     if self.sensor_bank.compute(view, view.tick if self.free_running else due):
                         self.attachment.write(self.sensor_bank.table, view.tick)
                     written += 1

@@ -5,8 +5,9 @@ The module uses no clock, process or shared memory: its inputs are snapshots, an
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ class InstrumentGroup:
         self.tick, self.time_ns, self.valid = (self.words[:, k] for k in range(SEQUENCE))  # columns
         self.is_any_fresh = bool(fresh.any())
 
+    def resume(self, served: int, measured_tick: int, pending: Sequence[tuple[int, Ints, Record]]) -> None:
+        """Continue with the times and with the unpublished values of a snapshot."""
+        self.served, self.measured_tick = served, measured_tick
+        self.pending = deque((at, rows.copy(), values.copy()) for at, rows, values in pending)
+
     def is_due(self, tick: int) -> bool:
         """Return whether a value has become due since the last one was computed."""
         return tick // self.period > self.served // self.period
@@ -74,6 +80,7 @@ class SensorBank:
         self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
         self._version: tuple[int, ...] | None = None
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
+        self._saved_groups: dict[Any, Any] = {}  # restored groups that have not been formed again
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
         """Update the table to a tick: compute the values of all instruments that are due at or before ``due`` and have
@@ -107,9 +114,7 @@ class SensorBank:
         instrument that has values was removed.
         """
         self._version = view.version
-        for group in self.groups.values():
-            measured = ~group.batch.fresh
-            as_words(self._last)[group.table_rows[measured]] = group.words[measured]
+        self._keep_newest()
         instruments = view.tables["instruments"]
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
         mine = mine[view.identity["present"][instruments["body"][mine]] == 1]
@@ -125,13 +130,48 @@ class SensorBank:
             if kind not in self.groups:
                 self.groups[kind] = InstrumentGroup(self.emulator, *kind)
                 self.groups[kind].served = due - 1
+                if saved := self._saved_groups.pop(_group_name(*kind), None):
+                    self.groups[kind].resume(*saved)
             own = entries[members]
             self.groups[kind].set_instruments(own, [fitted[k] for k in members], self._last.take(own["place"]))
+        self._saved_groups.clear()
         self._generations[:] = 0
         self._generations[entries["place"]] = entries["generation"]
         gone = (self.table["valid"] == 1) & (self.table["generation"] != self._generations)
         self.table["valid"][gone] = 0
         return bool(gone.any())
+
+    def _keep_newest(self) -> None:
+        for group in self.groups.values():
+            measured = ~group.batch.fresh
+            as_words(self._last)[group.table_rows[measured]] = group.words[measured]
+
+    # -- snapshots ---------------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Return the state for a snapshot: the values, published or not, and the times of the last measurements."""
+        self._keep_newest()
+        groups = {
+            _group_name(*kind): (g.served, g.measured_tick, [(t, p.copy(), v.copy()) for t, p, v in g.pending])
+            for kind, g in self.groups.items()
+        }
+        return {"table": self.table.copy(), "last": self._last.copy(), "groups": groups | self._saved_groups}
+
+    def restore(self, state: Mapping[str, Any], seed: int) -> None:
+        """Return to a state from :meth:`save`. ``seed`` is the seed of the random numbers from now on."""
+        self.reload(state["table"], seed)
+        self._last[:] = state["last"]
+        self._saved_groups = dict(state["groups"])
+
+    def reload(self, table: Record, seed: int) -> None:
+        """Continue from a table of values, like a new process that takes over from another one."""
+        self.seed = seed
+        self._words[:] = as_words(np.ascontiguousarray(table))
+        self._last[:] = self.table
+        self.groups.clear()
+        self._instruments.clear()
+        self._saved_groups.clear()
+        self._version = None
 
     def _resolve_instrument(
         self, view: FleetSnapshot, entry: Any, known: dict[Any, KeyedInstrument]
@@ -225,3 +265,17 @@ class SensorBank:
     def _values(self, rows: Record) -> Floats:
         """Return a view (n, count) of the numbers in records of values."""
         return as_numbers(rows)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
+
+
+def _group_name(parameters: Any, period: int) -> tuple[str, int]:
+    """Return the name of a group of instruments in a snapshot. It is the same in every process, and does not contain
+    the place of the configuration's file.
+    """
+    return repr(_compared_values(parameters)), period
+
+
+def _compared_values(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        own = [_compared_values(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare]
+        return [type(value).__name__, *own]
+    return [_compared_values(v) for v in value] if isinstance(value, tuple) else value

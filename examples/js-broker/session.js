@@ -52,6 +52,7 @@ export class Session {
     this.step = null; // {head, parts}: complete, but waits for earlier events
     this.asked = null; // tick of the step returned to the program
     this.newest = -1; // tick of the last received step
+    this.since = 0; // number of the last event TIME_CHANGED
     this.done = null; // the last answer
   }
 
@@ -181,12 +182,23 @@ export class Session {
       if (event === null) continue;
       if (event.event === "ACTUATOR") this.body.addActuator(event);
       else if (event.event === "SENSOR") this.body.addSensor(event);
+      else if (event.event === "TIME_CHANGED") this.onTimeChanged();
       events.push(event);
     }
     return [...events, ...this.release()];
   }
 
+  /** The simulation was reset, or has returned to a snapshot: earlier steps are void, and ticks begin again. */
+  onTimeChanged() {
+    this.since = this.received;
+    this.newest = -1;
+    this.step = this.asked = this.done = null;
+    this.states = new Assembly(false);
+    this.steps = new Assembly(true);
+  }
+
   onStep(message) {
+    if (message.last_event < this.since) return []; // a delayed copy from before the last change of time
     if (this.done !== null && this.done.tick === message.tick) {
       this.send.push([Type.DONE, this.done]); // the answer was lost
       return [];

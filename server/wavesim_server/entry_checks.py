@@ -18,6 +18,7 @@ from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
 from wavesim_server.dynamics.model_compiler import check_initial_velocity, describe_instability
 from wavesim_server.environment import exposure
 from wavesim_server.environment.weather_model import WeatherModel
+from wavesim_server.identity_map import IdentityMap
 from wavesim_server.start_clearance import StartClearance
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, TransducerConfig
 from wavesim_world.config.model import Mooring
@@ -51,7 +52,7 @@ class EntryChecker:
     ) -> None:
         self._loaded, self._fleet, self._weather_model, self._channel = loaded, fleet, weather_model, channel
         self._clearance = clearance
-        self._trims: dict[tuple[int, float], list[float | None]] = {}
+        self._trims: IdentityMap[VehicleType, dict[float, list[float | None]]] = IdentityMap()
 
     def check_configuration(self) -> None:
         """Reject a model or a body that cannot be simulated, before the first tick. Raises ConfigError."""
@@ -90,10 +91,10 @@ class EntryChecker:
             if not body.speed:
                 return dataclasses.replace(entry, body=body)
             checked_velocity([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
-            key = id(entry.vehicle_type), body.speed
-            if key not in self._trims:
-                self._trims[key] = surge_trim.trim_commands(entry.vehicle_type, body.speed)
-            return dataclasses.replace(entry, body=body, commands=self._trims[key])
+            trims = self._trims.setdefault(entry.vehicle_type, {})
+            if body.speed not in trims:
+                trims[body.speed] = surge_trim.trim_commands(entry.vehicle_type, body.speed)
+            return dataclasses.replace(entry, body=body, commands=trims[body.speed])
         except ValueError as error:
             fail_at(body.place, f"'{body.name}': {error}")
 

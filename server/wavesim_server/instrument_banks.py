@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,20 @@ class InstrumentBanks:
         self._version = -1
         self._rows = np.zeros(0, np.int64)
         self._due = DueTicks(registry, self.by_type)
+
+    def save(self) -> dict[str, Any]:
+        """Return the state of all instruments for a snapshot."""
+        return {name: bank.save() for name, bank in self.by_type.items()}
+
+    def restore(self, state: Mapping[str, Any], seed: int) -> None:
+        """Return to a state from :meth:`save`. ``seed`` is the seed of the random numbers from now on."""
+        for name, bank in self.by_type.items():
+            saved = state[name]
+            if "groups" in saved:
+                bank.restore(saved, seed)
+            else:  # from a server whose emulators run in other processes
+                bank.reload(saved["table"], seed)
+        self._version = -1
 
     def next_due(self, end: int) -> int:
         """Return the next tick at which an instrument measures or publishes, but at most ``end``."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,8 +115,7 @@ class InstrumentRegistry:
 
     def _add(self, body: int, number: int, instrument: InstrumentConfig) -> None:
         row, place = heapq.heappop(self._free), heapq.heappop(self._places[instrument.type])
-        late = -(-round(instrument.parameters.latency * 1e9) // self.step_ns)
-        pace = MeasurementSchedule(instrument.period(self.step_ns * 1e-9), late)
+        pace = self._install(body, instrument, row, place)
         generations = self._generations[instrument.type]
         generations[place] += 1
         record = self.rows[row]
@@ -125,8 +124,13 @@ class InstrumentRegistry:
         record["generation"] = generations[place]
         self._row_at_place[instrument.type][place] = row
         self._owners_by_type.clear()
+
+    def _install(self, body: int, instrument: InstrumentConfig, row: int, place: int) -> MeasurementSchedule:
+        late = -(-round(instrument.parameters.latency * 1e9) // self.step_ns)
+        pace = MeasurementSchedule(instrument.period(self.step_ns * 1e-9), late)
         self._schedules[instrument.type][pace] += 1
         self._suites[body][instrument.name] = InstalledInstrument(instrument, row, place, pace)
+        return pace
 
     def leave(self, body: int) -> None:
         """Remove a body with its instruments."""
@@ -157,6 +161,45 @@ class InstrumentRegistry:
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
         self.is_changed = True
         self.version += 1
+
+    def save(self) -> dict[str, Any]:
+        """Return the state for a snapshot. Instruments are given by name, because they follow from the configuration."""
+        return {
+            "rows": self.rows.copy(),
+            "free": list(self._free),
+            "places": {name: list(places) for name, places in self._places.items()},
+            "generations": {name: g.copy() for name, g in self._generations.items()},
+            "row_at_place": {name: r.copy() for name, r in self._row_at_place.items()},
+            "suites": {
+                body: [(e.instrument.name, e.row, e.place) for e in suite.values()]
+                for body, suite in self._suites.items()
+            },
+        }
+
+    def clear(self) -> None:
+        """Remove all instruments, as at the beginning."""
+        rows, version = self.rows, self.version
+        self.__init__({name: len(g) for name, g in self._generations.items()}, self.step_ns)  # type: ignore[misc]
+        rows[:] = self.rows  # others refer to this array
+        self.rows, self.version = rows, version + 1
+
+    def restore(self, state: Mapping[str, Any], suite_of: Callable[[int], Iterable[InstrumentConfig]]) -> None:
+        """Return to a state from :meth:`save`; ``suite_of`` returns the instruments on the body in a row."""
+        self.rows[:] = state["rows"]
+        self._free = list(state["free"])
+        self._places = {name: list(places) for name, places in state["places"].items()}
+        for name in self.types:
+            self._generations[name][:] = state["generations"][name]
+            self._row_at_place[name][:] = state["row_at_place"][name]
+        self._owners_by_type.clear()
+        self._suites = {body: {} for body in state["suites"]}
+        self._schedules = {name: Counter() for name in self.types}
+        for body, installed in state["suites"].items():
+            known = {i.name: i for i in suite_of(body)}
+            for name, row, place in installed:
+                self._install(body, known[name], row, place)
+        self.is_changed = True
+        self.version += 1  # also if time goes back: others compare it to notice a change
 
     def occupied(self, type_: str) -> tuple[Ints, Ints, Ints]:
         """Return those rows of the value table whose instruments are in the simulation, with their generations and

@@ -35,7 +35,9 @@ from wavesim_server.argument_checks import checked_ticks
 from wavesim_server.instrument_banks import InstrumentBanks
 from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
+from wavesim_server.snapshots import Snapshot
 from wavesim_world.config import LoadedConfig, Model, load, load_text
+from wavesim_world.config.sensors import InstrumentConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,6 +194,23 @@ class Lab(Simulation):
         for e in entered:
             if self.row_of(e["name"]) is None:
                 self.enter(**e)
+
+    def snapshot(self) -> Snapshot:
+        """Return the complete state at this tick, including the instruments; see :meth:`Simulation.snapshot`."""
+        return self._capture(instruments=self.instruments.save(), banks=self._banks.save())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded."""
+        parts = self._put_back(snapshot, "instruments", "banks")
+        self.instruments.restore(parts["instruments"], self._suite_in_row)
+        self._banks.restore(parts["banks"], self.seed)
+        self.tracks = [track for track in self.tracks if track[0] <= self.time_s]
+
+    _OUTSIDE = frozenset({"instruments", "_banks", "tracks"})
+
+    def _suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
+        occupant = self.occupants[row]
+        return self.loaded.suite_by_name(occupant.name, occupant.model.name)
 
     # -- commands, time ------------------------------------------------------------------------
 

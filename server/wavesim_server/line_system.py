@@ -41,7 +41,7 @@ class LineSystem:
         bed: Callable[[], BedDepthFunction],
     ) -> None:
         self.declared = tuple(declared)
-        self._bed = bed() if declared else None
+        self.bed = bed() if declared else None
         self._step_ns = round(step * 1e9)
         ends = [[rows[e.body] if e.body else -1 for e in line.end] for line in declared]
         self._order, groups, bodies = _group_lines(ends)
@@ -123,8 +123,8 @@ class LineSystem:
         heavy = self.arrays.lines[k, w.L_WEIGHT] >= self.arrays.lines[k, w.L_DISPLACED_WEIGHT]
         points = _parabola_nodes(places[0], places[1], line.length, n, 1.0 if heavy else -1.0)
         between = slice(1, n)
-        assert self._bed is not None
-        points[between, 2] = np.minimum(points[between, 2], self._bed(points[between, 0], points[between, 1]))
+        assert self.bed is not None
+        points[between, 2] = np.minimum(points[between, 2], self.bed(points[between, 0], points[between, 1]))
         if not heavy:
             points[between, 2] = np.maximum(points[between, 2], 0.0)
         share = np.linspace(0.0, 1.0, n + 1)[:, None]

@@ -237,6 +237,14 @@ class SlowEmulator:
     text: str = record_field(_MESSAGE_TEXT, "human-readable notice")
 
 
+@dataclass(frozen=True, slots=True)
+class TimeChangedEvent:
+    """The simulation was reset, or has returned to a snapshot."""
+
+    time_ns: int = record_field(_TIME, "simulation time from now on", "ns")
+    before_ns: int = record_field(_TIME, "simulation time before the change", "ns")
+
+
 EVENTS = TaggedUnion(
     "events",
     {
@@ -251,6 +259,7 @@ EVENTS = TaggedUnion(
         9: NoticeEvent,
         10: SessionFailedEvent,
         11: SlowEmulator,
+        12: TimeChangedEvent,
     },
 )
 EngineEvent = (
@@ -265,6 +274,7 @@ EngineEvent = (
     | NoticeEvent
     | SessionFailedEvent
     | SlowEmulator
+    | TimeChangedEvent
 )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,8 +39,10 @@ from wavesim_server.environment.weather_model import WeatherModel
 from wavesim_server.line_system import LineSystem
 from wavesim_server.occupants import Occupant, Occupants
 from wavesim_server.result_tables import ResultTables
+from wavesim_server.snapshots import Snapshot, capture, read_state
 from wavesim_server.start_clearance import StartClearance
 from wavesim_server.stratification import Stratification
+from wavesim_server.threads import TickThreads
 from wavesim_server.tick_executor import TickExecutor
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, load
 from wavesim_world.config.primitives import shape_of
@@ -459,6 +461,50 @@ class Simulation:
                 b[B.NU : B.STATE_ROWS] = 0.0
                 self._scratch.faults[row] = 1
                 self._place_transducer(row)
+
+    # -- snapshots ---------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return the complete state at this tick. :meth:`restore` continues from there to the same bits."""
+        return self._capture()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot of this simulation, or of another one with the same configuration.
+
+        The run that follows is identical to the last bit to the one that followed the snapshot, if it gets the same
+        commands. Raises InvalidArgument if the snapshot belongs to another configuration or version; in that case, the
+        simulation is unchanged.
+        """
+        self._put_back(snapshot)
+
+    #: attributes that are not part of the state of the simulation
+    _OUTSIDE: ClassVar[frozenset[str]] = frozenset()
+
+    def _capture(self, **parts: Any) -> Snapshot:
+        """Return a snapshot that also contains ``parts``."""
+        return capture(self, {k: v for k, v in vars(self).items() if k not in self._OUTSIDE}, **parts)
+
+    def _put_back(self, snapshot: Snapshot, *needed: str) -> dict[str, Any]:
+        """Return to a snapshot, and return the parts that it contains in addition to the simulation.
+
+        Raises InvalidArgument if one of the ``needed`` parts is absent.
+        """
+        parts = read_state(self, snapshot)
+        if missing := [name for name in needed if name not in parts]:
+            raise InvalidArgument(f"the snapshot has no {missing[0]}: it was made by a Simulation, not by a Lab")
+        self.put_back(parts.pop("simulation"))
+        return parts
+
+    def put_back(self, state: Mapping[str, Any]) -> None:
+        """Replace the state by one that :func:`~wavesim_server.snapshots.read_state` has returned for this simulation."""
+        threads = self.tick_executor.threads.count
+        vars(self).update(state)
+        self.tick_executor.threads = TickThreads(threads)
+        self.has_new_actuator_faults = True
+
+    def restart(self) -> None:
+        """Return to the beginning, without any body."""
+        Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------
 

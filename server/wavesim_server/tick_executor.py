@@ -49,6 +49,15 @@ class TickExecutor:
         self._state: tuple[tick.TickState, Any]
         self._acoustics_address: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a snapshot, without threads, addresses and tables that are built again when needed."""
+        state = vars(self) | {"threads": self.threads.count, "_sources": (None,), "_acoustics_address": None}
+        state.pop("_state", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {"threads": TickThreads(state["threads"])})
+
     def advance(self, now: int, last: int) -> int:
         """Advance from tick ``now`` to tick ``last``, and return ``last``; collect the sound records."""
         is_half_done = False

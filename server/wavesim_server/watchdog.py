@@ -6,7 +6,7 @@ Watchdogs count ticks, so that runs are repeatable.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wavesim_sdk.actuators import parse_command
 from wavesim_world.actuators import actuators_of
@@ -40,6 +40,15 @@ class Watchdog:
         """Stop watching a body that has been removed from the simulation."""
         self._names.pop(row, None)
         self._due.pop(row, None)
+
+    def save(self) -> dict[int, tuple[str, int | None]]:
+        """Return the watched bodies for a snapshot: name and tick at which the watchdog expires, by row."""
+        return {row: (name, self._due.get(row)) for row, name in self._names.items()}
+
+    def restore(self, state: Mapping[int, tuple[str, int | None]]) -> None:
+        """Return to a state from :meth:`save`."""
+        self._names = {row: name for row, (name, _) in state.items()}
+        self._due = {row: due for row, (_, due) in state.items() if due is not None}
 
     def next_tick(self) -> int:
         """Return the next tick at which a watchdog expires."""

@@ -37,6 +37,7 @@ from wavesim_server.network.engine_queue import EngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.resources import area_tables
 from wavesim_server.ring import Ring
+from wavesim_server.simulation import Simulation
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 
@@ -234,21 +235,22 @@ class Harbour:
         duration: float | None = None,
         log: bool = False,
         limit: float = 1.0,
+        real: bool = False,
     ) -> None:
+        """``real`` replaces the sea by a real simulation."""
         self.loaded = loaded
         self.now = 100.0
         self.areas = {name: SharedMemoryArea.create_private(tables) for name, tables in area_tables(loaded).items()}
         self.commands, self.events = Ring.create_private(1 << 16), Ring.create_private(1 << 18)
-        self.sea = Sea(loaded)
+        self.sea: Any = Simulation(loaded) if real else Sea(loaded)
         instruments = InstrumentRegistry(loaded.sensor_rows, self.sea.step_ns)
         self.bells = {s: Bell() for s in instruments.types}
         emulators = SynchronousEmulators(
             self.areas["vehicles"], self.bells, instruments, limit, loaded.config.network.lockstep_budget
         )
-        simulation: Any = self.sea
         pacer = TickPacer.from_config(loaded.config.time)
         events = EventQueue(self.events, pacer)
-        self.engine = Engine(simulation, self.areas, self.commands, events, emulators, pacer, log=log)
+        self.engine = Engine(self.sea, self.areas, self.commands, events, emulators, pacer, log=log)
         self.engine.override_time(speed, duration)
         self.said: list[str] = []
         self.replies: dict[int, tuple[bool, str]] = {}

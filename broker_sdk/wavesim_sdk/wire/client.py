@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.frame_pieces import FrameAssembler, WholeFrame
-from wavesim_sdk.wire.items import EVENTS, REQUESTS, ActuatorDescription, AnyEvent, AnyRequest, SensorDescription
+from wavesim_sdk.wire.items import (
+    EVENTS,
+    REQUESTS,
+    ActuatorDescription,
+    AnyEvent,
+    AnyRequest,
+    SensorDescription,
+    TimeChanged,
+)
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
     LATEST_WINS,
@@ -130,6 +138,7 @@ class ClientSession:
         self.frames = FrameAssembler()  #: assembler of the frames from imaging sonars
         self._state: StateMessage | None = None  # a state that waits for its parts
         self._step: StepMessage | None = None
+        self._first_step_event = 0  # number of the last TIME_CHANGED event
         self._handed = False  # whether the program has received the step
         self._done: Done | None = None
         self._idle_until = -math.inf  # time before which outgoing() returns nothing; -inf = something changed
@@ -292,8 +301,8 @@ class ClientSession:
                 elif self._ack_at is None:
                     self._ack_at = now + ACK_DELAY_S
                 found: list[SessionEvent] = []
-                for _, item in self._inbox.accept(first, items):
-                    found += self._on_event(item)
+                for number, item in self._inbox.accept(first, items):
+                    found += self._on_event(item, number)
                 return found + self._release_step()
             case Piece():
                 whole = self.frames.add(message) if message.sensor in self.body.layouts else None
@@ -306,12 +315,16 @@ class ClientSession:
                 self._queue(Proof(number))
         return []
 
-    def _on_event(self, item: Any) -> list[SessionEvent]:
+    def _on_event(self, item: Any, number: int) -> list[SessionEvent]:
         try:
             event = EVENTS.decode(item)
         except Malformed:
             self.drops["item"] += 1
             return []
+        if isinstance(event, TimeChanged):  # steps before this event are void, and ticks begin again
+            self._first_step_event = number
+            self._state = self._step = self._done = None
+            self._parts = Parts()
         return [] if event is None else self._apply_event(event)  # None: a kind of a later version
 
     def _apply_event(self, event: AnyEvent) -> list[SessionEvent]:
@@ -348,6 +361,8 @@ class ClientSession:
         return [state]
 
     def _on_step(self, message: StepMessage) -> list[SessionEvent]:
+        if message.last_event < self._first_step_event:
+            return []  # a delayed copy from before the last change of time
         if self._done is not None and self._done.tick == message.tick:
             self._queue(self._done)
             return []

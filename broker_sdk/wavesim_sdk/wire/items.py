@@ -19,7 +19,7 @@ from wavesim_sdk.wire.messages import (
     UINT8,
     UINT32,
 )
-from wavesim_sdk.wire.schema import Bin, Int, List, Nullable, Number, Numbers, Struct, TaggedUnion, record_field
+from wavesim_sdk.wire.schema import Bin, Int, List, Nullable, Number, Numbers, Struct, TaggedUnion, Text, record_field
 
 ROW = Int(0, 2**31 - 1)
 ADDRESS = Int(0, 2**31 - 1)
@@ -31,6 +31,7 @@ MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE request
 MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
 MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
+MAX_SNAPSHOT_NAME = 1000  #: maximum number of bytes in the name of a snapshot, or in the path of its file
 MAX_ITEM_CORNERS = 48  #: maximum number of corners of a fence in a request
 #: six numbers for each thruster; the matrix of twelve thrusters is the largest that fits into a datagram
 ALLOCATION_NUMBERS = 6 * 12
@@ -63,6 +64,7 @@ class EventKind(IntEnum):
     ROWS = 15
     DUE = 16
     DEVICE_FAULT = 17
+    TIME_CHANGED = 18
 
 
 class Request(IntEnum):
@@ -88,6 +90,7 @@ class Request(IntEnum):
     WRITTEN = 20
     FRAME_PART = 21
     FENCE = 22
+    SNAPSHOT = 23
 
 
 class CommandResult(IntEnum):
@@ -160,6 +163,14 @@ class RunStateChanged:
 
     run_state: int = record_field(UINT8, "new state of the simulation clock")
     time_ns: int = record_field(TIME, "simulation time", "ns")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeChanged:
+    """The simulation was reset or has returned to a snapshot, so ticks and times may be lower than before."""
+
+    time_ns: int = record_field(TIME, "simulation time from now on", "ns")
+    before_ns: int = record_field(TIME, "simulation time before the change", "ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +312,7 @@ EVENTS = TaggedUnion(
         EventKind.ROWS: Rows,
         EventKind.DUE: Due,
         EventKind.DEVICE_FAULT: DeviceFault,
+        EventKind.TIME_CHANGED: TimeChanged,
     },
 )
 AnyEvent = (
@@ -321,6 +333,7 @@ AnyEvent = (
     | Rows
     | Due
     | DeviceFault
+    | TimeChanged
 )
 
 # ------------------------------------------------------------------------------------------------ requests
@@ -403,10 +416,11 @@ class Subscribe:
 class Control:
     """Control the simulation clock (requires the `control` right)."""
 
-    verb: str = record_field(NAME, "start, pause, step, speed, stop or shutdown")
+    verb: str = record_field(NAME, "start, pause, step, speed, stop, reset, rewind or shutdown")
     value: float | None = record_field(
         Nullable(Number(0.0, 1e9)),
-        "for step: number of ticks; for speed: simulated seconds per second of wall time, 0 = as fast as possible",
+        "for step: number of ticks; for speed: simulated seconds per second of wall time, 0 = as fast as possible; for "
+        "rewind: simulation time in s",
         default=None,
     )
 
@@ -558,6 +572,16 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Save the complete state of the simulation in the server's memory, or return to it (requires the `control`
+    right).
+    """
+
+    action: str = record_field(NAME, "save, restore or remove")
+    name: str = record_field(Text(MAX_SNAPSHOT_NAME), "name of the snapshot: 1 to 32 letters, digits, `-`, `_` or `.`")
+
+
+@dataclass(frozen=True, slots=True)
 class CommandAnswer:
     """A pilot's answer to a vehicle command."""
 
@@ -591,6 +615,7 @@ REQUESTS = TaggedUnion(
         Request.WRITTEN: Written,
         Request.FRAME_PART: FramePart,
         Request.FENCE: Fence,
+        Request.SNAPSHOT: Snapshot,
     },
 )
 AnyRequest = (
@@ -616,4 +641,5 @@ AnyRequest = (
     | Written
     | FramePart
     | Fence
+    | Snapshot
 )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from wavesim_sdk.wire import codec, joining
 from wavesim_sdk.wire.address_validation import JOIN_COST, Address, AddressValidator, TokenBucket
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, EventKind, Notice, RequestRefused
+from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, EventKind, Notice, RequestRefused, TimeChanged
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
     MAX_DATAGRAM,
@@ -525,6 +525,13 @@ class ServerSessions:
             self.bye(session, f"the client acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
         except Exception as error:
             self.fail_session(session, error)
+
+    def announce_time_change(self, event: TimeChanged) -> None:
+        """Report to all clients that the simulation time has changed. Their unanswered steps are void."""
+        for session in list(self.by_token.values()):
+            session.pending_step = session.pending_done = None
+            session.last_answered_tick = -1
+            self.push(session, event)
 
     def refuse(self, session: Session, number: int, text: str) -> None:
         """Refuse a request."""

@@ -102,6 +102,8 @@ _EMULATOR_REQUESTS = _items(
 )
 
 _DEVICE_EVENTS = _items(i.EVENTS, i.DeviceFault("late", 0.5))
+_TIME_EVENTS = _items(i.EVENTS, i.TimeChanged(0, 2_500_000_000))
+_TIME_REQUESTS = _items(i.REQUESTS, i.Snapshot("save", "before-turn"))
 
 #: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
@@ -154,6 +156,8 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 12, 1, m.Events(16, _EMULATOR_EVENTS)),
     (TOKEN, 12, 2, m.Requests(19, _EMULATOR_REQUESTS)),
     (TOKEN, 13, 1, m.Events(19, _DEVICE_EVENTS)),
+    (TOKEN, 14, 1, m.Events(20, _TIME_EVENTS)),
+    (TOKEN, 13, 2, m.Requests(24, _TIME_REQUESTS)),
     (0, 2, 0, m.Join(_COOKIE, 7, "lauv", m.Role.INSTRUMENT, device="nmea")),
 ]
 

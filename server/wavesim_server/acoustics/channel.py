@@ -22,6 +22,8 @@ from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import BeamPattern, Modem
 from wavesim_world.ocean.water import Water
 
+#: attributes of the channel that follow from its other attributes
+_DERIVED = frozenset({"table", "_record_counts", "_totals", "_paths_dropped", "_emission_array", "_emission"})
 NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
 MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be scheduled in advance
 
@@ -69,10 +71,7 @@ class AcousticChannel:
         self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
         self._payloads: dict[int, bytes] = {}
         self._handles = 0
-        self._emission_array = array_tables.record_argument(
-            medium_arrays.make_record(medium_arrays.EMISSION)
-        )  #: record of the requested emission
-        self._emission = self._emission_array.view(np.recarray)[0]  #: writable members of the requested emission
+        self._make_emission()
         self._head_pool, self._beam_pool = RowPool(), RowPool()
         self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
@@ -87,6 +86,20 @@ class AcousticChannel:
         self._record_counts = counters["sent"], counters["receptions"]
         self._totals = [counters[name] for name in ("signals_sent", "heard", "live")]
         self._paths_dropped = counters["paths_dropped"]
+
+    def _make_emission(self) -> None:
+        #: record of the requested emission, and its writable members
+        self._emission_array = array_tables.record_argument(medium_arrays.make_record(medium_arrays.EMISSION))
+        self._emission = self._emission_array.view(np.recarray)[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a snapshot, without addresses and views."""
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._set_medium(self.medium)
+        self._make_emission()
 
     def grow(self) -> None:
         """Increase the capacity for signals, emissions and events."""

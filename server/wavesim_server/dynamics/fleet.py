@@ -28,6 +28,7 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.model_compiler import CompiledModel, check_step_stability, compile_model
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
+from wavesim_server.identity_map import IdentityMap
 from wavesim_server.row_pool import RowPool, aligned_zeros, grown_to
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model
@@ -158,8 +159,8 @@ class FleetDynamics:
         self.speed_averages = (
             self._all_speed_averages
         )  # entries in use: moving averages of shaft speeds, for `average_shaft_speeds`
-        self._vehicle_types: dict[int, VehicleType] = {}  # by model
-        self._model_rows: dict[int, int] = {}  # parameter row by model
+        self._vehicle_types: IdentityMap[Model, VehicleType] = IdentityMap()
+        self._model_rows: IdentityMap[Model, int] = IdentityMap()  # parameter row by model
         # bodies with their own parameters: parameter row, tables
         self._own_models: dict[int, tuple[int, list[int]]] = {}
         self._actuator_states: dict[int, ActuatorState] = {}
@@ -205,7 +206,7 @@ class FleetDynamics:
 
     def vehicle_type(self, model: Model, shared: bool = True) -> VehicleType:
         """Compile a model for a body. Raises ConfigError if the model cannot be simulated with this time step."""
-        vehicle_type = self._vehicle_types.get(id(model)) if shared else None
+        vehicle_type = self._vehicle_types.get(model) if shared else None
         if vehicle_type is None:
             if not shared:
                 check_model(model)
@@ -213,7 +214,7 @@ class FleetDynamics:
                 model, compile_model(model, self.world, self.step, self.integrator), actuators_of(model), shared
             )
             if shared:
-                self._vehicle_types[id(model)] = vehicle_type
+                self._vehicle_types[model] = vehicle_type
         return vehicle_type
 
     def set_current(self, current: Current) -> None:
@@ -228,7 +229,8 @@ class FleetDynamics:
                 check_step_stability(
                     vehicle_type.compiled.params, vehicle_type.model, self.step, self.integrator, current.max_speed
                 )
-            self._vehicle_types = {k: form for k, form in self._vehicle_types.items() if id(form) in used}
+            for model in [m for m, form in self._vehicle_types.items() if id(form) not in used]:
+                del self._vehicle_types[model]
         self.world = dataclasses.replace(self.world, current=current)
 
     def add(
@@ -242,9 +244,9 @@ class FleetDynamics:
     ) -> None:
         """Add a body to a row, at rest; ``lined`` states whether lines may be attached to the body."""
         if vehicle_type.is_shared:
-            if id(vehicle_type.model) not in self._model_rows:
-                self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]
-            kind = self._model_rows[id(vehicle_type.model)]
+            if vehicle_type.model not in self._model_rows:
+                self._model_rows[vehicle_type.model] = self._add_model(vehicle_type.compiled)[0]
+            kind = self._model_rows[vehicle_type.model]
         else:
             kind, tables = self._add_model(vehicle_type.compiled)
             self._own_models[row] = kind, tables

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ from wavesim_world.sensor_faults import parse_fault
 _FAILED = "the server failed while executing"
 #: exceptions that the simulation raises for invalid values
 INVALID_COMMAND_ERRORS = (ValueError, WaveSimError)
+TimeChange = items.Control | items.Snapshot
 FEW = 20  #: maximum number of names listed in a refusal
 
 
@@ -67,6 +68,9 @@ class CommandExecutor:
         self.sim, self.instruments, self.run, self.tables = simulation, instruments, run, tables
         self.watchdog, self.fences, self.fault_schedule = watchdog, fences, fault_schedule
         self.events = events
+        #: function that carries out a change of time, given the function that reports the result; the engine sets it
+        self.request_time_change: Callable[[TimeChange, Callable[[bool, str], None]], None]
+        self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the present clients, by row
         self._traced: set[str] = set()
 
     def execute_record(self, kind: int, payload: bytes) -> bool:
@@ -171,23 +175,34 @@ class CommandExecutor:
             self._leave(c.row)  # added by a front that crashed, without the knowledge of the present front
         came = c.row not in self.sim.occupants
         if came:
-            try:
-                self._let_in(c)
-            except INVALID_COMMAND_ERRORS as error:
-                self.events.emit(SessionFailedEvent(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
+            if not self.add_body(c):
                 return
         elif self.sim.occupants[c.row].name != c.name:
             raise RuntimeError(f"row {c.row} belongs to '{self.sim.occupants[c.row].name}'")
+        else:
+            self.watchdog.watch(c.row, c.name, self.sim.tick)
         self.run.lockstep.pop(c.row, None)
         if c.lockstep:
             self.run.lockstep[c.row] = c.lockstep
-        self.watchdog.watch(c.row, c.name, self.sim.tick)
+        self.entries[c.row] = c
         if came:
-            for change in self.fault_schedule.active_faults(c.name, self.sim.tick):
-                self.apply_scheduled_fault(change)
             self.run.announce_body(c.row, present=True)
             self.run.publish()  # state before presence: a reader in between must not see a body without a state
             self.tables.publish_identity()
+
+    def add_body(self, c: EnterCommand) -> bool:
+        """Add the body of a client, with its watchdog and its present faults. If it cannot be added, end the session
+        and return False.
+        """
+        try:
+            self._let_in(c)
+        except INVALID_COMMAND_ERRORS as error:
+            self.events.emit(SessionFailedEvent(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
+            return False
+        self.watchdog.watch(c.row, c.name, self.sim.tick)
+        for change in self.fault_schedule.active_faults(c.name, self.sim.tick):
+            self.apply_scheduled_fault(change)
+        return True
 
     def _let_in(self, c: EnterCommand) -> None:
         """Add the body with its instruments. If an error occurs, add neither."""
@@ -204,13 +219,18 @@ class CommandExecutor:
         if row not in self.sim.occupants:
             return
         self.run.announce_body(row, present=False)
-        self.sim.leave(row)
-        self.instruments.leave(row)
+        self.remove_body(row)
         self.run.lockstep.pop(row, None)
-        self.watchdog.remove(row)
-        self.fences.remove_body(row)
+        self.entries.pop(row, None)
         self.tables.publish_identity()
         self.run.publish()
+
+    def remove_body(self, row: int) -> None:
+        """Remove a body and everything that the engine remembers about it."""
+        self.sim.leave(row)
+        self.instruments.leave(row)
+        self.watchdog.remove(row)
+        self.fences.remove_body(row)
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -218,6 +238,11 @@ class CommandExecutor:
         self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.payload))
 
     def _execute(self, c: ClientMessage, command: Any) -> None:
+        if isinstance(command, items.Snapshot) or (
+            isinstance(command, items.Control) and command.verb in commands.TIME_CHANGE_VERBS
+        ):
+            self.request_time_change(command, lambda ok, text: self._answer(c, ok, text))
+            return
         try:
             text = self._run_command(command)
         except INVALID_COMMAND_ERRORS as error:
@@ -237,6 +262,7 @@ class CommandExecutor:
             text = self.fences.change(command)
             self.tables.publish_fences(self.fences.current)
             return f"{text} {since}"
+        assert not isinstance(command, items.Snapshot)  # see _execute
         row = self._row_of(command.body)
         verb = commands.verb_of(command)
         try:

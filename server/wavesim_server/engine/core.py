@@ -8,7 +8,7 @@ call advances the simulation until the next participant is due (an emulator, a l
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from wavesim_server.engine.pace import TickPacer
 from wavesim_server.engine.publication import EngineTables
 from wavesim_server.engine.records import LoggedSequences, line_records, log_records, signal_records
 from wavesim_server.engine.run_control import RunControl
+from wavesim_server.engine.time_changes import Served, TimeChanges
 from wavesim_server.fault_schedule import FaultSchedule
 from wavesim_server.fences import Fences
 from wavesim_server.messages import (
@@ -33,6 +34,7 @@ from wavesim_server.messages import (
 )
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
+from wavesim_world.config.sensors import InstrumentConfig
 
 VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode, in simulated time
 FULL_QUEUE_RETRY_S = 0.0005  #: interval between two attempts to send to a full queue
@@ -72,6 +74,7 @@ class Engine:
         self.instruments = emulators.instruments
         self.publication = EngineTables(simulation, areas, self.instruments)
         self.run = RunControl(simulation, self.pacer, self.publication, self.events)
+        self.time_changes = TimeChanges(self)
         self.command_executor = CommandExecutor(
             simulation,
             self.instruments,
@@ -82,6 +85,7 @@ class Engine:
             self.fences,
             self.fault_schedule,
         )
+        self.command_executor.request_time_change = self.time_changes.request
         self.vehicles = areas["vehicles"]
         self._served_tick = -1  # last tick whose participants were served
         self._asked_tick = -1  # last tick at which emulators were signalled
@@ -108,12 +112,33 @@ class Engine:
     def begin(self, now: float) -> None:
         """Add the bodies that need no client, and publish the tables."""
         self.run.now = now
-        self.sim.enter_residents()
-        for row, occupant in self.sim.occupants.items():
-            self.instruments.enter(row, self.sim.loaded.suite_by_name(occupant.name, occupant.model.name))
+        self.enter_residents()
         self.publication.begin(self.end_tick)
         self.publication.publish_fences(self.fences.current)
         self.run.publish()
+
+    def enter_residents(self) -> None:
+        """Add the bodies that need no client, with their instruments."""
+        self.sim.enter_residents()
+        for row in self.sim.occupants:
+            self.instruments.enter(row, self.suite_in_row(row))
+
+    def suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
+        """Return the configured instruments of the body in a row."""
+        occupant = self.sim.occupants[row]
+        return self.sim.loaded.suite_by_name(occupant.name, occupant.model.name)
+
+    @property
+    def served(self) -> Served:
+        """The part of the current tick that has been completed."""
+        tick = self.sim.tick
+        return Served(self._asked_tick == tick, self._served_tick == tick and not self.run.awaits_release)
+
+    def restart_at_tick(self, served: Served) -> None:
+        """Continue at the current tick after a change of the simulation time."""
+        tick = self.sim.tick
+        self._asked_tick, self._served_tick = tick if served.asked else -1, tick if served.released else -1
+        self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
 
     def poll(self, now: float) -> float:
         """Do all work that is due. Return the time at which to call again (infinity: not until a command arrives)."""
@@ -125,6 +150,10 @@ class Engine:
                 for kind, payload in self.commands.pop_all():
                     if not self.command_executor.execute_record(kind, payload):
                         self.commands.count_damaged()
+            if self.time_changes.is_waiting:
+                if not self.emulators.poll(now):
+                    return now + LIVENESS_CHECK_S
+                self.time_changes.carry_out()
             due = self._run_due(now)
             for v in self.emulators.verdicts(now, self.sim.time_ns * 1e-9):
                 self.events.emit(SlowEmulator(v.name, int(v.slow), v.text))
@@ -165,7 +194,7 @@ class Engine:
         stop = min((tick // p + 1) * p for p in periods)
         stop = min(stop, self.emulators.next_tick(tick), self.watchdog.next_tick(), self.fences.next_tick(tick))
         stop = min(stop, self.fault_schedule.next_tick(tick))
-        for tick_ in (self.end_tick, self.hold_tick):
+        for tick_ in (self.end_tick, self.hold_tick, self.time_changes.next_tick(tick)):
             if tick_ is not None:
                 stop = min(stop, tick_)
         return min(stop, tick + self.run.budget) if self.run.budget is not None else stop
@@ -202,6 +231,7 @@ class Engine:
         if self._served_tick == tick:
             return True
         if self._asked_tick != tick:
+            self.time_changes.take_due(tick)
             self._asked_tick = tick
             self._apply_scheduled(tick)
             self.run.publish()

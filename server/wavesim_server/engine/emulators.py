@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import posix_ipc
 
 from wavesim_sdk.shared_memory import DUE, OWNER, OWNER_START, SYNCHRONOUS, SharedMemoryArea, is_process_alive
@@ -79,6 +80,12 @@ class Emulators(Protocol):
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
         """Return the reports about emulators that became slow, recovered, or used up their budget."""
+
+    def save(self) -> dict[str, Any]:
+        """Return the state of the instruments for a snapshot, by sensor type."""
+
+    def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
+        """Return to a state from :meth:`save`, or to the beginning (None)."""
 
 
 class SynchronousEmulators:
@@ -175,6 +182,23 @@ class SynchronousEmulators:
             self.waits.accounts.pop(s, None)
         self._freed.clear()
         return found
+
+    def save(self) -> dict[str, Any]:
+        """Return the values of all sensors. An emulator process keeps all other state in hidden columns of its table,
+        except values that are on their way to their publication.
+        """
+        return {s: {"table": self.vehicles[s].snapshot()[1]} for s in self.instruments.types}
+
+    def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
+        """Write the values of a snapshot, or zeros, to the tables. An emulator process notices this and continues from
+        there.
+        """
+        for s in self.instruments.types:
+            table = self.vehicles[s]
+            empty = np.zeros(table.capacity, table.dtype)
+            table.publish(empty if state is None else state[s]["table"], 0)
+        self.waits.accounts.clear()
+        self._unanswered.clear()
 
     def _is_alive(self, header: Any, now: float) -> bool:
         """Return whether an emulator that has not answered is still running. Most emulators answer before the first

@@ -49,8 +49,7 @@ class RunControl:
             self.pacer.restart()
             if not self._started:
                 self._started = True
-                for row in self._sim.rows:
-                    self.announce_body(row, present=True, new=False)
+                self.announce_bodies()
         else:
             self.budget = None
         self.publish()  # before the front receives the event and logs the counters
@@ -61,6 +60,17 @@ class RunControl:
         self.pacer.speed = speed
         self.pacer.restart()
         self.publish()
+
+    def restart(self, is_new: bool) -> None:
+        """Continue after a change of the simulation time; ``is_new`` states whether the run begins again."""
+        self.budget, self.awaits_release = None, False
+        self._started = self._started and not is_new
+        self.pacer.restart()
+
+    def announce_bodies(self) -> None:
+        """Report all bodies for the log."""
+        for row in self._sim.rows:
+            self.announce_body(row, present=True, new=False)
 
     def announce_body(self, row: int, present: bool, new: bool = True) -> None:
         """Report that a body was added or removed.

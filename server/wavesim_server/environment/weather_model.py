@@ -14,6 +14,7 @@ from wavesim_sdk.names import shorten
 from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.environment import exposure, flow, spectra
 from wavesim_server.environment import weather as w
+from wavesim_server.identity_map import IdentityMap
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, Model
 from wavesim_world.config.primitives import shape_of
@@ -46,8 +47,8 @@ class WeatherModel:
         self.wind: Wind = world.wind
         self.waves: Waves = world.waves
         self.flow = flow.make_flow(loaded, water)
-        # by model: row, operators, number of users
-        self._operators: dict[int, tuple[int, exposure.ResponseOperators, int]] = {}
+        #: for each model: row, operators, number of users
+        self._operators: IdentityMap[Model, tuple[int, exposure.ResponseOperators, int]] = IdentityMap()
         self._tables = RowPool()
         d = world.current.drift
         self.weather = w.WeatherArrays(
@@ -104,7 +105,7 @@ class WeatherModel:
         """Return the force operators of a model, or None. Raises ConfigError if their file cannot be used."""
         if model.rao is None:
             return None
-        known = self._operators.get(id(model))
+        known = self._operators.get(model)
         return known[1] if known else exposure.read_operators(model, model.rao)
 
     def add(self, row: int, name: str, model: Model, operators: exposure.ResponseOperators | None) -> None:
@@ -113,12 +114,12 @@ class WeatherModel:
         self.weather.streams[row] = randomness.key(self.seed, name, "waves")
         self.weather.filters[row] = 0.0
         if operators is not None:
-            place, _, users = self._operators.get(id(model), (-1, operators, 0))
+            place, _, users = self._operators.get(model, (-1, operators, 0))
             if place < 0:
                 place = self._tables.acquire()
                 self._reserve_tables(place + 1, operators.headings)
                 self._tabulate(place, operators)
-            self._operators[id(model)] = place, operators, users + 1
+            self._operators[model] = place, operators, users + 1
             e[w.E_RAO], e[w.E_HEADINGS] = place, operators.headings
         if self.world.is_stratified and model.restoring is None:
             e[w.E_FLAGS] += w.HAS_WATER
@@ -127,11 +128,11 @@ class WeatherModel:
     def remove(self, row: int, model: Model) -> None:
         """Remove the exposure of a body that has been removed."""
         self.weather.exposure[row] = 0.0
-        if id(model) in self._operators:
-            place, operators, users = self._operators[id(model)]
-            self._operators[id(model)] = place, operators, users - 1
+        if model in self._operators:
+            place, operators, users = self._operators[model]
+            self._operators[model] = place, operators, users - 1
             if users == 1:
-                del self._operators[id(model)]
+                del self._operators[model]
                 self._tables.release(place)
 
     def _reserve_tables(self, tables: int, headings: int) -> None:

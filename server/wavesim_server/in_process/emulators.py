@@ -109,6 +109,23 @@ class LocalEmulators:
     def wait(self, timeout: float) -> None:
         """Return immediately, because all values are already there."""
 
+    def save(self) -> dict[str, Any]:
+        """Return the state of all instruments for a snapshot."""
+        return {sensor: bank.save() for sensor, bank in self._banks.items()}
+
+    def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
+        """Return to a state from :meth:`save`, or to the beginning (None)."""
+        for sensor, bank in self._banks.items():
+            saved = None if state is None else state[sensor]
+            if saved is None:
+                bank.reload(np.zeros_like(bank.table), seed)
+            elif "groups" in saved:
+                bank.restore(saved, seed)
+            else:
+                bank.reload(saved["table"], seed)
+            self._claims[sensor].table.publish_numbers(bank.numbers, 0)
+        self._version = -1
+
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
         """Return nothing, because the engine never waits."""
         return []

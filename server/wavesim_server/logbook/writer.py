@@ -19,7 +19,7 @@ import numpy as np
 from wavesim_kernels import machine_code
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
-from wavesim_sdk.logfile import CDR_HEADER, METADATA, PART, RUN, encode_cdr_text, part_path
+from wavesim_sdk.logfile import CDR_HEADER, EARLIER_RUN, METADATA, PART, RUN, branch_path, encode_cdr_text, part_path
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.log_part import CHUNK_NS, DiskSync, LogPart, open_durably
@@ -82,6 +82,7 @@ class LogWriter:
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
         self._run, self._number, self._since = uuid.uuid4().hex, 1, 0
+        self._first_place, self._branches, self._earlier_run = self._place, 0, ""
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
@@ -117,6 +118,7 @@ class LogWriter:
                 "versions": json.dumps(dict(versions()), sort_keys=True),
                 RUN: self._run,
                 PART: str(self._number),
+                **({EARLIER_RUN: self._earlier_run} if self._earlier_run else {}),
             },
         )
         if self._sync is not None:
@@ -141,6 +143,33 @@ class LogWriter:
         self._part.add("/world/bed", None, self._now, _message(self._bed), said_before=True)
         for who in self._present.values():
             self._part.add("/bodies", None, self._now, _message(who), said_before=True)
+
+    def branch(self, time_ns: int) -> str:
+        """Finish this log, and begin another one because the simulation time has changed. Return the name of its file.
+
+        The new log is complete in itself: it has its own run number, and no time in it is before ``time_ns``.
+        """
+        if self._failure or self._first_place is None:
+            return ""
+        try:
+            self._finish()
+            self._branches += 1
+            place = branch_path(self._first_place, self._branches)
+            self._earlier_run, self._run, self._place = self._run, uuid.uuid4().hex, place
+            self._number, self._since, self._now = 1, time_ns, time_ns
+            self._blocks.clear()
+            self._present.clear()
+            self._part = LogPart(open_durably(place), self._chunk_ns)
+            self._begin()
+        except LogError as error:
+            self._on_disk_error(OSError(0, str(error)))
+            return ""
+        except OSError as error:
+            self._on_disk_error(error)
+            return ""
+        self.json("/world/bed", time_ns, self._bed)
+        self._flush()
+        return place.name
 
     def _finish(self) -> None:
         self._part.finish()

@@ -40,6 +40,10 @@ class RequestAllowance:
             self.refused[name] += 1
             raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this request is dropped")
 
+    def clear(self) -> None:
+        """Begin the allowances again, because the simulation time has changed."""
+        self._left.clear()
+
     def remove(self, token: int) -> None:
         """Remove a session that has ended."""
         self._left.pop(token, None)

@@ -187,6 +187,14 @@ class EngineEventDispatcher:
                 self.log.notice(at_ns, body, text)
             self._new_notices.clear()
 
+    def change_time(self, time_ns: int) -> str:
+        """Continue the log in a new file, because the simulation time has changed. Return the name of the file, or an
+        empty text if there is no log.
+        """
+        self.finish()
+        self.logged_generations[:] = 0
+        return self.log.branch(time_ns) if self.log is not None else ""
+
     def finish(self) -> None:
         """Log the notices that were held back because further notices with the same time could have followed."""
         self._log_notices_before(math.inf)

@@ -296,6 +296,8 @@ class Front:
                 self.steps.begin(event_, self.generations, self.now)
             elif isinstance(event_, messages.SlowEmulator):
                 self.steps.report_emulator(event_)
+            elif isinstance(event_, messages.TimeChangedEvent):
+                self._on_time_changed(event_)
             else:
                 self.event_dispatcher.dispatch(event_)
                 if isinstance(event_, messages.BodyPresenceEvent):
@@ -486,6 +488,16 @@ class Front:
             self.bodies.pop(r.row, None)
         elif r.is_present and r.is_new and r.row not in self.bodies:
             self.engine_queue.leave(r.row)  # has no effect on a body of this front that has already left
+
+    def _on_time_changed(self, e: messages.TimeChangedEvent) -> None:
+        """Continue after a reset or after the return to a snapshot. Steps that clients have not answered are void."""
+        self.print_line(
+            f"the simulation time changed from {e.before_ns * 1e-9:.3f} s to {e.time_ns * 1e-9:.3f} s"
+            + (f"; the log continues in {place}" if (place := self.event_dispatcher.change_time(e.time_ns)) else "")
+        )
+        self.steps.cancel()
+        self.request_handler.change_time()
+        self.sessions.announce_time_change(items.TimeChanged(e.time_ns, e.before_ns))
 
     def _remove_orphans(self) -> None:
         self._orphans_until = math.inf

@@ -64,6 +64,10 @@ class Barrier:
             self.replies[new] = reply
         return asked
 
+    def cancel(self) -> None:
+        """Stop waiting, and discard the replies."""
+        self.tick, self.deadline, self.waiting, self.replies = None, math.inf, set(), {}
+
     def forgive(self, seconds: float) -> None:
         """Extend the time limit by the duration of a front-end stall, for which the clients are not responsible."""
         self.deadline += seconds

@@ -96,6 +96,12 @@ class RequestHandler:
         self.acoustic_quota.remove(session.token)
         self.notice_quota.remove(session.token)
 
+    def change_time(self) -> None:
+        """Discard all pending requests and begin the allowances again, because the simulation time has changed."""
+        self.pending_sounds.clear()
+        self.acoustic_quota.clear()
+        self.notice_quota.clear()
+
     def transfer(self, old: Session, new: Session, same: bool) -> None:
         """Move pending requests from a session to its replacement, if both belong to the same client."""
         sounds = self.pending_sounds.pop(old.token, None)

@@ -101,6 +101,12 @@ class StepExchange:
         (self.slow_emulators.add if event.slow else self.slow_emulators.discard)(event.sensor)
         self._reports.notice(f"emulator {event.sensor}", event.text)
 
+    def cancel(self) -> None:
+        """Give up the current step, because the simulation time has changed."""
+        self.barrier.cancel()
+        self._instrument_rows = []
+        self.waits.accounts.clear()
+
     def forgive(self, seconds: float) -> None:
         """Extend all time limits by the duration of a stall of the front end."""
         self.barrier.forgive(seconds)

@@ -250,6 +250,20 @@ class TimeConfig:
     speed: float = key(
         "Number of simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
     )
+    snapshot_period: float = key(
+        "Interval between automatic snapshots in the memory of a server, to which `wavesim rewind` and the time slider "
+        "of the viewer return; 0 s = none.",
+        "time",
+        0.0,
+        low=0.0,
+    )
+    snapshots: int = key(
+        "Maximum number of automatic snapshots; a further one replaces the oldest.",
+        default=60,
+        low=1,
+        high=10000,
+        integer=True,
+    )
 
 
 # --------------------------------------------------------------------------- the server
