@@ -18,6 +18,14 @@ from wavesim_world.config import LoadedConfig, export, library, load
 BODY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
 
+def test_every_shipped_file_is_well_formed(root: Path) -> None:
+    """Also those that need data which the project does not ship, so that no test loads them."""
+    files = [p for folder in ("examples", "world", "docs") for p in (root / folder).rglob("*.xml")]
+    assert len(files) > 25
+    for file in files:
+        etree.parse(file)
+
+
 @pytest.mark.parametrize(
     ("text", "quantity", "value"),
     [
