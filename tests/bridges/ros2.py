@@ -237,6 +237,22 @@ class Float64MultiArray(IdlStruct, typename=_type("std_msgs/Float64MultiArray"))
 
 
 @dataclass
+class Actuator(IdlStruct, typename=_type("interfaces/Actuator")):
+    """As the manual of Panisim defines it (Actuator.msg)."""
+
+    header: Header
+    actuator_names: sequence[str]
+    actuator_values: sequence[float64]
+
+
+@dataclass
+class PanisimDvl(IdlStruct, typename=_type("interfaces/DVL")):
+    header: Header
+    velocity: Vector3
+    covariance: array[float64, 9]
+
+
+@dataclass
 class Dvl(IdlStruct, typename=_type("marine_acoustic_msgs/Dvl")):
     header: Header
     velocity_mode: uint8
