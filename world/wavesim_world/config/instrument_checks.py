@@ -13,6 +13,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
 from wavesim_world.config import imaging_checks as scenes
 from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.model import Config
 from wavesim_world.config.ranging_sensors import CameraConfig, MultibeamConfig, RangerConfig, SonarConfig
 from wavesim_world.config.schema import keys
@@ -52,6 +53,8 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
                 scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
             elif isinstance(sensor, CameraConfig):
                 scenes.check_camera(sensor, f"{owner}: '{name}'")
+            elif isinstance(sensor, LidarConfig):
+                scenes.check_lidar(sensor, f"{owner}: '{name}'")
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
