@@ -24,6 +24,7 @@ from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
 from wavesim_world.actuators import actuators_of
@@ -158,6 +159,18 @@ class Ros2Instruments:
         self._ahrs = next((s for s in self._all.values() if s.instrument.type == "ahrs"), None)
         self._seen: dict[str, int] = {}
 
+    @property
+    def lidars(self) -> list[str]:
+        """Names of the lidars whose points the layout publishes."""
+        return [s.instrument.name for s, *_ in self._outputs if s.instrument.type == "lidar"]
+
+    def publish_frame(self, frame: ImagingFrame) -> None:
+        """Publish the points of a lidar's scan."""
+        for s, _, writer, _ in self._outputs:
+            if s.instrument.name == frame.name and writer.has_readers:
+                stamp = self._clock.stamp(self._vehicle, int(frame.record["time_ns"]))
+                writer.write(sensor_messages.lidar_cloud(s, frame, stamp))
+
     def publish(self, state: State) -> None:
         """Publish the new values from the instruments."""
         for s, name, writer, output in self._outputs:
@@ -199,6 +212,8 @@ class Ros2Bridge:
         self._thrusters = loaded.model(model).thruster
         self._actuators = actuators_of(loaded.model(model))
         self._has: tuple[CommandTopics, Ros2Instruments] | None = None
+        self._watched: AsyncBroker | None = None  #: session whose frames are published, by the task ``_watching``
+        self._watching: asyncio.Task[None] | None = None
         self._odometry = self._writer(self.layout.odometry, ODOMETRY)
         self._state = self._writer(self.layout.state, ARRAY)
         self._joints = self._writer(self.layout.joints, sensor_messages.JOINTS)
@@ -220,11 +235,33 @@ class Ros2Bridge:
                 commands, instruments = self._on_joined(broker)
                 motion = motion_of(step.state)
                 self._publish(step, motion, instruments)
+                if broker is not self._watched:
+                    self._watch_frames(broker, instruments)
                 if self.wishes.lockstep:
                     await commands.wait_for_commands()
                 broker.answer(commands.current_commands(step.time, motion))
         finally:
             early.cancel()
+            if self._watching is not None:
+                self._watching.cancel()
+
+    def _watch_frames(self, broker: AsyncBroker, instruments: Ros2Instruments) -> None:
+        """Publish the frames of this session's lidars."""
+        self._watched = broker
+        if self._watching is not None:
+            self._watching.cancel()
+        names = instruments.lidars
+        if not names:
+            return
+
+        async def watch() -> None:
+            try:
+                async for frame in broker.frames(*names):
+                    instruments.publish_frame(frame)
+            except WaveSimError as error:
+                self.vehicle.options.report(f"no points from lidars: {error}")
+
+        self._watching = asyncio.create_task(watch())
 
     async def _early(self) -> None:
         """Create the topics as soon as the vehicle has joined, before the run begins."""

@@ -16,6 +16,7 @@ from wavesim_bridges.vehicle_motion import product
 from wavesim_sdk.actuators import Actuator, ActuatorKind
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import quaternion
+from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.wire.state import Value
 from wavesim_world import instruments as fixed
 from wavesim_world.config.ranging_sensors import EchosounderConfig
@@ -309,6 +310,40 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
     return s.new(CLOUD, header, 1, len(points), fields, False, 12, 12 * len(points), data, True)
 
 
+#: fields of a lidar's point: name, offset, and type (4 = uint16, 7 = float32), as drivers of Velodyne's lidars publish them
+LIDAR_FIELDS = (("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 20, 7))
+_LIDAR_POINT = np.dtype(
+    {
+        "names": [name for name, *_ in LIDAR_FIELDS],
+        "formats": ["<u2" if type_ == 4 else "<f4" for *_, type_ in LIDAR_FIELDS],
+        "offsets": [offset for _, offset, _ in LIDAR_FIELDS],
+        "itemsize": 24,
+    }
+)
+
+
+def lidar_cloud(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Message:
+    """Return the points of a lidar's scan in its link frame. Rings count from the bottom; times are relative to the end
+    of the scan, which is the stamp.
+    """
+    seen = np.isfinite(frame.ranges)
+    row, column = seen.nonzero()
+    points = np.zeros(len(row), _LIDAR_POINT)
+    points["x"], points["y"], points["z"] = (frame.points_S[seen] @ s.axes.body).T
+    points["intensity"] = frame.intensities[seen]
+    points["ring"] = len(seen) - 1 - row
+    points["time"] = (frame.column_times - frame.column_times[-1])[column]
+    fields = [s.new("sensor_msgs/msg/PointField", name, offset, type_, 1) for name, offset, type_ in LIDAR_FIELDS]
+    size, data = _LIDAR_POINT.itemsize, np.frombuffer(points.tobytes(), np.uint8)
+    header = s.factory.header(stamp, s.frames.link)
+    return s.new(CLOUD, header, 1, len(points), fields, False, size, size * len(points), data, True)
+
+
+def _from_frames(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    """Return no message: the frames of the instrument contain its points, and its values do not."""
+    return None
+
+
 def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
     """Return the ranges of all beams, with NaN for a beam without a hit."""
     along, _ = _beams(s)
@@ -457,6 +492,7 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "echosounder": {"range": SensorOutput(RANGE, _echosounder)},
     "ranger": {"points": SensorOutput(CLOUD, _cloud)},
     "multibeam": {"points": SensorOutput(CLOUD, _cloud), "ranges": SensorOutput(SONAR, _sonar)},
+    "lidar": {"points": SensorOutput(CLOUD, _from_frames)},
     "scanner": {"scan": SensorOutput("sensor_msgs/msg/LaserScan", _scan)},
     "uwb": {"pose": SensorOutput(POSE, _uwb)},
     "anemometer": {"wind": SensorOutput("geometry_msgs/msg/Vector3Stamped", _wind)},

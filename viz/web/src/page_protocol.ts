@@ -710,7 +710,7 @@ export interface ImageHeader {
   body: string;
   name: string;
   preset: string;
-  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d";
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d" | "lidar";
   /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;
