@@ -212,13 +212,13 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """Newest images from one sonar or camera."""
+    """Newest images from one sonar, camera or lidar."""
 
     def __init__(self, source: Any, row: int, name: str) -> None:
         self._source, self.row, self.name = source, row, name
         self._stream: FrameStream | None = None
         self._version, self._due, self.epoch = -1, 0.0, 0
-        self.trouble = ""  #: reason why this sonar or camera has no image; empty if it has one
+        self.trouble = ""  #: reason why this instrument has no image; empty if it has one
         self.made = 0  #: number of images packed so far
         self.pictures: deque[bytes] = deque()
 
