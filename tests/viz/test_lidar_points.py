@@ -22,7 +22,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.lidar import LidarConfig
 
 WORLD = """<world><bed depth="30 m"/><obstacles><block position="26 0 0 m" size="10 400 60 m"/></obstacles></world>
-<fleet><vehicle name="boat" model="otter" position="1 0 0 m" client="optional"><sensors>
+<fleet><vehicle name="boat" model="otter" position="1 0 0 m"><sensors>
 <lidar name="puck" rate="5 Hz" columns="180" noise="0" position="0 0 -1 m"/></sensors></vehicle></fleet>"""
 
 
