@@ -215,7 +215,9 @@ def test_a_vessel_is_driven_by_actuator_messages(
         server.send("start")
 
         def steer(_: Any) -> None:
-            writer.write(ros2.Actuator(ros2.Header(), ["cs_1", "th_1"], [15.0, 300.0]))
+            names: Any = ["cs_1", "th_1"]
+            values: Any = [15.0, 300.0]
+            writer.write(ros2.Actuator(ros2.Header(), names, values))
 
         node.read(f"/{BOAT}/odometry_sim", ros2.Odometry, steer)
         until(lambda: states and abs(states[-1].data[11]) > 1.0)
