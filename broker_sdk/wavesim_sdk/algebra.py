@@ -6,6 +6,7 @@ summation and whether to use fused multiply-add.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -96,6 +97,36 @@ def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
         v[p], v[q] = c * v[p] - s * v[q], s * v[p] + c * v[q]
     order = np.argsort(-a.diagonal(), kind="stable")
     return a.diagonal()[order], v[order]
+
+
+#: smallest eigenvalue of a covariance, relative to the largest, that still counts as zero: numbers printed with eight
+#: digits leave such remainders
+INDEFINITE = -1e-6
+
+
+def covariance_factor(matrix: Any) -> Floats:
+    """Return the Cholesky factor L (n, n) of a symmetric, positive semi-definite matrix: L times its transpose is the
+    matrix. If z are independent standard normal numbers, L z has this covariance. Raises ValueError for any other
+    matrix.
+    """
+    a = np.array(matrix, float)
+    for i, j in itertools.combinations(range(len(a)), 2):
+        if abs(a[i, j] - a[j, i]) > 1e-9 * max(abs(a[i, j]), abs(a[j, i])):
+            raise ValueError(f"is not symmetric: elements ({i + 1}, {j + 1}) and ({j + 1}, {i + 1}) differ")
+    values, vectors = symmetric_eigen(a)
+    most, least = float(values[0]), float(values[-1])
+    if least < INDEFINITE * max(most, 0.0):
+        raise ValueError(f"is not positive semi-definite: its smallest eigenvalue is {least:.3g}")
+    if least < 0.0:
+        a = matmul(vectors.T * np.maximum(values, 0.0), vectors)
+    factor = np.zeros_like(a)
+    for k in range(len(a)):
+        pivot = a[k, k] - dot(factor[k], factor[k])
+        if pivot > 1e-12 * most:  # otherwise the column is zero but for rounding errors
+            factor[k, k] = math.sqrt(pivot)
+            for j in range(k + 1, len(a)):
+                factor[j, k] = (a[j, k] - dot(factor[j], factor[k])) / factor[k, k]
+    return factor
 
 
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, Floats]:

@@ -1,9 +1,9 @@
-"""Shared-memory rings with the newest frames from each imaging sonar and camera of a server on this machine.
+"""Shared-memory rings with the newest frames from each imaging sonar, camera and lidar of a server on this machine.
 
 A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table. One ring for each row of the
-``camera`` table follows, in reverse order. The segment begins like the other segments: magic ``WAVESONR``, version, 16
+``lidar`` table and, in reverse order, one for each row of the ``camera`` table follow. The segment begins like the other segments: magic ``WAVESONR``, version, 16
 bytes of the record hash, and size, PID and start time of the server. The number of rings, the number of slots per ring,
-and the number of bytes per slot follow (8 bytes each).
+the number of bytes per slot and the number of the first ring of a lidar follow (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
 is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame
@@ -36,7 +36,8 @@ from wavesim_sdk.shared_memory import (
 )
 
 MAGIC = b"WAVESONR"
-VERSION = 1
+VERSION = 2
+HEADER_NUMBERS = 11  #: numbers of 8 bytes in the header
 HEADER, RING = 4096, 64
 SLOTS = 4
 LOOK_S = 0.0005  #: interval in s between two checks of whether the log writer has read a frame
@@ -51,20 +52,23 @@ class FrameRings:
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
-        self.header = np.frombuffer(memory, np.int64, 10, 0)
-        self.rings, self.slots, self.slot_bytes = (int(n) for n in self.header[7:10])
+        self.header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
+        self.rings, self.slots, self.slot_bytes, self.first_lidar = (int(n) for n in self.header[7:])
         self._each = RING + self.slots * self.slot_bytes
         self.begun, self.done, self.logged = (
             np.ndarray(self.rings, np.int64, memory, HEADER + 8 * k, (self._each,)) for k in range(3)
         )
 
     @classmethod
-    def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
-        """Create the segment of frame rings for a server. Raises OSError on failure."""
+    def create(cls, server: str, rings: int, size: int, group: bool = False, first_lidar: int = 0) -> None:
+        """Create the segment of frame rings for a server. Raises OSError on failure. ``first_lidar`` is the number of
+        rings for sonars; the rings of lidars follow them.
+        """
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)
-        header = np.frombuffer(memory, np.int64, 10, 0)
-        header[1], header[4:10] = VERSION, (total, os.getpid(), process_start(os.getpid()), rings, SLOTS, size)
+        header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
+        own = total, os.getpid(), process_start(os.getpid())
+        header[1], header[4:] = VERSION, (*own, rings, SLOTS, size, first_lidar)
         memory[16:32] = _hash()
         memory[0:8] = MAGIC
 
@@ -78,12 +82,12 @@ class FrameRings:
             if server not in dict(running_servers()):
                 raise no_such_server(server) from None
             raise NotRunning(
-                f"the server '{server}' has no imaging sonars or cameras; add them under <sensors>"
+                f"the server '{server}' has no imaging sonars, cameras or lidars; add them under <sensors>"
             ) from None
-        if memory[16:32] != _hash():
+        if memory[16:32] != _hash() or int(np.frombuffer(memory, np.int64, 2)[1]) != VERSION:
             raise AttachError(f"{name} was created by another release; install the same release on both sides")
-        header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
-        rings, slots, size = header[7:]
+        header = [int(n) for n in np.frombuffer(memory, np.int64, HEADER_NUMBERS)]
+        rings, slots, size, _ = header[7:]
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
             raise AttachError(
                 f"{name} is damaged: {rings} rings of {slots} x {size} bytes do not fit into its {len(memory)} bytes"
@@ -96,7 +100,9 @@ class FrameRings:
         """Return the number of an instrument's ring, given the type of the instrument and its row in the table of that
         type.
         """
-        return place if type_ == "sonar" else self.rings - 1 - place
+        if type_ == "camera":
+            return self.rings - 1 - place
+        return place + (self.first_lidar if type_ == "lidar" else 0)
 
     def _slot(self, ring: int, number: int) -> int:
         return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
@@ -148,7 +154,7 @@ class FrameReader:
 
     @classmethod
     def open(cls, server: str, body: str, name: str) -> FrameReader:
-        """Open the frames from a sonar or camera on a body of a running server."""
+        """Open the frames from a sonar, camera or lidar on a body of a running server."""
         from wavesim_sdk.attach import SharedState
 
         suite = SharedState(server).instruments(body)

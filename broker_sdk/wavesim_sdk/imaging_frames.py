@@ -1,4 +1,4 @@
-"""Frames from imaging sonars and cameras: the record of a frame and its payload."""
+"""Frames from imaging sonars, cameras and lidars: the record of a frame and its payload."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ SOUNDING_COLUMNS = (
     "object",
 )
 #: types of frames; the ``kind`` column of a frame is an index into this tuple
-FRAME_KINDS = ("forward", "sidescan", "bathymetry", "scanning", "camera", "3d")
-SONAR_KINDS = tuple(kind for kind in FRAME_KINDS if kind != "camera")  #: types of imaging sonars
-#: pixel of a 3D sonar. Range: 0 = no echo, 65535 = maximum range of the sonar. Level: 0 = ``floor``, 65535 = ``floor``
-#: plus ``span``, after gain
+FRAME_KINDS = ("forward", "sidescan", "bathymetry", "scanning", "camera", "3d", "lidar")
+SONAR_KINDS = tuple(kind for kind in FRAME_KINDS if kind not in ("camera", "lidar"))  #: types of imaging sonars
+RANGE_IMAGES = ("3d", "lidar")  #: types of frames whose samples are pixels with a range and a level
+#: pixel of a 3D sonar or lidar. Range: 0 = no echo, 65535 = maximum range. Level: 0 = ``floor``, 65535 = ``floor`` plus
+#: ``span``, after gain; for a lidar, the intensity from 0 to 1
 PIXEL_3D = np.dtype([("range", "<u2"), ("level", "<u2")])
-FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
+FRAME_SENSOR_TYPES = ("sonar", "camera", "lidar")  #: sensor types that produce frames
 
 
 def _text(name: str, doc: str) -> Field:
@@ -59,14 +60,14 @@ FRAME = Table(
             "kind",
             "",
             "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
-            "(columns: docs/camera.md), 5 3D sonar.",
+            "(columns: docs/camera.md), 5 3D sonar, 6 lidar (columns: docs/sensors.md).",
         ),
-        integer("beams", "", "Number of beams; for a 3D sonar, number of rows of the image."),
+        integer("beams", "", "Number of beams; for a 3D sonar or lidar, number of rows of the image."),
         integer(
             "bins",
             "",
             "Number of samples per beam. The samples cover equal range intervals, and the first one starts at the sonar. For "
-            "soundings: number of 8-byte values per sounding. For a 3D sonar: number of columns of the image.",
+            "soundings: number of 8-byte values per sounding. For a 3D sonar or lidar: number of columns of the image.",
         ),
         integer(
             "sample_bytes",
@@ -82,9 +83,11 @@ FRAME = Table(
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
-        value("sector", "rad", "Angle from the first to the last beam (types 0 and 2) or column (type 5)."),
+        value("sector", "rad", "Angle from the first to the last beam (types 0 and 2) or column (types 5 and 6)."),
         value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for type 3."),
-        value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
+        value(
+            "tilt", "rad", "Angle of the sonar axis, or of the middle of a lidar's channels, below the x-y plane of S."
+        ),
         value("frequency", "Hz", "Centre frequency."),
         value("bandwidth", "Hz", "Bandwidth of the sonar pulse."),
         value("sound_speed", "m/s", "Sound speed used to convert times into ranges."),
@@ -99,12 +102,12 @@ FRAME = Table(
         value(
             "fan_height",
             "rad",
-            "Beam width at -3 dB across the array; for type 5, angle from the first to the last row.",
+            "Beam width at -3 dB across the array; for types 5 and 6, angle from the first to the last row.",
         ),
         value("altitude", "m", "Altitude of the sonar above the sea bed; NaN = unknown."),
-        value("p_WS_W", "m", "Position of the sonar at transmission.", 3),
-        value("euler", "rad", "Roll, pitch and heading of the sonar frame S at transmission.", 3),
-        value("v_WS_W", "m/s", "Velocity of the sonar at transmission.", 3),
+        value("p_WS_W", "m", "Position of the sonar at transmission, or of a lidar at the end of its scan.", 3),
+        value("euler", "rad", "Roll, pitch and heading of the sensor frame S at the same time.", 3),
+        value("v_WS_W", "m/s", "Velocity of the sensor at the same time.", 3),
     ),
     "The payload.",
 )
@@ -112,13 +115,13 @@ RECORD = FRAME.dtype
 
 
 def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
-    """Return the message for a body that does not have a sonar or camera with this name."""
-    return f"'{body}' has no sonar or camera named '{name}'; available: {', '.join(available) or 'none'}"
+    """Return the message for a body that does not have a sonar, camera or lidar with this name."""
+    return f"'{body}' has no sonar, camera or lidar named '{name}'; available: {', '.join(available) or 'none'}"
 
 
 @dataclass(frozen=True)
 class ImagingFrame:
-    """Frame from a sonar or camera: its record, and its payload of samples (beams, bins) or soundings (beams,
+    """Frame from a sonar, camera or lidar: its record, and its payload of samples (beams, bins) or soundings (beams,
     SOUNDING_COLUMNS).
     """
 
@@ -161,12 +164,12 @@ class ImagingFrame:
 
     @property
     def body(self) -> str:
-        """Name of the body that carries the sonar or camera."""
+        """Name of the body that carries the instrument."""
         return bytes(self.record["body"]).rstrip(b"\0").decode("utf-8", "replace")
 
     @property
     def name(self) -> str:
-        """Name of the sonar or camera."""
+        """Name of the instrument."""
         return bytes(self.record["name"]).rstrip(b"\0").decode("utf-8", "replace")
 
     @property
@@ -175,8 +178,8 @@ class ImagingFrame:
 
     @property
     def samples(self) -> Any:
-        """Samples as integers (beams, bins), soundings as floats (beams, columns), or pixels of a 3D sonar as
-        :data:`PIXEL_3D` (rows, columns).
+        """Samples as integers (beams, bins), soundings as floats (beams, columns), or pixels of a 3D sonar or
+        lidar as :data:`PIXEL_3D` (rows, columns).
         """
         r = self.record
         type_: Any = {1: "<u1", 2: "<u2", 4: PIXEL_3D, 8: "<f8"}[int(r["sample_bytes"])]
@@ -211,27 +214,27 @@ class ImagingFrame:
 
     @property
     def ranges(self) -> Any:
-        """Ranges of the bin centres in m; for a 3D sonar, the measured range of each pixel (rows, columns), NaN = no
-        echo.
+        """Ranges of the bin centres in m; for a 3D sonar or lidar, the measured range of each pixel (rows, columns),
+        NaN = no echo.
         """
         r = self.record
-        if self.kind == "3d":
+        if self.kind in RANGE_IMAGES:
             found = self.samples["range"]
             return np.where(found > 0, found * (float(r["range"]) / 65535), np.nan)
         return (np.arange(int(r["bins"])) + 0.5) * float(r["range"]) / int(r["bins"])
 
     @property
     def angles(self) -> Any:
-        """Angles of the beams, or of the columns of a 3D sonar, in rad, positive to starboard."""
+        """Angles of the beams, or of the columns of a 3D sonar or lidar, in rad, positive to starboard."""
         half = 0.5 * float(self.record["sector"])
-        return np.linspace(-half, half, int(self.record["bins" if self.kind == "3d" else "beams"]))
+        return np.linspace(-half, half, int(self.record["bins" if self.kind in RANGE_IMAGES else "beams"]))
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) or pixels of a 3D sonar (rows, columns, 3) in frame W in m, computed with the
-        true position and heading (for pixels: attitude) at the time of the ping; NaN = no sounding.
+        """Measured soundings (beams, 3) or pixels of a 3D sonar or lidar (rows, columns, 3) in frame W in m, computed
+        with the true position and heading (for pixels: attitude) of the record; NaN = no sounding.
         """
-        if self.kind == "3d":
+        if self.kind in RANGE_IMAGES:
             return self.record["p_WS_W"] + self.points_S @ rotation(quaternion(*self.record["euler"])).T
         r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
         c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
@@ -239,13 +242,30 @@ class ImagingFrame:
 
     @property
     def points_S(self) -> Any:
-        """Pixels of a 3D sonar (rows, columns, 3) in the sensor frame S in m; NaN = no echo."""
+        """Pixels of a 3D sonar or lidar (rows, columns, 3) in the sensor frame S in m; NaN = no echo."""
         r = self.record
         half = 0.5 * float(r["fan_height"])
+        if self.kind == "lidar":  # the channels of a tilted lidar are cones, not a tilted image
+            down = np.linspace(-half, half, int(r["beams"]))[:, None] + float(r["tilt"])
+            x, y, z = np.cos(down) * np.cos(self.angles), np.cos(down) * np.sin(self.angles), np.sin(down)
+            return self.ranges[..., None] * np.stack(np.broadcast_arrays(x, y, z), axis=-1)
         down = np.linspace(-half, half, int(r["beams"]))[:, None]
         x, y, z = np.cos(down) * np.cos(self.angles), np.cos(down) * np.sin(self.angles), np.sin(down)
         c, s = math.cos(float(r["tilt"])), math.sin(float(r["tilt"]))
         return self.ranges[..., None] * np.stack([c * x - s * z, y, s * x + c * z], axis=-1)
+
+    @property
+    def intensities(self) -> Any:
+        """Intensities of the echoes of a lidar (rows, columns), from 0 to 1; NaN = no echo."""
+        s = self.samples
+        return np.where(s["range"] > 0, s["level"] / 65535, np.nan)
+
+    @property
+    def column_times(self) -> Any:
+        """Times in s of the columns of a lidar, relative to the start of the scan."""
+        r = self.record
+        count = int(r["bins"])
+        return (np.arange(count) + 1.0) / count * (int(r["time_ns"]) - int(r["ping_ns"])) * 1e-9
 
     @property
     def levels(self) -> Any:

@@ -121,6 +121,17 @@ _BUILT_IN = (
         ),
     ),
     sensor_table(
+        "lidar",
+        "Lidar. Its scans are frames in rings, like those of sonars.",
+        (
+            value("frame", "", "Number of the newest frame, from 1."),
+            value("channels", "", "Number of channels: rows of the scan."),
+            value("columns", "", "Number of columns of the scan."),
+            value("points", "", "Number of beams with an echo."),
+            value("nearest", "m", "Range of the nearest point; NaN = no point."),
+        ),
+    ),
+    sensor_table(
         "imu",
         "Inertial measurement unit. Values are means over the time since the previous value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),

@@ -21,7 +21,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wavesim_emulators import bank_kernels
-from wavesim_emulators.batch import Batch, Mounting, Noise, NoiseStreams, SensorKinematics, steady_weather
+from wavesim_emulators.batch import (
+    Batch,
+    CovarianceNoise,
+    Mounting,
+    Noise,
+    NoiseStreams,
+    SensorKinematics,
+    steady_weather,
+)
 from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_kernels.compiler import compile_for_types
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
@@ -31,6 +39,7 @@ from wavesim_world.config import LoadedConfig
 
 __all__ = [
     "Batch",
+    "CovarianceNoise",
     "Emulator",
     "Floats",
     "Ints",

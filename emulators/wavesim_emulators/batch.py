@@ -10,7 +10,7 @@ import numpy as np
 from wavesim_emulators import bank_kernels
 from wavesim_kernels import randomness
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import vecmat
+from wavesim_sdk.algebra import covariance_factor, matvec, vecmat
 from wavesim_sdk.arrays import Floats, Mask, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.tables import WEATHER
@@ -84,6 +84,19 @@ class Noise:
     def for_purpose(self, purpose: str) -> Noise:
         """Return the random numbers for another purpose, which are independent of those for this purpose."""
         return Noise(self.streams, self.tick, self.scale, purpose)
+
+
+class CovarianceNoise:
+    """Correlated errors of a vector, with a declared covariance (nine numbers); empty = ``factor`` is None."""
+
+    def __init__(self, declared: Sequence[float]) -> None:
+        self.factor: Floats | None = covariance_factor(np.reshape(declared, (3, 3))) if declared else None
+
+    def errors(self, normals: Floats, otherwise: Any) -> Floats:
+        """Convert standard normal numbers (n, 3) to errors: with the declared covariance or, without one, with the
+        standard deviations ``otherwise``.
+        """
+        return np.asarray(otherwise * normals if self.factor is None else matvec(self.factor, normals))
 
 
 class SensorKinematics(NamedTuple):

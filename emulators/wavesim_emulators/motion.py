@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from wavesim_emulators import motion_kernels, ray_kernels
-from wavesim_emulators.base import Batch, Emulator, Noise
+from wavesim_emulators.base import Batch, CovarianceNoise, Emulator, Noise
 from wavesim_emulators.ranging import BeamGeometry, RaycastEmulator
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, pseudo_inverse, vecmat
@@ -13,9 +15,10 @@ from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
+from wavesim_world.config.sensors import AhrsConfig, SpeedLogConfig
 from wavesim_world.config.sensors import DvlConfig as DvlParameters
 from wavesim_world.config.sensors import ImuConfig as ImuParameters
-from wavesim_world.instruments import dvl_beams
+from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 
 
 class AhrsEmulator(Emulator):
@@ -27,8 +30,19 @@ class AhrsEmulator(Emulator):
     needs_all_bodies = False
     kernels = motion_kernels.AHRS_KERNELS
 
+    def prepare(self, parameters: AhrsConfig) -> tuple[Floats | None, Floats | None]:
+        """Return the factors of the covariances, relative to the standard deviations that the kernel multiplies by."""
+        orientation = CovarianceNoise(parameters.orientation_covariance).factor
+        rates = CovarianceNoise(parameters.angular_rate_covariance).factor
+        own = np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])[:, None]
+        return None if orientation is None else orientation / own, None if rates is None else rates / RATE_SIGMA
+
     def measure(self, now: Batch, out: Record) -> None:
-        motion_kernels.fill_ahrs(now.state_numbers, now.rows, now.noise.normals(6), now.numbers(out))
+        noise = now.noise.normals(6)
+        for first, factor in zip((0, 3), now.prepared, strict=True):
+            if factor is not None:
+                noise[:, first : first + 3] = matvec(factor, noise[:, first : first + 3])
+        motion_kernels.fill_ahrs(now.state_numbers, now.rows, noise, now.numbers(out))
 
 
 class SpeedLogEmulator(Emulator):
@@ -38,8 +52,16 @@ class SpeedLogEmulator(Emulator):
     needs_all_bodies = False
     kernels = motion_kernels.SPEED_LOG_KERNELS
 
+    def prepare(self, parameters: SpeedLogConfig) -> Floats | None:
+        """Return the factor of the covariance, relative to the standard deviation that the kernel multiplies by."""
+        factor = CovarianceNoise(parameters.velocity_covariance).factor
+        return None if factor is None else factor / SPEED_SIGMA
+
     def measure(self, now: Batch, out: Record) -> None:
-        motion_kernels.fill_speed_log(now.state_numbers, now.rows, now.noise.normals(3), now.numbers(out))
+        noise = now.noise.normals(3)
+        if now.prepared is not None:
+            noise = matvec(now.prepared, noise)
+        motion_kernels.fill_speed_log(now.state_numbers, now.rows, noise, now.numbers(out))
 
 
 def _down_B(q_WB: Floats) -> Floats:
@@ -52,6 +74,14 @@ GAUSS_MARKOV_PEAK = (
     #: maximum Allan deviation of a Gauss-Markov process relative to its standard deviation, at 1.89 correlation times
     0.617
 )
+
+
+class PreparedImu(NamedTuple):
+    """Configuration of an IMU with the values of its grade, and the white noise of its values."""
+
+    parameters: ImuParameters
+    force: CovarianceNoise
+    rates: CovarianceNoise
 
 
 class ImuEmulator(Emulator):
@@ -69,8 +99,9 @@ class ImuEmulator(Emulator):
         self.gravity = world.gravity
         self.earth_rate_W = EARTH_RATE * np.array([cos(world.latitude), 0.0, -sin(world.latitude)])
 
-    def prepare(self, parameters: ImuParameters) -> ImuParameters:
-        return parameters.resolved
+    def prepare(self, parameters: ImuParameters) -> PreparedImu:
+        p = parameters.resolved
+        return PreparedImu(p, CovarianceNoise(p.acceleration_covariance), CovarianceNoise(p.angular_rate_covariance))
 
     def measure(self, now: Batch, out: Record) -> None:
         """Compute the mean specific force and angular rate over the interval, in frame S, which turns with the body: f
@@ -80,7 +111,7 @@ class ImuEmulator(Emulator):
         that spins at 6 rad/s is below 0.2 mg. If the body also drifts across its spin axis, the error grows by 0.5 mg
         per m/s of drift.
         """
-        p, state, mounting = now.prepared, now.state, now.mounting
+        p, state, mounting = now.prepared.parameters, now.state, now.mounting
         fresh = now.fresh
         dt = np.where(fresh, 1.0, now.since)[:, None]
         w0, w1 = mounting.to_sensor_frame(out["w_WB_B"]), mounting.to_sensor_frame(state["w_WB_B"])
@@ -105,8 +136,8 @@ class ImuEmulator(Emulator):
         if fresh.any():
             out["force_bias"][fresh] = p.accelerometer_turn_on * first.normals(3)[fresh]
             out["rates_bias"][fresh] = p.gyro_turn_on * first.normals(3, 3)[fresh]
-        force = force + out["force_bias"] + p.accelerometer_noise / root * white[:, :3]
-        w = w + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
+        force = force + out["force_bias"] + now.prepared.force.errors(white[:, :3], p.accelerometer_noise / root)
+        w = w + out["rates_bias"] + now.prepared.rates.errors(white[:, 3:], p.gyro_noise / root)
         found = np.concatenate([force, w], axis=1)
         unstable = np.repeat([p.accelerometer_instability, p.gyro_instability], 3) / GAUSS_MARKOV_PEAK
         if unstable.any():
@@ -129,7 +160,7 @@ class ImuEmulator(Emulator):
         """Apply misalignment and scale factors to force and rate. These errors are constant over the life of an
         instrument.
         """
-        p = now.prepared
+        p = now.prepared.parameters
         if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
             return force, rates
         drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").normals(18).reshape(-1, 2, 3, 3)
@@ -174,7 +205,21 @@ class DvlBeams(BeamGeometry):
             if len(used) >= 3 and (found := pseudo_inverse(along[used], 1e-3))[1] == 3:
                 self.solutions[mask] = 0.0
                 self.solutions[mask][:, used] = found[0]
-        self.limits = np.array([p.minimum, p.bottom_sigma, p.water_sigma])
+        self.bottom, self.water = CovarianceNoise(p.bottom_covariance), CovarianceNoise(p.water_covariance)
+        sigmas = p.bottom_sigma, p.water_sigma
+        given = self.bottom.factor, self.water.factor
+        self.limits = np.array([p.minimum, *(s if f is None else 1.0 for s, f in zip(sigmas, given, strict=True))])
+
+    def draw(self, normals: Floats) -> Floats:
+        """Convert standard normal numbers (n, 2 beams) to the noise of the beams. With a declared covariance, the noise
+        of the beams is that of one velocity, so that a velocity from any three beams has this covariance.
+        """
+        count = len(self.directions)
+        for first, noise in ((0, self.bottom), (count, self.water)):
+            if noise.factor is not None:
+                error = matvec(noise.factor, normals[:, first : first + 3])
+                normals[:, first : first + count] = matvec(self.directions, error)
+        return normals
 
 
 class DvlEmulator(RaycastEmulator):
@@ -204,7 +249,7 @@ class DvlEmulator(RaycastEmulator):
             is_lost |= now.noise.uniforms(beams) < p.beam_drop_out
         if now.has_faults:
             is_lost |= (now.fault == SensorFault.UNLOCKED)[:, None]
-        noise = now.noise.normals(2 * beams)
+        noise = janus.draw(now.noise.normals(2 * beams))
         motion_kernels.fill_dvl(
             now.poses, rays, janus.directions, is_lost, janus.solutions, janus.limits, noise, now.numbers(out)
         )

@@ -10,11 +10,12 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import MAX_THRUSTERS
+from wavesim_sdk.actuators import MAX_ACTUATORS, MAX_THRUSTERS
 from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.elementary import atan2, cos, hypot, sin
 from wavesim_sdk.sensors import LEAK_COMPARTMENTS
 from wavesim_sdk.tables import SensorFault
+from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.wind import wind_profile
 
@@ -83,12 +84,27 @@ class ActuatorEmulator(Emulator):
 
 
 class EncoderEmulator(ActuatorEmulator):
-    """Emulator of encoders: the actual value of every actuator, as its encoder measures it."""
+    """Emulator of encoders: the actual value of every actuator, as its encoder measures it, with white noise."""
 
     sensor = "encoder"
 
+    def __init__(self, loaded: LoadedConfig) -> None:
+        super().__init__(loaded)
+        self.units_of_model = functools.cache(self._units)
+
+    def _units(self, model: bytes) -> tuple[str, ...]:
+        """Return the unit of each column of the actual values; an empty text if a column has no actuator."""
+        found = [a.actual_unit for a in actuators_of(self.loaded.model(model.decode()))]
+        return tuple(found + [""] * (MAX_ACTUATORS - len(found)))
+
     def measure(self, now: Batch, out: Record) -> None:
+        sigmas = now.parameters.sigmas
         out["actuator"] = self.actual(now)
+        if not any(sigmas.values()):
+            return
+        models = now.view.identity["model"][now.rows].tolist()
+        sigma = np.array([[sigmas.get(unit, 0.0) for unit in self.units_of_model(model)] for model in models])
+        out["actuator"] += sigma * now.noise.normals(MAX_ACTUATORS)
 
 
 class RpmEmulator(ActuatorEmulator):

@@ -9,12 +9,10 @@ import numpy as np
 
 from wavesim_sdk.arrays import Floats, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES
 from wavesim_sdk.tables import ACTUATION, STATE, WEATHER
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
-
-#: sensor types whose values are frames, which only a running server stores
-FRAME_TYPES = ("sonar", "camera")
 
 
 def _with_numbers(table: Record) -> tuple[Record, Floats]:
@@ -35,7 +33,7 @@ class InstrumentBanks:
         self.by_type: dict[str, Any] = {
             name: installed_emulators()[name].load()(loaded).sensor_bank(simulation.seed, count)
             for name, count in loaded.sensor_rows.items()
-            if name in installed_emulators() and name not in FRAME_TYPES
+            if name in installed_emulators() and name not in FRAME_SENSOR_TYPES  # only a running server stores frames
         }
         capacity = simulation.capacity
         self._state = _with_numbers(np.zeros(capacity, STATE.dtype))

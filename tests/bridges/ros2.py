@@ -237,6 +237,58 @@ class Float64MultiArray(IdlStruct, typename=_type("std_msgs/Float64MultiArray"))
 
 
 @dataclass
+class Actuator(IdlStruct, typename=_type("interfaces/Actuator")):
+    """As the manual of Panisim defines it (Actuator.msg)."""
+
+    header: Header
+    actuator_names: sequence[str]
+    actuator_values: sequence[float64]
+
+
+@dataclass
+class PanisimDvl(IdlStruct, typename=_type("interfaces/DVL")):
+    header: Header
+    velocity: Vector3
+    covariance: array[float64, 9]
+
+
+@dataclass
+class PointField(IdlStruct, typename=_type("sensor_msgs/PointField")):
+    name: str
+    offset: uint32
+    datatype: uint8
+    count: uint32
+
+
+@dataclass
+class PointCloud2(IdlStruct, typename=_type("sensor_msgs/PointCloud2")):
+    header: Header
+    height: uint32
+    width: uint32
+    fields: sequence[PointField]
+    is_bigendian: bool
+    point_step: uint32
+    row_step: uint32
+    data: sequence[uint8]
+    is_dense: bool
+
+    @property
+    def array(self) -> Any:
+        """The points as a structured array, decoded as their fields describe them."""
+        kinds = {2: "u1", 4: "<u2", 6: "<u4", 7: "<f4", 8: "<f8"}
+        point = np.dtype(
+            {
+                "names": [f.name for f in self.fields],
+                "formats": [kinds[f.datatype] for f in self.fields],
+                "offsets": [f.offset for f in self.fields],
+                "itemsize": self.point_step,
+            }
+        )
+        assert self.row_step == self.point_step * self.width and not self.is_bigendian
+        return np.frombuffer(bytes(self.data), point, self.height * self.width)
+
+
+@dataclass
 class Dvl(IdlStruct, typename=_type("marine_acoustic_msgs/Dvl")):
     header: Header
     velocity_mode: uint8

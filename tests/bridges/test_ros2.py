@@ -23,8 +23,9 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.ros2 import body_commands, command, commands, discovery_check
 from wavesim_bridges.ros2.bridge import Ros2Clock
 from wavesim_bridges.ros2.message_types import ADDED, DISTROS, SERVICES, MessageTypes, dds_name
+from wavesim_bridges.ros2.mounted_instrument import FrameNames
 from wavesim_bridges.ros2.node import DdsNode, legal
-from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames
+from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS
 from wavesim_bridges.ros2.topic_layout import TopicLayout, presets
 from wavesim_sdk.actuators import ActuatorKind
 from wavesim_sdk.errors import WaveSimError
@@ -212,7 +213,7 @@ def described(model: str) -> list[ActuatorDescription]:
 
 
 def test_presets() -> None:
-    assert presets() == ["uuv", "vrx", "wavesim"]
+    assert presets() == ["panisim", "uuv", "vrx", "wavesim"]
     ours = TopicLayout.find("wavesim", "my-auv")
     assert [c.topic for c in ours.commands(described("lauv"))][:2] == [
         "/my_auv/propeller/cmd",

@@ -147,7 +147,11 @@ def test_a_panisim_folder_is_carried_over_whole(data_dir: Path, tmp_path: Path) 
     assert model.sensors is not None
     rates = {i.name: i.parameters.rate for i in model.sensors.instruments}
     assert rates == {"imu": 50.0, "uwb": 1.0, "encoder": 10.0}
-    assert model.sensors.uwb[0].sigma == pytest.approx(math.sqrt((0.04533883 + 0.05869406) / 2), rel=1e-5)
+    assert model.sensors.uwb[0].position_covariance == (
+        *(0.04533883, -0.05014115, 0.0),
+        *(-0.05014115, 0.05869406, 0.0),
+        *(0.0, 0.0, 1e-8),
+    )
     assert any('position="50 73 0 m"' in note and 'velocity="0.4 0 0 m/s"' in note for note in notes)
     assert any("sookshma_hydra.json" in note for note in notes)
 
@@ -170,6 +174,43 @@ def test_what_a_panisim_folder_has_more_is_named(
     with pytest.raises(ConfigError, match=re.escape(message)):
         imported(folder, tmp_path)
     assert any(message in note for note in read(folder, None, {}, "deg", True).notes)
+
+
+def test_panisims_covariances_are_carried_over_whole(data_dir: Path, tmp_path: Path) -> None:
+    """Each 3x3 matrix of the example in Panisim's manual and of Sookshma's folder, with no error that Panisim lacks."""
+    text = (data_dir / "sookshma/model/sensors.yml").read_text().replace("covariance: false", "covariance: true")
+    more = """
+  - sensor_type: GPS
+    sensor_topic: /sookshma_00/gps
+    sensor_location: [1.0, 0.01, 0.015]
+    sensor_orientation: [0.0, 0.0, 0.0]
+    publish_rate: 1
+    use_custom_covariance: true
+    custom_covariance:
+      position_covariance: [0.1, 0.02, 0.0, 0.02, 0.1, 0.0, 0.0, 0.0, 0.4]
+  - sensor_type: DVL
+    sensor_topic: /sookshma_00/dvl
+    sensor_location: [1.0, 0.01, 0.015]
+    sensor_orientation: [0.0, 0.0, 0.0]
+    publish_rate: 50
+    use_custom_covariance: true
+    custom_covariance:
+      linear_velocity_covariance: [0.01, 0.002, 0.0, 0.002, 0.02, 0.0, 0.0, 0.0, 0.03]
+"""
+    folder = boat(data_dir, tmp_path, sensors=text.rstrip() + more)
+    sensors = imported(folder, tmp_path).sensors
+    assert sensors is not None
+    notes = read(folder, None, {}, "deg").notes
+    assert not any("mean of the variances" in note or "covariance" in note for note in notes)
+    (imu,), (ahrs,), (gps,), (dvl,) = sensors.imu, sensors.ahrs, sensors.gps, sensors.dvl
+    assert np.reshape(imu.acceleration_covariance, (3, 3))[0].tolist() == [0.01973958, -0.01976063, 0.02346221]
+    assert imu.angular_rate_covariance[8] == 5.01080310e-06
+    assert ahrs.orientation_covariance[2] == -5.37921803e-06 and ahrs.rate == imu.rate == 50.0
+    assert {imu.gyro_walk, imu.gyro_turn_on, imu.accelerometer_walk, imu.accelerometer_turn_on, gps.correlation} == {
+        0.0
+    }
+    assert gps.position_covariance == (0.1, 0.02, 0.0, 0.02, 0.1, 0.0, 0.0, 0.0, 0.4)
+    assert dvl.bottom_covariance == (0.01, 0.002, 0.0, 0.002, 0.02, 0.0, 0.0, 0.0, 0.03)
 
 
 def test_panisims_own_matrices_come_first(data_dir: Path, tmp_path: Path) -> None:

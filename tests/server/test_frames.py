@@ -92,7 +92,10 @@ def got(client: Client) -> list[ImagingFrame]:
 
 def test_a_crew_gets_what_it_requests_and_a_refusal_without_permission(harbour: Harbour) -> None:
     pilot = harbour.join("a")
-    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera named 'aft'; available: ahead, side, eye")
+    assert ask(harbour, pilot, "aft") == (
+        False,
+        "'a' has no sonar, camera or lidar named 'aft'; available: ahead, side, eye",
+    )
     observer = harbour.join("eye", role=OBSERVER)
     assert ask(harbour, observer) == (False, "an observer cannot receive frames: it has no body")
     ahead, side = place(harbour, 0, 0), place(harbour, 0, 1)

@@ -1,10 +1,11 @@
-"""Images from sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later
+"""Images from sonars, cameras and lidars for pages. Each frame is packed once and kept as long as a page that connects later
 may need it.
 
 On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and the data, all
 little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples from a sonar are u1 (beams,
 bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no echo,
-255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m).
+255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m). Points of a lidar are rows of f4:
+north, east, down (NaN = unknown pose), starboard and ahead in the sensor frame (m).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from wavesim_viz.page_content import ImageKind
 from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or to fill a screen with lines
-MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1, "3d": 1}
+MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1, "3d": 1, "lidar": 1}
+MAX_POINTS = 12_000  #: maximum number of points of a lidar's scan that are sent to a page
 RETRY_S = 0.5
 MAX_READ = 20  #: maximum number of frames that are read from a log in one call
 MAX_RECEIVED = 64  #: maximum number of received frames that have not been read yet
@@ -191,6 +193,12 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         good = s[:, _DETECTION] > 0.0
         numbers = np.column_stack([frame.points[good], s[good][:, [_Y, _SIGMA]]]).astype("<f4").tobytes()
         head["bins"] = 5
+    elif frame.kind == "lidar":
+        seen = np.flatnonzero(np.isfinite(frame.ranges))
+        seen = seen[:: max(1, -(-len(seen) // MAX_POINTS))]
+        own = frame.points_S.reshape(-1, 3)[seen]
+        numbers = np.column_stack([frame.points.reshape(-1, 3)[seen], own[:, [1, 0]]]).astype("<f4").tobytes()
+        head["beams"], head["bins"] = len(seen), 5
     elif frame.kind == "3d":
         far = frame.samples["range"]
         numbers = np.maximum(far >> 8, far > 0).astype(np.uint8).tobytes()
@@ -204,13 +212,13 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """Newest images from one sonar or camera."""
+    """Newest images from one sonar, camera or lidar."""
 
     def __init__(self, source: Any, row: int, name: str) -> None:
         self._source, self.row, self.name = source, row, name
         self._stream: FrameStream | None = None
         self._version, self._due, self.epoch = -1, 0.0, 0
-        self.trouble = ""  #: reason why this sonar or camera has no image; empty if it has one
+        self.trouble = ""  #: reason why this instrument has no image; empty if it has one
         self.made = 0  #: number of images packed so far
         self.pictures: deque[bytes] = deque()
 

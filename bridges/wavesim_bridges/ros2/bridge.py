@@ -12,16 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavesim_bridges.core import BridgedVehicle, BridgeOptions, MalformedMessage
+from wavesim_bridges.ros2 import named_actuators
 from wavesim_bridges.ros2 import sensors as sensor_messages
 from wavesim_bridges.ros2.commands import CommandTopics
 from wavesim_bridges.ros2.discovery_check import check_discovery
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
+from wavesim_bridges.ros2.mounted_instrument import ARRAY, MessageFactory, MountedInstrument
 from wavesim_bridges.ros2.node import DdsNode, TopicWriter, legal
 from wavesim_bridges.ros2.topic_layout import TopicLayout
-from wavesim_bridges.vehicle_motion import VehicleMotion, attitude_enu, frd_to_flu, motion_of, ned_to_enu
+from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
 from wavesim_world.actuators import actuators_of
@@ -58,7 +61,7 @@ class Ros2Clock:
     """
 
     def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
-        self._make, self._wall, self._gap = sensor_messages.MessageFactory(node.types), wall, gap_ns
+        self._make, self._wall, self._gap = MessageFactory(node.types), wall, gap_ns
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
         self._offsets = [0]  #: ROS time in ns at the start of each run
@@ -140,16 +143,14 @@ class Ros2Instruments:
             raise BrokerError(
                 f"the vehicle has a sensor '{strange[0]}' that is not in --config; use the server's configuration"
             )
-        make = sensor_messages.MessageFactory(shared.node.types)
+        make = MessageFactory(shared.node.types)
         self._all = {
-            name: sensor_messages.MountedInstrument(
-                declared[name], layout.frames(name), make, fields[name], tuple(actuators)
+            name: MountedInstrument(
+                declared[name], layout.frames(name), make, fields[name], tuple(actuators), layout.axes
             )
             for name in fields
         }
-        self._outputs: list[
-            tuple[sensor_messages.MountedInstrument, str, TopicWriter, sensor_messages.SensorOutput]
-        ] = []
+        self._outputs: list[tuple[MountedInstrument, str, TopicWriter, sensor_messages.SensorOutput]] = []
         for s in self._all.values():
             for name, topic, output in layout.outputs(s.instrument.type, s.instrument.name):
                 self._outputs.append((s, name, shared.node.writer(topic, output.type), output))
@@ -157,6 +158,18 @@ class Ros2Instruments:
         shared.statics.add([t for name in sorted(used) for t in sensor_messages.mounting(self._all[name])])
         self._ahrs = next((s for s in self._all.values() if s.instrument.type == "ahrs"), None)
         self._seen: dict[str, int] = {}
+
+    @property
+    def lidars(self) -> list[str]:
+        """Names of the lidars whose points the layout publishes."""
+        return [s.instrument.name for s, *_ in self._outputs if s.instrument.type == "lidar"]
+
+    def publish_frame(self, frame: ImagingFrame) -> None:
+        """Publish the points of a lidar's scan."""
+        for s, _, writer, _ in self._outputs:
+            if s.instrument.name == frame.name and writer.has_readers:
+                stamp = self._clock.stamp(self._vehicle, int(frame.record["time_ns"]))
+                writer.write(sensor_messages.lidar_cloud(s, frame, stamp))
 
     def publish(self, state: State) -> None:
         """Publish the new values from the instruments."""
@@ -176,12 +189,12 @@ class Ros2Instruments:
                 self._seen[s.instrument.name] = state.time_ns
         self._seen.update((name, value.time_ns) for name, value in state.sensors.items())
 
-    def _orient(self, s: sensor_messages.MountedInstrument, message: Message, state: State) -> None:
+    def _orient(self, s: MountedInstrument, message: Message, state: State) -> None:
         value: Value | None = None if self._ahrs is None else state.sensors.get(self._ahrs.instrument.name)
         if self._ahrs is not None and value is not None and all(map(math.isfinite, value.numbers[:3])):
             sensor_messages.with_attitude(s, message, self._ahrs, value)
 
-    def _due(self, s: sensor_messages.MountedInstrument, now: int, before: int | None) -> bool:
+    def _due(self, s: MountedInstrument, now: int, before: int | None) -> bool:
         return before is None or not 0 <= now - before < round(1e9 / s.declared.rate)
 
 
@@ -192,14 +205,17 @@ class Ros2Bridge:
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
     ) -> None:
         self.vehicle, self.layout, self.shared, self.wishes = BridgedVehicle(seat), layout, shared, wishes
-        self._make = sensor_messages.MessageFactory(shared.node.types)
+        self._make = MessageFactory(shared.node.types)
         self._frames = self.layout.frames()
         model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
         self._suite = loaded.suite_by_name(seat.vehicle, model)
         self._thrusters = loaded.model(model).thruster
         self._actuators = actuators_of(loaded.model(model))
         self._has: tuple[CommandTopics, Ros2Instruments] | None = None
+        self._watched: AsyncBroker | None = None  #: session whose frames are published, by the task ``_watching``
+        self._watching: asyncio.Task[None] | None = None
         self._odometry = self._writer(self.layout.odometry, ODOMETRY)
+        self._state = self._writer(self.layout.state, ARRAY)
         self._joints = self._writer(self.layout.joints, sensor_messages.JOINTS)
         self._reception_writer = self._writer(self.layout.acoustics("heard"), TEXT)
         self._bearing = self._writer(self.layout.acoustics("range_bearing"), PARAMS)
@@ -219,11 +235,33 @@ class Ros2Bridge:
                 commands, instruments = self._on_joined(broker)
                 motion = motion_of(step.state)
                 self._publish(step, motion, instruments)
+                if broker is not self._watched:
+                    self._watch_frames(broker, instruments)
                 if self.wishes.lockstep:
                     await commands.wait_for_commands()
                 broker.answer(commands.current_commands(step.time, motion))
         finally:
             early.cancel()
+            if self._watching is not None:
+                self._watching.cancel()
+
+    def _watch_frames(self, broker: AsyncBroker, instruments: Ros2Instruments) -> None:
+        """Publish the frames of this session's lidars."""
+        self._watched = broker
+        if self._watching is not None:
+            self._watching.cancel()
+        names = instruments.lidars
+        if not names:
+            return
+
+        async def watch() -> None:
+            try:
+                async for frame in broker.frames(*names):
+                    instruments.publish_frame(frame)
+            except WaveSimError as error:
+                self.vehicle.options.report(f"no points from lidars: {error}")
+
+        self._watching = asyncio.create_task(watch())
 
     async def _early(self) -> None:
         """Create the topics as soon as the vehicle has joined, before the run begins."""
@@ -252,6 +290,12 @@ class Ros2Bridge:
         stamp = clock.stamp(name, step.state.time_ns)
         if motion is not None and step.state.motion is not None:
             self._motion(motion, step.state.motion[7:10], stamp)
+            if self._state is not None and self._state.has_readers:
+                self._state.write(
+                    named_actuators.vessel_state(
+                        self._make, motion, step.state.motion[7:10], self._actuators, step.state.actuation
+                    )
+                )
         if self._joints is not None and self._joints.has_readers:
             self._joints.write(sensor_messages.joints(self._make, self._actuators, step.state.actuation, stamp))
         instruments.publish(step.state)
@@ -263,12 +307,13 @@ class Ros2Bridge:
     def _motion(self, motion: VehicleMotion, velocity: Sequence[float], stamp: int) -> None:
         """Publish the true motion if the server provides it. ``velocity`` is in the body frame."""
         f, new = self._frames, self.shared.node.types.new
-        place, q = ned_to_enu(motion.position), attitude_enu(motion.attitude)
+        axes = self.layout.axes
+        place, q = axes.world @ motion.position, axes.attitude(motion.attitude)
         if self.wishes.tf and self.shared.tf.has_readers:
             self.shared.tf.write(new(TF)([self._make.transform(stamp, f.world, f.base, place, q)]))
         if self._odometry is not None and self._odometry.has_readers:
             exact = np.zeros(36)
-            moving = self._make.twist(frd_to_flu(np.array(velocity)), frd_to_flu(motion.rates))
+            moving = self._make.twist(axes.body @ np.array(velocity), axes.body @ motion.rates)
             self._odometry.write(
                 new(ODOMETRY)(
                     self._make.header(stamp, f.world),
@@ -404,7 +449,11 @@ async def run_vehicles(seats: Sequence[BridgeOptions], loaded: LoadedConfig, wis
     first = seats[0]
     drops = BridgedVehicle(first)
     node = DdsNode(
-        MessageTypes(wishes.distro), f"wavesim_{legal(first.vehicle)}", wishes.domain, first.report, drops.count_dropped
+        MessageTypes(wishes.distro, layouts[0].actuator_fields),
+        f"wavesim_{legal(first.vehicle)}",
+        wishes.domain,
+        first.report,
+        drops.count_dropped,
     )
     try:
         clock = Ros2Clock(node, wishes.clock, wishes.wall, round(first.period * 1e9))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from wavesim_bridges.core import STACK_TIMEOUT_S, MalformedMessage
 from wavesim_bridges.pilot import Setpoint
 from wavesim_bridges.ros2 import body_commands
-from wavesim_bridges.ros2.message_types import Message
+from wavesim_bridges.ros2.message_types import ACTUATOR, Message
+from wavesim_bridges.ros2.mounted_instrument import ARRAY
 from wavesim_bridges.ros2.node import DdsNode
-from wavesim_bridges.ros2.sensors import ARRAY
-from wavesim_bridges.ros2.topic_layout import ALL, CommandTopic, TopicLayout
+from wavesim_bridges.ros2.topic_layout import ALL, NAMED, CommandTopic, TopicLayout
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_world.config.actuators import Thruster
@@ -56,6 +56,11 @@ class CommandTopics:
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
             node.reader(topic, ARRAY, self._all(topic))
+        if named := layout.named_commands(actuators):
+            self.neutral = [self._rest(a) for a in actuators]
+            self._values = list(self.neutral)
+            topic = layout.command(NAMED)
+            node.reader(topic, ACTUATOR, lambda message: self._store(topic, named.values(message)))
         self._wish: Setpoint | None = None  #: velocity command that the built-in pilot maintains
         self._pilot, self._piloted = body_commands.built_in_pilot(actuators), math.nan
         shared = body_commands.WrenchAllocator.for_thrusters(thrusters, actuators)

@@ -5,7 +5,7 @@ provides their type hashes and DDS names.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from cyclonedds.idl import IdlStruct, make_idl_struct
@@ -26,6 +26,14 @@ _SEQUENCE: Any = idl.sequence
 Message = Any  #: a message as a Python object with the fields of its definition
 
 _HEADER = "std_msgs/Header header\n"
+ACTUATOR = "interfaces/msg/Actuator"  #: Panisim's message for actuators by name
+#: fields of ACTUATOR after the header. Releases of Panisim differ in their order and in the covariance
+_ACTUATOR_FIELDS = {
+    "names": "string[] actuator_names",
+    "values": "float64[] actuator_values",
+    "covariance": "float64[] covariance",
+}
+ACTUATOR_FIELDS = ("names values", "values names covariance", "names values covariance")
 #: definitions of other packages and of services, which are not in a distribution's own packages
 ADDED = {
     "marine_acoustic_msgs/msg/Dvl": _HEADER
@@ -57,6 +65,7 @@ float32[] intensities
 geometry_msgs/Vector3[] beam_unit_vec
 float32[] ranges
 """,
+    "interfaces/msg/DVL": _HEADER + "geometry_msgs/Vector3 velocity\nfloat64[9] covariance\n",
     "ros_gz_interfaces/msg/ParamVec": _HEADER + "rcl_interfaces/Parameter[] params\n",
     "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped": _HEADER + "float64 data\n",
 }
@@ -71,11 +80,12 @@ _HEAD = 4  #: size in bytes of the CDR encapsulation header
 
 
 class MessageTypes:
-    """Message types in a ROS 2 distribution."""
+    """Message types in a ROS 2 distribution. ``actuator_fields`` selects one of :data:`ACTUATOR_FIELDS`."""
 
-    def __init__(self, distro: str) -> None:
+    def __init__(self, distro: str, actuator_fields: str = ACTUATOR_FIELDS[0]) -> None:
         self.store = get_typestore(Stores[DISTROS[distro]])
-        for name, text in ADDED.items():
+        actuator = _HEADER + "".join(f"{_ACTUATOR_FIELDS[word]}\n" for word in actuator_fields.split())
+        for name, text in (*ADDED.items(), (ACTUATOR, actuator)):
             self.store.register(get_types_from_msg(text, name))
         for name, parts in SERVICES.items():
             for part, text in zip((f"{name}_Request", f"{name}_Response"), parts, strict=True):
@@ -119,6 +129,10 @@ class MessageTypes:
     def has(self, name: str, field: str) -> bool:
         """Return whether a message has a field. Some fields exist only in later distributions."""
         return any(f == field for f, _ in self.store.fielddefs[name][1])
+
+    def fields(self, name: str) -> Sequence[str]:
+        """Return the names of the fields of a message."""
+        return [field for field, _ in self.store.fielddefs[name][1]]
 
     def length(self, name: str) -> int:
         """Return the length of the array that is the only field of a message."""

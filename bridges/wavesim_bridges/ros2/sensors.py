@@ -1,4 +1,4 @@
-"""Instrument values as ROS messages, in FLU, ENU and SI units, with covariances from the declared noise."""
+"""Instrument values as ROS messages in SI units and the axes of the layout, with covariances from the declared noise."""
 
 from __future__ import annotations
 
@@ -9,125 +9,40 @@ from typing import Any, cast
 
 import numpy as np
 
-from wavesim_bridges.ros2.message_types import Message, MessageTypes
-from wavesim_bridges.vehicle_motion import attitude_enu, product
+from wavesim_bridges.ros2 import named_actuators
+from wavesim_bridges.ros2.message_types import Message
+from wavesim_bridges.ros2.mounted_instrument import ARRAY, MessageFactory, MountedInstrument
+from wavesim_bridges.vehicle_motion import product
 from wavesim_sdk.actuators import Actuator, ActuatorKind
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import quaternion
+from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.wire.state import Value
 from wavesim_world import instruments as fixed
 from wavesim_world.config.ranging_sensors import EchosounderConfig
 from wavesim_world.config.sensors import (
+    AhrsConfig,
     AnemometerConfig,
     BatteryConfig,
     DvlConfig,
     GpsConfig,
     ImuConfig,
-    InstrumentConfig,
-    SensorConfig,
+    SpeedLogConfig,
     UwbConfig,
 )
 
 PASCAL = 1e4  #: number of Pa in a dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
 UNKNOWN = 1e6  #: variance in m2 or rad2 so large that a filter ignores the value
-FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix that converts from FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
-ARRAY, NUMBER, JOINTS = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float64", "sensor_msgs/msg/JointState"
+NUMBER, JOINTS = "std_msgs/msg/Float64", "sensor_msgs/msg/JointState"
+PANISIM_DVL = "interfaces/msg/DVL"
 DVL, SONAR, CLOUD = (
     "marine_acoustic_msgs/msg/Dvl",
     "marine_acoustic_msgs/msg/SonarRanges",
     "sensor_msgs/msg/PointCloud2",
 )
-
-
-@dataclass(frozen=True)
-class FrameNames:
-    """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` has the same origin as ``link`` but
-    the instrument's own axes, FRD; ``beam`` has its x axis along a single beam.
-    """
-
-    world: str
-    base: str
-    link: str
-    face: str
-    beam: str
-
-
-class MessageFactory:
-    """Constructors of the message types that other messages contain."""
-
-    def __init__(self, types: MessageTypes) -> None:
-        self.types = types
-        self._header, self._time = types.new("std_msgs/msg/Header"), types.new("builtin_interfaces/msg/Time")
-        self._vector, self._point = types.new("geometry_msgs/msg/Vector3"), types.new("geometry_msgs/msg/Point")
-        self._quaternion = types.new("geometry_msgs/msg/Quaternion")
-
-    def time(self, stamp: int) -> Message:
-        """Return a Time message for a stamp in ns since the epoch."""
-        return self._time(*divmod(stamp, 1_000_000_000))
-
-    def header(self, stamp: int, frame: str) -> Message:
-        return self._header(self.time(stamp), frame)
-
-    def vector(self, v: Sequence[float] | Floats) -> Message:
-        return self._vector(float(v[0]), float(v[1]), float(v[2]))
-
-    def point(self, v: Sequence[float] | Floats) -> Message:
-        return self._point(float(v[0]), float(v[1]), float(v[2]))
-
-    def quaternion(self, q: Floats) -> Message:
-        """Return a Quaternion message from the components w, x, y, z."""
-        w, x, y, z = map(float, q)
-        return self._quaternion(x, y, z, w)
-
-    def pose(self, place: Sequence[float] | Floats, q: Floats) -> Message:
-        return self.types.new("geometry_msgs/msg/Pose")(self.point(place), self.quaternion(q))
-
-    def twist(self, linear: Sequence[float] | Floats, angular: Sequence[float] | Floats) -> Message:
-        return self.types.new("geometry_msgs/msg/Twist")(self.vector(linear), self.vector(angular))
-
-    def transform(self, stamp: int, parent: str, child: str, place: Sequence[float] | Floats, q: Floats) -> Message:
-        body = self.types.new("geometry_msgs/msg/Transform")(self.vector(place), self.quaternion(q))
-        return self.types.new("geometry_msgs/msg/TransformStamped")(self.header(stamp, parent), child, body)
-
-    def numbers(self, values: Sequence[float], labels: Sequence[tuple[str, int]]) -> Message:
-        """Return a Float64MultiArray with a label and a size for each field."""
-        dimension, layout = (
-            self.types.new("std_msgs/msg/MultiArrayDimension"),
-            self.types.new("std_msgs/msg/MultiArrayLayout"),
-        )
-        return self.types.new(ARRAY)(layout([dimension(name, n, n) for name, n in labels], 0), np.array(values, float))
-
-
-@dataclass(frozen=True)
-class MountedInstrument:
-    """Instrument of a vehicle, with its frames and the factory for its messages."""
-
-    instrument: InstrumentConfig
-    frames: FrameNames
-    factory: MessageFactory
-    fields: tuple[tuple[str, int], ...] = ()  #: names of the fields of a value, with the length of each field
-    actuators: tuple[Actuator, ...] = ()  #: actuators of the body that carries the instrument
-
-    @property
-    def declared(self) -> SensorConfig:
-        return self.instrument.parameters
-
-    @property
-    def q_BS(self) -> Floats:
-        """Attitude of the instrument relative to the body, as a rotation between their FRD frames."""
-        return quaternion(*self.declared.attitude)
-
-    def variance(self, sigma: float) -> float:
-        """Return the variance of a value. ``sigma`` is the standard deviation of the value's noise if the configuration
-        contains ``noise="1"``.
-        """
-        return (self.declared.noise * sigma) ** 2
-
-    def new(self, name: str, *values: Any) -> Message:
-        return self.factory.types.new(name)(*values)
 
 
 Stamped = Callable[
@@ -139,16 +54,13 @@ def _all_finite(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
-def _diagonal(*variances: float) -> Floats:
-    return np.diag(variances).ravel()
-
-
 def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     """Return the Imu message without an attitude."""
     p = cast("ImuConfig", s.declared).resolved
     if not _all_finite(*v.force, *v.rates):
         return None
-    rates, force = (s.variance(n) * p.rate for n in (p.gyro_noise, p.accelerometer_noise))
+    rates = s.covariance(p.angular_rate_covariance, p.gyro_noise * math.sqrt(p.rate))
+    force = s.covariance(p.acceleration_covariance, p.accelerometer_noise * math.sqrt(p.rate))
     unknown = np.zeros(9)
     unknown[0] = -1.0
     return s.new(
@@ -156,16 +68,18 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
         s.factory.header(stamp, s.frames.link),
         s.factory.quaternion(np.array([1.0, 0.0, 0.0, 0.0])),
         unknown,
-        s.factory.vector(FRD_TO_FLU @ v.rates),
-        _diagonal(*[rates] * 3),
-        s.factory.vector(FRD_TO_FLU @ v.force),
-        _diagonal(*[force] * 3),
+        s.factory.vector(s.axes.body @ v.rates),
+        s.axes.body_covariance(rates).ravel(),
+        s.factory.vector(s.axes.body @ v.force),
+        s.axes.body_covariance(force).ravel(),
     )
 
 
 def attitude_covariance(s: MountedInstrument) -> Floats:
-    """Return the attitude covariance of an AHRS about the world's axes. The heading is less accurate than the tilt."""
-    return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
+    """Return the attitude covariance of an AHRS, of roll, pitch and yaw. The heading is less accurate than the tilt."""
+    p = cast("AhrsConfig", s.declared)
+    found = s.covariance(p.orientation_covariance, fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)
+    return s.axes.body_covariance(found).ravel()
 
 
 def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
@@ -173,14 +87,15 @@ def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
         return None
     unknown = np.zeros(9)
     unknown[0] = -1.0
-    q = attitude_enu(quaternion(v.roll, v.pitch, v.heading))
+    q = s.axes.attitude(quaternion(v.roll, v.pitch, v.heading))
+    rates = s.covariance(cast("AhrsConfig", s.declared).angular_rate_covariance, fixed.RATE_SIGMA)
     return s.new(
         IMU,
         s.factory.header(stamp, s.frames.base),
         s.factory.quaternion(q),
         attitude_covariance(s),
-        s.factory.vector(FRD_TO_FLU @ v.rates),
-        _diagonal(*[s.variance(fixed.RATE_SIGMA)] * 3),
+        s.factory.vector(s.axes.body @ v.rates),
+        s.axes.body_covariance(rates).ravel(),
         s.factory.vector((0.0, 0.0, 0.0)),
         unknown,
     )
@@ -190,7 +105,7 @@ def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrum
     """Return the Imu message with the attitude of the IMU's link added. The attitude comes from an AHRS on the body."""
     q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
     message.orientation, message.orientation_covariance = (
-        imu.factory.quaternion(attitude_enu(q)),
+        imu.factory.quaternion(imu.axes.attitude(q)),
         attitude_covariance(ahrs),
     )
     return message
@@ -200,12 +115,12 @@ def _fix(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     p = cast("GpsConfig", s.declared)
     if not _all_finite(v.latitude, v.longitude, v.height):
         return no_fix(s, stamp)
-    level, up = 0.5 * s.variance(p.hacc), s.variance(p.vacc)
+    level = math.sqrt(0.5) * p.hacc
+    covariance = s.axes.world_covariance(s.covariance(p.position_covariance, level, level, p.vacc)).ravel()
     status = s.new("sensor_msgs/msg/NavSatStatus", 0, 1)
     degrees = math.degrees(v.latitude), math.degrees(v.longitude)
-    return s.new(
-        FIX, s.factory.header(stamp, s.frames.link), status, *degrees, v.height, _diagonal(level, level, up), 2
-    )
+    quality = 3 if p.position_covariance else 2  # all of the covariance is known, or its diagonal
+    return s.new(FIX, s.factory.header(stamp, s.frames.link), status, *degrees, v.height, covariance, quality)
 
 
 def no_fix(s: MountedInstrument, stamp: int) -> Message:
@@ -227,19 +142,25 @@ def _twist(
     return s.new(TWIST, s.factory.header(stamp, frame), with_covariance)
 
 
-def _pose(s: MountedInstrument, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
-    """Return a pose message for a position in the world. Components that are not measured have a huge variance."""
-    body = s.factory.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
-    with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
+def _pose(s: MountedInstrument, stamp: int, ned: Sequence[float], covariance: Floats) -> Message:
+    """Return a pose message for a position in the world (NED) with its covariance (3, 3). Components that are not
+    measured have a huge variance.
+    """
+    body = s.factory.pose(s.axes.world @ np.array(ned), np.array([1.0, 0.0, 0.0, 0.0]))
+    full = np.diag([UNKNOWN] * 6)
+    full[:3, :3] = s.axes.world_covariance(covariance)
+    with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, full.ravel())
     return s.new(POSE, s.factory.header(stamp, s.frames.world), with_covariance)
 
 
 def _gps_velocity(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     if not _all_finite(v.sog, v.cog):
         return None
-    level = s.variance(cast("GpsConfig", s.declared).speed_sigma)
-    moving = v.sog * math.sin(v.cog), v.sog * math.cos(v.cog), 0.0
-    return _twist(s, s.frames.world, stamp, moving, np.diag([level, level, UNKNOWN]))
+    p = cast("GpsConfig", s.declared)
+    covariance = s.covariance(p.velocity_covariance, p.speed_sigma)
+    covariance[2], covariance[:, 2], covariance[2, 2] = 0.0, 0.0, UNKNOWN  # the receiver reports no vertical speed
+    moving = s.axes.world @ np.array([v.sog * math.cos(v.cog), v.sog * math.sin(v.cog), 0.0])
+    return _twist(s, s.frames.world, stamp, moving, s.axes.world_covariance(covariance))
 
 
 def _pressure(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
@@ -262,7 +183,8 @@ def _pressure_kpa(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 def _depth(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     if not _all_finite(v.depth):
         return None
-    return _pose(s, stamp, (0.0, 0.0, -v.depth), (UNKNOWN, UNKNOWN, s.variance(METRE_PER_DBAR * fixed.PRESSURE_SIGMA)))
+    variance = s.variance(METRE_PER_DBAR * fixed.PRESSURE_SIGMA)
+    return _pose(s, stamp, (0.0, 0.0, v.depth), np.diag([UNKNOWN, UNKNOWN, variance]))
 
 
 def _temperature(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
@@ -276,29 +198,41 @@ def _number(field: str) -> Stamped:
     return lambda s, v, stamp: s.new(NUMBER, v[field]) if _all_finite(v[field]) else None
 
 
-def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Floats:
-    """Return the covariance (3, 3) in S of a velocity that a Doppler log measures with all of its beams, or only with
-    the beams that have bottom lock.
+def _velocity_covariance(s: MountedInstrument, v: Value, bottom: bool) -> Floats:
+    """Return the covariance (3, 3) in S of a velocity over the bottom or through the water. If it is not declared, it
+    follows from the noise of all beams or, over the bottom, of the beams that have bottom lock.
     """
-    along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
-    if locked:
+    p = cast("DvlConfig", s.declared)
+    if declared := p.bottom_covariance if bottom else p.water_covariance:
+        return s.covariance(declared)
+    along, _ = fixed.dvl_beams(p)
+    if bottom:
         along = along[np.isfinite(v.beams[: len(along)])]
     inverse = np.linalg.pinv(along)
-    return np.asarray(s.variance(sigma) * inverse @ inverse.T)
+    return np.asarray(s.variance(p.bottom_sigma if bottom else p.water_sigma) * inverse @ inverse.T)
 
 
 def _dvl_twist(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     if not _all_finite(*v.bottom):
         return None
-    covariance = FRD_TO_FLU @ _velocity_covariance(s, v, cast("DvlConfig", s.declared).bottom_sigma, True) @ FRD_TO_FLU
-    return _twist(s, s.frames.link, stamp, FRD_TO_FLU @ v.bottom, covariance)
+    covariance = s.axes.body_covariance(_velocity_covariance(s, v, True))
+    return _twist(s, s.frames.link, stamp, s.axes.body @ v.bottom, covariance)
 
 
 def _dvl_water(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     if not _all_finite(*v.water):
         return None
-    covariance = FRD_TO_FLU @ _velocity_covariance(s, v, cast("DvlConfig", s.declared).water_sigma, False) @ FRD_TO_FLU
-    return _twist(s, s.frames.link, stamp, FRD_TO_FLU @ v.water, covariance)
+    covariance = s.axes.body_covariance(_velocity_covariance(s, v, False))
+    return _twist(s, s.frames.link, stamp, s.axes.body @ v.water, covariance)
+
+
+def _dvl_velocity(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    """Return the velocity over the bottom, as Panisim publishes it."""
+    if not _all_finite(*v.bottom):
+        return None
+    covariance = s.axes.body_covariance(_velocity_covariance(s, v, True)).ravel()
+    velocity = s.factory.vector(s.axes.body @ v.bottom)
+    return s.new(PANISIM_DVL, s.factory.header(stamp, s.frames.link), velocity, covariance)
 
 
 def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
@@ -313,7 +247,8 @@ def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     four[: len(along)] = along[:4]
     beams, ranges = (np.nan_to_num(np.array(x, float), nan=-1.0) for x in (v.beams, v.ranges))
     heard = np.isfinite(v.beams)
-    variance = s.variance(p.bottom_sigma)
+    covariance = _velocity_covariance(s, v, bottom)
+    along_beams = (four @ (s.covariance(p.bottom_covariance, p.bottom_sigma)) * four).sum(axis=1)
     x, y, _ = velocity
     return s.new(
         DVL,
@@ -321,7 +256,7 @@ def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
         1 if bottom else 2,
         0,
         s.factory.vector(velocity),
-        _velocity_covariance(s, v, p.bottom_sigma if bottom else p.water_sigma, bottom).ravel(),
+        covariance.ravel(),
         v.altitude if _all_finite(v.altitude) else -1.0,
         math.atan2(y, x),
         math.hypot(x, y),
@@ -334,7 +269,7 @@ def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
         np.full(4, -1.0, np.float32),
         heard.astype(np.float32),
         beams.astype(np.float32),
-        np.where(heard, variance, -1.0).astype(np.float32),
+        np.where(heard, along_beams, -1.0).astype(np.float32),
     )
 
 
@@ -357,10 +292,10 @@ def _altitude(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _beams(s: MountedInstrument) -> tuple[Floats, Floats]:
-    """Return the directions and origins of an instrument's beams in its link frame (FLU)."""
+    """Return the directions and origins of an instrument's beams in its link frame."""
     p: Any = s.declared
     along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)
-    return along @ FRD_TO_FLU, places @ FRD_TO_FLU
+    return along @ s.axes.body, places @ s.axes.body
 
 
 def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
@@ -373,6 +308,40 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
     data = np.frombuffer(points.tobytes(), np.uint8)
     header = s.factory.header(stamp, s.frames.link)
     return s.new(CLOUD, header, 1, len(points), fields, False, 12, 12 * len(points), data, True)
+
+
+#: fields of a lidar's point: name, offset, and type (4 = uint16, 7 = float32), as drivers of Velodyne's lidars publish them
+LIDAR_FIELDS = (("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 20, 7))
+_LIDAR_POINT = np.dtype(
+    {
+        "names": [name for name, *_ in LIDAR_FIELDS],
+        "formats": ["<u2" if type_ == 4 else "<f4" for *_, type_ in LIDAR_FIELDS],
+        "offsets": [offset for _, offset, _ in LIDAR_FIELDS],
+        "itemsize": 24,
+    }
+)
+
+
+def lidar_cloud(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Message:
+    """Return the points of a lidar's scan in its link frame. Rings count from the bottom; times are relative to the end
+    of the scan, which is the stamp.
+    """
+    seen = np.isfinite(frame.ranges)
+    row, column = seen.nonzero()
+    points = np.zeros(len(row), _LIDAR_POINT)
+    points["x"], points["y"], points["z"] = (frame.points_S[seen] @ s.axes.body).T
+    points["intensity"] = frame.intensities[seen]
+    points["ring"] = len(seen) - 1 - row
+    points["time"] = (frame.column_times - frame.column_times[-1])[column]
+    fields = [s.new("sensor_msgs/msg/PointField", name, offset, type_, 1) for name, offset, type_ in LIDAR_FIELDS]
+    size, data = _LIDAR_POINT.itemsize, np.frombuffer(points.tobytes(), np.uint8)
+    header = s.factory.header(stamp, s.frames.link)
+    return s.new(CLOUD, header, 1, len(points), fields, False, size, size * len(points), data, True)
+
+
+def _from_frames(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    """Return no message: the frames of the instrument contain its points, and its values do not."""
+    return None
 
 
 def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
@@ -392,29 +361,31 @@ def _scan(s: MountedInstrument, v: Value, stamp: int) -> Message:
     distance = v.range if math.isfinite(v.range) else math.inf
     ranges, none = np.array([distance], np.float32), np.zeros(0, np.float32)
     header = s.factory.header(stamp, s.frames.link)
+    angle = v.angle if s.axes.is_ned else -v.angle
     return s.new(
-        "sensor_msgs/msg/LaserScan", header, -v.angle, -v.angle, 0.0, 0.0, 1.0 / p.rate, 0.0, p.maximum, ranges, none
+        "sensor_msgs/msg/LaserScan", header, angle, angle, 0.0, 0.0, 1.0 / p.rate, 0.0, p.maximum, ranges, none
     )
 
 
 def _speedlog(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     if not _all_finite(*v.v_FB_B):
         return None
-    return _twist(s, s.frames.base, stamp, FRD_TO_FLU @ v.v_FB_B, np.eye(3) * s.variance(fixed.SPEED_SIGMA))
+    covariance = s.covariance(cast("SpeedLogConfig", s.declared).velocity_covariance, fixed.SPEED_SIGMA)
+    return _twist(s, s.frames.base, stamp, s.axes.body @ v.v_FB_B, s.axes.body_covariance(covariance))
 
 
 def _uwb(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    north, east, down = v.position
-    if not _all_finite(north, east, down):
+    if not _all_finite(*v.position):
         return None
-    return _pose(s, stamp, (east, north, -down), [s.variance(cast("UwbConfig", s.declared).sigma)] * 3)
+    p = cast("UwbConfig", s.declared)
+    return _pose(s, stamp, v.position, s.covariance(p.position_covariance, p.sigma))
 
 
 def _wind(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     """Return the apparent wind on board."""
     if not _all_finite(v.speed, v.angle) or not isinstance(s.declared, AnemometerConfig):
         return None
-    moving = -v.speed * math.cos(v.angle), v.speed * math.sin(v.angle), 0.0
+    moving = s.axes.body @ np.array([-v.speed * math.cos(v.angle), -v.speed * math.sin(v.angle), 0.0])
     return s.new("geometry_msgs/msg/Vector3Stamped", s.factory.header(stamp, s.frames.base), s.factory.vector(moving))
 
 
@@ -459,6 +430,11 @@ def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence
 
 def _encoder(s: MountedInstrument, v: Value, stamp: int) -> Message:
     return joints(s.factory, s.actuators, v.numbers, stamp)
+
+
+def _actuators(s: MountedInstrument, v: Value, stamp: int) -> Message:
+    """Return the actuators by their names in Panisim, in deg and RPM."""
+    return named_actuators.message(s.factory, s.actuators, v.numbers, stamp)
 
 
 def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
@@ -510,16 +486,21 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
         "twist": SensorOutput(TWIST, _dvl_twist),
         "water": SensorOutput(TWIST, _dvl_water),
         "altitude": SensorOutput(RANGE, _altitude),
+        "velocity": SensorOutput(PANISIM_DVL, _dvl_velocity),
     },
     "speedlog": {"twist": SensorOutput(TWIST, _speedlog)},
     "echosounder": {"range": SensorOutput(RANGE, _echosounder)},
     "ranger": {"points": SensorOutput(CLOUD, _cloud)},
     "multibeam": {"points": SensorOutput(CLOUD, _cloud), "ranges": SensorOutput(SONAR, _sonar)},
+    "lidar": {"points": SensorOutput(CLOUD, _from_frames)},
     "scanner": {"scan": SensorOutput("sensor_msgs/msg/LaserScan", _scan)},
     "uwb": {"pose": SensorOutput(POSE, _uwb)},
     "anemometer": {"wind": SensorOutput("geometry_msgs/msg/Vector3Stamped", _wind)},
     "battery": {"state": SensorOutput("sensor_msgs/msg/BatteryState", _battery)},
-    "encoder": {"joints": SensorOutput(JOINTS, _encoder)},
+    "encoder": {
+        "joints": SensorOutput(JOINTS, _encoder),
+        "actuators": SensorOutput(named_actuators.ACTUATOR, _actuators),
+    },
     "rpm": {"joints": SensorOutput(JOINTS, _rpm)},
 }
 
@@ -529,11 +510,10 @@ def mounting(s: MountedInstrument) -> list[Message]:
     the instrument's own axes and to its beam direction.
     """
     p = s.declared
-    w, x, y, z = s.q_BS
-    none, turned = np.zeros(3), math.sqrt(0.5)
-    found = [s.factory.transform(0, s.frames.base, s.frames.link, FRD_TO_FLU @ p.position, np.array([w, x, -y, -z]))]
+    none, axes = np.zeros(3), s.axes
+    found = [s.factory.transform(0, s.frames.base, s.frames.link, axes.body @ p.position, axes.mount(s.q_BS))]
     if s.instrument.type == "dvl":
-        found.append(s.factory.transform(0, s.frames.link, s.frames.face, none, np.array([0.0, 1.0, 0.0, 0.0])))
+        found.append(s.factory.transform(0, s.frames.link, s.frames.face, none, axes.face))
     if s.instrument.type in ("dvl", "echosounder"):
-        found.append(s.factory.transform(0, s.frames.link, s.frames.beam, none, np.array([turned, 0.0, turned, 0.0])))
+        found.append(s.factory.transform(0, s.frames.link, s.frames.beam, none, axes.beam))
     return found

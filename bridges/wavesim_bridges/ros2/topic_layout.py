@@ -11,25 +11,30 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from wavesim_bridges.ros2.axes import AXES, ENU, Axes
+from wavesim_bridges.ros2.message_types import ACTUATOR, ACTUATOR_FIELDS
+from wavesim_bridges.ros2.mounted_instrument import FrameNames
+from wavesim_bridges.ros2.named_actuators import NamedCommands
 from wavesim_bridges.ros2.node import legal
-from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames, SensorOutput
+from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, SensorOutput
 from wavesim_sdk.actuators import ActuatorKind
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.items import ActuatorDescription
 
-OTHER, ALL = "other", "all"
+OTHER, ALL, NAMED = "other", "all", "named"
 FLOAT, STAMPED = "std_msgs/msg/Float64", "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped"
 _KINDS = {k.name.lower(): int(k) for k in ActuatorKind}
-_PLAIN = {"title": "", "namespace": "/{vehicle}", "odometry": "", "joints": ""}
+_PLAIN = {"title": "", "namespace": "/{vehicle}", "odometry": "", "joints": "", "state": "", "axes": ENU.name}
 _TABLES: dict[str, set[str]] = {
     "names": set(),
     "frames": {"map", "world", "base", "link"},
     "sensors": {*OUTPUTS, OTHER},
-    "commands": {*_KINDS, ALL, "wrench", "twist"},
+    "commands": {*_KINDS, ALL, NAMED, "wrench", "twist"},
     "acoustics": {"heard", "send", "range_bearing"},
 }
 _COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
+_NAMED = {"topic", "type", "fields", "rotor_constant"}
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,21 @@ class TopicLayout:
         """Topic for the true values of the actuators."""
         return self._place(self._plain("joints"))
 
+    @property
+    def state(self) -> str:
+        """Topic for the true state and the actuators in one array, as in Panisim."""
+        return self._place(self._plain("state"))
+
+    @property
+    def axes(self) -> Axes:
+        """Axes of the world and of the body in messages."""
+        return AXES[self._plain("axes")]
+
+    @property
+    def actuator_fields(self) -> str:
+        """Fields of the `interfaces/msg/Actuator` message in their order."""
+        return str(self._table("commands").get(NAMED, {}).get("fields", ACTUATOR_FIELDS[0]))
+
     def acoustics(self, what: str) -> str:
         """Return the acoustic topic `heard`, `send` or `range_bearing`."""
         return self._place(self._table("acoustics").get(what, ""))
@@ -144,9 +164,16 @@ class TopicLayout:
             count[a.kind] = count.get(a.kind, 0) + 1
         return found
 
+    def named_commands(self, actuators: Sequence[ActuatorDescription]) -> NamedCommands | None:
+        """Return the conversion of commands by name, or None if the layout has no such topic."""
+        given = self._table("commands").get(NAMED)
+        if given is None:
+            return None
+        return NamedCommands(actuators, float(given.get("rotor_constant", 0.0)), self.file)
+
     def command(self, what: str) -> str:
-        """Return the command topic for ``what``: `all` (an array for all actuators), or `wrench` or `twist` (for the
-        body). Return an empty text if the layout has no such topic.
+        """Return the command topic for ``what``: `all` (an array for all actuators), `named` (actuators by name), or
+        `wrench` or `twist` (for the body). Return an empty text if the layout has no such topic.
         """
         return self._place(self._table("commands").get(what, {}).get("topic", ""))
 
@@ -178,6 +205,8 @@ class TopicLayout:
         for key, value in self._read.items():
             if key in _PLAIN:
                 self._text(key, value)
+                if key == "axes" and value not in AXES:
+                    self._refuse(f"axes must be one of: {', '.join(AXES)}")
             elif key not in _TABLES:
                 self._refuse(f"unknown key '{key}'{suggest_name(key, [*_PLAIN, *_TABLES])}")
             elif not isinstance(value, dict):
@@ -197,7 +226,11 @@ class TopicLayout:
                 continue
             if not isinstance(value, dict):
                 self._refuse(f"[{table}] '{key}' must be an inline table {{ ... }}")
-            known = _COMMAND if table == "commands" else set(OUTPUTS.get(key, {"numbers": NUMBERS}))
+            known = (
+                (_NAMED if key == NAMED else _COMMAND)
+                if table == "commands"
+                else set(OUTPUTS.get(key, {"numbers": NUMBERS}))
+            )
             for name, given in value.items():
                 if name not in known:
                     self._refuse(f"[{table}] {key}: unknown name '{name}'{suggest_name(name, sorted(known))}")
@@ -209,7 +242,12 @@ class TopicLayout:
     def _check_command(self, key: str, given: Mapping[str, Any]) -> None:
         if "topic" not in given:
             self._refuse(f"[commands] {key}: topic missing")
-        if given.get("type", FLOAT) not in (FLOAT, STAMPED):
+        if key == NAMED:
+            if given.get("type", ACTUATOR) != ACTUATOR:
+                self._refuse(f"[commands] {key}: type must be {ACTUATOR}")
+            if given.get("fields", ACTUATOR_FIELDS[0]) not in ACTUATOR_FIELDS:
+                self._refuse(f"[commands] {key}: fields must be one of: {', '.join(ACTUATOR_FIELDS)}")
+        elif given.get("type", FLOAT) not in (FLOAT, STAMPED):
             self._refuse(f"[commands] {key}: type must be {FLOAT} or {STAMPED}")
         if given.get("unit", "N") not in ("N", "rad/s"):
             self._refuse(f"[commands] {key}: unit must be N or rad/s; omit it for the actuator's own unit")

@@ -96,7 +96,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class FramePart:
-    """Part of a frame from a sonar or camera. The parts of a frame are sent in order; WRITTEN publishes complete
+    """Part of a frame from a sonar, camera or lidar. The parts of a frame are sent in order; WRITTEN publishes complete
     frames.
     """
 

@@ -354,16 +354,23 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
 
 #: WaVeSim's sensor type for each Panisim sensor type
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
+#: WaVeSim's sensor and its key for each of Panisim's covariances. WaVeSim's attitude is a value of the AHRS
 COVARIANCES = {
-    "linear_acceleration_covariance": "accelerometer_noise",
-    "angular_velocity_covariance": "gyro_noise",
-    "position_covariance": "position",
-    "linear_velocity_covariance": "bottom_sigma",
+    "orientation_covariance": ("ahrs", "orientation_covariance"),
+    "linear_acceleration_covariance": ("imu", "acceleration_covariance"),
+    "angular_velocity_covariance": ("imu", "angular_rate_covariance"),
+    "position_covariance": ("", "position_covariance"),
+    "linear_velocity_covariance": ("dvl", "bottom_covariance"),
+}
+#: errors that Panisim's sensors do not have
+WHITE = {
+    "imu": ("gyro_walk", "gyro_turn_on", "accelerometer_walk", "accelerometer_turn_on"),
+    "gps": ("correlation",),
 }
 
 
 def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:
-    """Add sensors with their positions, rates and noise levels; list those covariance elements that cannot be used."""
+    """Add sensors with their positions, rates and covariances."""
     list_ = etree.Element("sensors")
     for k, one in enumerate(table.get("sensors") or []):
         s = TrackedTable(one, f"sensors.yml {k + 1}")
@@ -378,7 +385,7 @@ def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:
         if any(turn := s.get("sensor_orientation") or ()):
             element.set("attitude", format_numbers(*turn) + " rad")
         if s.get("use_custom_covariance"):
-            _add_noise(draft, element, TrackedTable(s["custom_covariance"], s["sensor_type"]), kind, rate)
+            _add_noise(draft, element, TrackedTable(s["custom_covariance"], s["sensor_type"]))
         s.ignore("sensor_topic", "actuator_type", "actuator_id", "custom_covariance")
         draft.record_unused(s)
     draft.record_unused(table)
@@ -386,27 +393,18 @@ def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:
         draft.elements.append(list_)
 
 
-def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedTable, kind: str, rate: float) -> None:
-    for key, ours in COVARIANCES.items():
+def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedTable) -> None:
+    """Add the covariances of a sensor's values. An IMU with an attitude becomes an IMU and an AHRS at the same rate."""
+    for key in WHITE.get(element.tag, ()):
+        element.set(key, "0 s" if key == "correlation" else "0")
+    for key, (kind, ours) in COVARIANCES.items():
         if key not in covariances:
             continue
-        m = np.array(covariances[key], float).reshape(3, 3)
-        sigma = math.sqrt(np.trace(m) / 3.0)
-        if ours == "position":
-            level = math.sqrt(np.trace(m[:2, :2]))
-            if kind == "gps":
-                element.set("hacc", f"{level:.6g} m")
-                element.set("vacc", f"{math.sqrt(m[2, 2]):.6g} m")
-            else:
-                element.set("sigma", f"{level / math.sqrt(2.0):.6g} m")
-        elif ours == "bottom_sigma":
-            element.set(ours, f"{sigma:.6g} m/s")
-        else:
-            element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # per sample -> per square root of Hz
-        if np.count_nonzero(m - np.diag(np.diag(m))) or np.ptp(np.diag(m)):
-            draft.notes.append(
-                f"{element.tag}: the noise of {key} is the mean of the variances, the same for each axis"
-            )
+        bearer = element
+        if kind not in ("", element.tag):
+            bearer = etree.Element(kind, rate=element.get("rate", ""))
+            element.addnext(bearer)
+        bearer.set(ours, format_numbers(*np.array(covariances[key], float).ravel()))
     draft.record_unused(covariances)
 
 

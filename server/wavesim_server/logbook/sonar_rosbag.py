@@ -1,4 +1,4 @@
-"""Export sonar and camera frames as an MCAP file with ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
+"""Export frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
 - Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, followed by those of
   the next range.
@@ -6,7 +6,7 @@
 - Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each
   turn as a LaserScan (`/scan`) with the range of the strongest sample in each step; as is usual in ROS, its angles
   increase counter-clockwise.
-- 3D sonars: the range image as Image (32FC1, m, NaN = no echo) and, under `/points`, PointCloud2 in the frame `map`.
+- 3D sonars and lidars: the range image as Image (32FC1, m, NaN = no echo) and, under `/points`, PointCloud2 in the frame `map`.
 - Cameras: images as Image, and depths also as Image (`/depth`).
 
 Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
@@ -25,7 +25,7 @@ from mcap.writer import CompressionType, Writer
 
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.imaging_frames import SOUNDING_COLUMNS, ImagingFrame
+from wavesim_sdk.imaging_frames import RANGE_IMAGES, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_sdk.log import frames, usable
 from wavesim_sdk.logfile import CDR_HEADER
 
@@ -166,7 +166,7 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
     """Return (message type, message) for a frame."""
     if frame.kind == "camera":
         return PICTURE, image_message(frame, frame.image, "rgb8")
-    if frame.kind == "3d":
+    if frame.kind in RANGE_IMAGES:
         return PICTURE, image_message(frame, frame.ranges.astype("<f4"), "32FC1")
     r, out = frame.record, _begin_message(frame)
     out.add("f", float(r["frequency"]), float(r["sound_speed"]))
@@ -195,8 +195,9 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
 
 def point_cloud_message(frame: ImagingFrame) -> bytes:
     """Return the detected soundings or pixels of a frame as a PointCloud2 with east, north, up and level."""
-    if frame.kind == "3d":
-        good, level = np.isfinite(frame.ranges), frame.levels
+    if frame.kind in RANGE_IMAGES:
+        good = np.isfinite(frame.ranges)
+        level = frame.intensities if frame.kind == "lidar" else frame.levels
     else:
         s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
         good, level = s["detection"] > 0.0, s["level"]
@@ -257,7 +258,7 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
     """Yield (topic, type, message) for each message made from a frame; ``turns`` keeps the unfinished turns."""
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
-    if frame.kind in ("bathymetry", "3d"):
+    if frame.kind in ("bathymetry", *RANGE_IMAGES):
         yield f"{topic}/points", POINTS, point_cloud_message(frame)
     elif frame.kind == "scanning":
         yield f"{topic}/echo", ECHO, sonar_echo_message(frame)

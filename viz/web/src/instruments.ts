@@ -85,21 +85,20 @@ export class Instruments {
     const numbers = s.fields.reduce((n, f) => n + f.count, 0),
       body = h("table", {}, h("tbody", {}, ...rows)),
       place = h("div", {});
-    const picture =
-      s.type === "sonar" || s.type === "camera"
-        ? h(
-            "button",
-            {
-              class: "picture",
-              title: "Show the image in a window",
-              onclick: (e: MouseEvent) => {
-                e.preventDefault();
-                this.picture(s.name);
-              },
+    const picture = ["sonar", "camera", "lidar"].includes(s.type)
+      ? h(
+          "button",
+          {
+            class: "picture",
+            title: "Show the image in a window",
+            onclick: (e: MouseEvent) => {
+              e.preventDefault();
+              this.picture(s.name);
             },
-            "picture",
-          )
-        : null;
+          },
+          "picture",
+        )
+      : null;
     const button = this.fault(s.name, s.faults, s.fields, place);
     const box = h(
       "details",

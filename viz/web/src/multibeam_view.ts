@@ -7,7 +7,7 @@ import { drawLabel, rangeMarkStep, type ImagePainter, type SonarImage, type Imag
 
 const ROOM = 1 << 18; // points per sonar
 const LABEL_PX = 34; // least distance between two labels
-function tint(f: number): number[] {
+export function tint(f: number): number[] {
   return scaleColour(VIRIDIS, f).map((v) => Math.round(255 * v));
 }
 
@@ -18,8 +18,8 @@ export class MultibeamView implements ImagePainter {
   count = 0; // soundings so far
   low = Infinity; // depth range of the colours
   high = -Infinity;
-  private ping: SonarImage | null = null;
-  private scale: [number, number, number, number] = [0, 0, 1, 1]; // pixel of (0, 0), pixels per metre across and down
+  protected ping: SonarImage | null = null;
+  protected scale: [number, number, number, number] = [0, 0, 1, 1]; // pixel of (0, 0), pixels per metre across and down
 
   constructor() {
     const g = new THREE.BufferGeometry().setAttribute(

@@ -615,7 +615,7 @@ export interface PanelMessage {
   panel: BodyPanel | null;
 }
 
-/** State of a sonar or camera that the page shows. Images from other epochs are invalid. */
+/** State of a sonar, camera or lidar that the page shows. Images from other epochs are invalid. */
 export interface ImageMessage {
   type: "picture";
   row: number;
@@ -710,7 +710,7 @@ export interface ImageHeader {
   body: string;
   name: string;
   preset: string;
-  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d";
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d" | "lidar";
   /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;

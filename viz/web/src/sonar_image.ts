@@ -2,7 +2,10 @@
 
 import type { ImageHeader } from "./page_protocol";
 
-/** ``samples``: levels (beams, bins); ``points``: five numbers per sounding: north, east, down, starboard, sigma. */
+/**
+ * ``samples``: levels (beams, bins); ``points``: five numbers per sounding: north, east, down, starboard, sigma; of a
+ * lidar: north, east, down, starboard, ahead.
+ */
 export interface SonarImage {
   head: ImageHeader;
   samples: Uint8Array;
@@ -17,7 +20,7 @@ export function decodeSonarImage(data: ArrayBuffer): SonarImage | null {
     start = 8 + length;
   if (v.getUint32(0, true) !== MAGIC || start > data.byteLength || start % 4) return null;
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 8, length))) as ImageHeader,
-    soundings = head.kind === "bathymetry";
+    soundings = head.kind === "bathymetry" || head.kind === "lidar";
   if (!soundings && data.byteLength - start !== head.beams * head.bins) return null;
   return {
     head,

@@ -1,10 +1,11 @@
-// A window with the images of one sonar or camera.
+// A window with the images of one sonar, camera or lidar.
 
 import { formatTime, h, toggleClass, setText } from "./dom";
 import type { Dock } from "./dock";
 import { makeDraggable } from "./draggable";
 import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
 import { CameraView } from "./camera_view";
+import { LidarView } from "./lidar_view";
 import { FanView } from "./fan_view";
 import { MultibeamView } from "./multibeam_view";
 import { RangeImageView } from "./range_image_view";
@@ -151,11 +152,13 @@ export class SonarWindow {
               ? new CameraView()
               : p.head.kind === "3d"
                 ? new RangeImageView()
-                : new FanView();
+                : p.head.kind === "lidar"
+                  ? new LidarView()
+                  : new FanView();
       if (this.painter instanceof MultibeamView) this.stage.points(this.painter.cloud, true);
       toggleClass(this.ground, "hidden", p.head.kind !== "sidescan");
       for (const e of [this.contrast, this.colouring])
-        toggleClass(e, "hidden", ["bathymetry", "camera", "3d"].includes(p.head.kind));
+        toggleClass(e, "hidden", ["bathymetry", "camera", "3d", "lidar"].includes(p.head.kind));
     }
     this.head = p.head;
     this.trouble = "";
@@ -202,10 +205,12 @@ export class SonarWindow {
     const what =
       head.kind === "camera"
         ? `${head.bins / 3} x ${head.beams}  exposure ${head.gain.toPrecision(3)}`
-        : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
+        : head.kind === "lidar"
+          ? `${head.beams} points  ${head.range.toFixed(0)} m`
+          : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
     setText(
       this.status,
-      `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${formatTime(head.time)}` +
+      `${what}  ${head.kind === "camera" ? "picture" : head.kind === "lidar" ? "scan" : "ping"} ${head.number}  ${formatTime(head.time)}` +
         `${altitude}${cut}${skipped}`,
     );
   }

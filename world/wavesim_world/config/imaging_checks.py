@@ -1,4 +1,4 @@
-"""Check the configuration of imaging sonars and cameras, and of the materials, targets and boards in their scene."""
+"""Check the configuration of imaging sonars, cameras and lidars, and of the materials, targets and boards in their scene."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
 from wavesim_world.config.validation import fail_at
 from wavesim_world.config.world import World
@@ -80,6 +81,15 @@ def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
             s.place,
             f"{who}: a frame of {size} bytes does not fit into its ring (maximum {frame_sizes.MAX_BYTES}); use fewer beams or bins",
         )
+
+
+def check_lidar(c: LidarConfig, who: str) -> None:
+    """Raise ConfigError if the configuration of a lidar is invalid; ``who`` names it in the message."""
+    p = c.resolved
+    if p.upper <= p.lower:
+        fail_at(c.place, f"{who}: `upper` must be greater than `lower`")
+    if p.range <= p.minimum:
+        fail_at(c.place, f"{who}: `range` must be greater than `minimum`")
 
 
 def check_camera(c: CameraConfig, who: str) -> None:

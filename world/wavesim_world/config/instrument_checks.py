@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wavesim_sdk.algebra import covariance_factor
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
 from wavesim_world.config import imaging_checks as scenes
 from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.model import Config
 from wavesim_world.config.ranging_sensors import CameraConfig, MultibeamConfig, RangerConfig, SonarConfig
+from wavesim_world.config.schema import keys
 from wavesim_world.config.sensors import DvlConfig, LeakConfig, SensorConfig, SensorsConfig
 from wavesim_world.config.validation import fail_at
 from wavesim_world.config.vehicle import Model
@@ -50,6 +53,8 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
                 scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
             elif isinstance(sensor, CameraConfig):
                 scenes.check_camera(sensor, f"{owner}: '{name}'")
+            elif isinstance(sensor, LidarConfig):
+                scenes.check_lidar(sensor, f"{owner}: '{name}'")
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
@@ -92,6 +97,12 @@ def _one(sensor: SensorConfig, who: str) -> None:
     low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
     if high <= low:
         fail_at(sensor.place, f"{who}: `maximum` must be greater than `minimum`")
+    for name, declaration in keys(type(sensor)):
+        if name.endswith("_covariance") and getattr(sensor, name):
+            try:
+                covariance_factor(np.reshape(getattr(sensor, name), (3, 3)))
+            except ValueError as error:
+                fail_at(sensor.place, f"{who}: `{declaration.name}` {error}")
     limits = {RangerConfig: RANGER_BEAMS, MultibeamConfig: MULTIBEAM_BEAMS, DvlConfig: DVL_BEAMS}
     most = limits.get(type(sensor))
     if most is not None and len(declared.beam) > most:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from wavesim_world.config.schema import Vector, flag, key, order, place, text
+
+
+def covariance(what: str, unit: str, otherwise: str) -> Any:
+    """Declare a key for the covariance of the noise of a vector."""
+    return key(
+        f"Covariance of the white noise of {what} in each value: a positive semi-definite 3x3 matrix, row by row "
+        f"({unit}). Default: {otherwise}.",
+        default=(),
+        count=9,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,13 @@ from typing import Any
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import Table
 from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.magnetometer import MagnetometerConfig
+from wavesim_world.config.motion_sensors import IMU_GRADES as IMU_GRADES
+from wavesim_world.config.motion_sensors import AhrsConfig as AhrsConfig
+from wavesim_world.config.motion_sensors import EncoderConfig as EncoderConfig
+from wavesim_world.config.motion_sensors import ImuConfig as ImuConfig
+from wavesim_world.config.motion_sensors import SpeedLogConfig as SpeedLogConfig
 from wavesim_world.config.ranging_sensors import (
     CameraConfig,
     EchosounderConfig,
@@ -21,112 +27,7 @@ from wavesim_world.config.ranging_sensors import (
 )
 from wavesim_world.config.schema import Vector, children, choice, flag, key, key_or_word, place, text
 from wavesim_world.config.sensor_base import SensorConfig as SensorConfig
-
-
-@dataclass(frozen=True)
-class ImuConfig(SensorConfig):
-    """Inertial measurement unit with errors on each axis, in SI units.
-
-    The errors of the IMU are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
-    and quantisation. If `grade` selects a specific instrument, its errors replace the values of all keys left at their
-    defaults.
-    """
-
-    grade: str = choice(
-        "Grade of the IMU. The errors of this grade apply to all keys left at their defaults. mems: the defaults "
-        "of the keys, for a MEMS IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
-        ("mems", "tactical", "navigation"),
-        "mems",
-    )
-    gyro_noise: float = key("Angular random walk of the gyros, in rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
-    gyro_walk: float = key("Random walk of the gyro bias, in rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
-    gyro_turn_on: float = key(
-        "Standard deviation of the turn-on bias of the gyros, in rad/s. The bias differs from one start to the next.",
-        default=0.0087,
-        low=0.0,
-    )
-    gyro_instability: float = key(
-        "Bias instability of the gyros: the flat level of the Allan deviation, in rad/s.", default=0.0, low=0.0
-    )
-    gyro_scale: float = key("Standard deviation of the scale factor error of the gyros.", "drift", 0.0, low=0.0)
-    gyro_step: float = key(
-        "Quantisation step of the angle that the gyros measure; 0 = no quantisation.", "angle", 0.0, low=0.0
-    )
-    accelerometer_noise: float = key(
-        "Velocity random walk of the accelerometers, in m/s2/sqrt(Hz).", default=0.004, low=0.0
-    )
-    accelerometer_walk: float = key("Random walk of the accelerometer bias, in m/s3/sqrt(Hz).", default=0.006, low=0.0)
-    accelerometer_turn_on: float = key(
-        "Standard deviation of the turn-on bias of the accelerometers, in m/s2. The bias differs from one start "
-        "to the next.",
-        default=0.196,
-        low=0.0,
-    )
-    accelerometer_instability: float = key(
-        "Bias instability of the accelerometers: the flat level of the Allan deviation, in m/s2.", default=0.0, low=0.0
-    )
-    accelerometer_scale: float = key(
-        "Standard deviation of the scale factor error of the accelerometers.", "drift", 0.0, low=0.0
-    )
-    accelerometer_step: float = key(
-        "Quantisation step of the velocity increment that the accelerometers measure in each sample; 0 = no quantisation.",
-        "speed",
-        0.0,
-        low=0.0,
-    )
-    instability_time: float = key(
-        "Correlation time of the bias instability of gyros and accelerometers.", "time", 300.0, low=0.1
-    )
-    misalignment: float = key(
-        "Standard deviation of the misalignment between any two axes of the IMU.", "angle", 0.0, low=0.0
-    )
-    earth: bool = flag(
-        "Whether the IMU measures the rotation of the earth: its angular rate, and the Coriolis acceleration of a "
-        "moving body.",
-        False,
-    )
-
-    @functools.cached_property
-    def resolved(self) -> ImuConfig:
-        """Copy of this configuration in which the grade replaces the value of every key left at its default."""
-        standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
-        return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
-
-
-#: IMU errors of each grade in SI units, from data sheets. The names are fields of ImuConfig.
-# STIM300 (10 g): 0.15 deg/sqrt(h), 0.5 deg/h, 5 deg/h over temperature, 500 ppm; 0.06 m/s/sqrt(h), 0.05 mg, 0.75 mg
-# from start to start, 300 ppm; 1 mrad. HG9900: 0.002 deg/sqrt(h), 0.0035 deg/h, 5 ppm; 25 ug, 100 ppm. The sheet of the
-# HG9900 omits velocity random walk, instability and misalignment; assumed: 5 ug/sqrt(Hz), a third of the biases, 20 urad.
-IMU_GRADES: dict[str, dict[str, Any]] = {
-    "mems": {},
-    "tactical": {
-        "gyro_noise": 4.363e-5,
-        "gyro_walk": 0.0,
-        "gyro_turn_on": 2.424e-5,
-        "gyro_instability": 2.424e-6,
-        "gyro_scale": 5e-4,
-        "accelerometer_noise": 1e-3,
-        "accelerometer_walk": 0.0,
-        "accelerometer_turn_on": 7.36e-3,
-        "accelerometer_instability": 4.905e-4,
-        "accelerometer_scale": 3e-4,
-        "misalignment": 1e-3,
-    },
-    "navigation": {
-        "gyro_noise": 5.818e-7,
-        "gyro_walk": 0.0,
-        "gyro_turn_on": 1.697e-8,
-        "gyro_instability": 5.66e-9,
-        "gyro_scale": 5e-6,
-        "accelerometer_noise": 4.9e-5,
-        "accelerometer_walk": 0.0,
-        "accelerometer_turn_on": 2.4525e-4,
-        "accelerometer_instability": 8.2e-5,
-        "accelerometer_scale": 1e-4,
-        "misalignment": 2e-5,
-    },
-}
-
+from wavesim_world.config.sensor_base import covariance
 
 #: default height of the mast in m, by model type; the mast carries instruments that must be above the water
 MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
@@ -154,6 +55,8 @@ class GpsConfig(SensorConfig):
     vacc: float = key("Standard deviation of the height error.", "length", 3.0, low=0.0)
     speed_sigma: float = key("Standard deviation of the error in each velocity component.", "speed", 0.05, low=0.0)
     correlation: float = key("Time constant of the receiver's position error; 0 = white noise.", "time", 60.0, low=0.0)
+    position_covariance: Vector = covariance("the position", "north, east, down, m2", "`hacc` and `vacc`")
+    velocity_covariance: Vector = covariance("the velocity", "north, east, down, (m/s)2", "`speed_sigma`")
     hdop: float = key("Horizontal dilution of precision (HDOP) that the receiver reports.", default=0.9, low=0.1)
     satellites: int = key(
         "Number of satellites that the receiver reports as in use.", default=9, low=0, high=64, integer=True
@@ -166,6 +69,7 @@ class UwbConfig(SensorConfig):
 
     position: Any = aerial("Position of the antenna")
     sigma: float = key("Standard deviation of the error in each position coordinate.", "length", 0.1, low=0.0)
+    position_covariance: Vector = covariance("the position", "north, east, down, m2", "`sigma`")
 
 
 @dataclass(frozen=True)
@@ -205,6 +109,8 @@ class DvlConfig(SensorConfig):
     water_sigma: float = key(
         "Standard deviation of the velocity noise of a beam that tracks the water.", "speed", 0.0075, low=0.0
     )
+    bottom_covariance: Vector = covariance("the velocity over the bottom", "S, (m/s)2", "`bottom_sigma`")
+    water_covariance: Vector = covariance("the velocity through the water", "S, (m/s)2", "`water_sigma`")
     beam_drop_out: float = key(
         "Probability that a beam of the Doppler velocity log is missing from a measurement.",
         default=0.0,
@@ -447,9 +353,10 @@ class SensorsConfig:
     )
     sonar: tuple[SonarConfig, ...] = children(SonarConfig, "Imaging sonar.")
     camera: tuple[CameraConfig, ...] = children(CameraConfig, "Underwater camera.")
+    lidar: tuple[LidarConfig, ...] = children(LidarConfig, "Lidar.")
     imu: tuple[ImuConfig, ...] = children(ImuConfig, "Inertial measurement unit: specific force and angular rates.")
-    ahrs: tuple[SensorConfig, ...] = children(
-        SensorConfig, "Attitude and heading reference system: roll, pitch, heading, angular rates."
+    ahrs: tuple[AhrsConfig, ...] = children(
+        AhrsConfig, "Attitude and heading reference system: roll, pitch, heading, angular rates."
     )
     magnetometer: tuple[MagnetometerConfig, ...] = children(
         MagnetometerConfig, "Magnetometer: magnetic field of the earth and of the vehicle."
@@ -464,9 +371,9 @@ class SensorsConfig:
     adcp: tuple[AdcpConfig, ...] = children(
         AdcpConfig, "Acoustic Doppler current profiler: profile of the flow in cells."
     )
-    speedlog: tuple[SensorConfig, ...] = children(SensorConfig, "Speed log: speed through the water.")
+    speedlog: tuple[SpeedLogConfig, ...] = children(SpeedLogConfig, "Speed log: speed through the water.")
     anemometer: tuple[AnemometerConfig, ...] = children(AnemometerConfig, "Anemometer: apparent wind.")
-    encoder: tuple[SensorConfig, ...] = children(SensorConfig, "Encoder: actual values of the actuators.")
+    encoder: tuple[EncoderConfig, ...] = children(EncoderConfig, "Encoder: actual values of the actuators.")
     rpm: tuple[RpmConfig, ...] = children(RpmConfig, "Propeller speed sensors.")
     leak: tuple[LeakConfig, ...] = children(LeakConfig, "Leak detectors in the compartments of the body.")
     battery: tuple[BatteryConfig, ...] = children(BatteryConfig, "Battery monitor: voltage, current and charge.")

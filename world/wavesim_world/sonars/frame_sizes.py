@@ -1,4 +1,4 @@
-"""Sizes of the frames from the sonars and cameras in a configuration, and the rings that hold them."""
+"""Sizes of the frames from the sonars, cameras and lidars in a configuration, and the rings that hold them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 from wavesim_sdk.frame_rings import FrameRings
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS
+from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.ranging_sensors import PRESET, CameraConfig, SonarConfig
 from wavesim_world.sonars.presets import Preset, find_preset
 
 MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes
 MAX_BINS = 2000
+Imager = SonarConfig | CameraConfig | LidarConfig  #: configuration of an instrument that produces frames
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
@@ -27,8 +29,10 @@ def resolve_preset(s: SonarConfig) -> Preset:
     return replace(p, bins=bins, **changes)
 
 
-def payload_bytes(s: SonarConfig | CameraConfig) -> int:
+def payload_bytes(s: Imager) -> int:
     """Return the size of the payload of a frame in bytes."""
+    if isinstance(s, LidarConfig):
+        return s.resolved.channels * s.resolved.columns * PIXEL_3D.itemsize
     if isinstance(s, CameraConfig):
         return s.width * s.height * (7 if s.depth else 3)
     p = resolve_preset(s)
@@ -39,26 +43,23 @@ def payload_bytes(s: SonarConfig | CameraConfig) -> int:
     return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
 
 
-def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
+def ring_slot_bytes(sonars: list[Imager]) -> int:
     """Return the slot size in bytes of a ring, so that a frame from any of these instruments fits into one slot."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Create the frame rings of a server if its configuration has sonars or cameras. Raises OSError on failure."""
+    """Create the frame rings of a server if its configuration has sonars, cameras or lidars. Raises OSError on failure."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
             loaded.suite_of_model(m) for m in loaded.models.values()
         ]
-        declared = [
-            i.parameters for suite in suites for i in suite if isinstance(i.parameters, (SonarConfig, CameraConfig))
-        ]
+        declared = [i.parameters for suite in suites for i in suite if isinstance(i.parameters, Imager)]
         everybody = loaded.config.fleet.sensors
         declared += (
-            [i.parameters for i in everybody.instruments if isinstance(i.parameters, (SonarConfig, CameraConfig))]
-            if everybody
-            else []
+            [i.parameters for i in everybody.instruments if isinstance(i.parameters, Imager)] if everybody else []
         )
-        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group)
+        sonars = loaded.sensor_rows.get("sonar", 0)
+        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group, sonars)
