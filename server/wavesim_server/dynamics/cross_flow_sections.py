@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.arrays import Floats
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.vehicle import Model
@@ -42,7 +43,7 @@ def hoerner(ratio: Floats) -> Floats:
     """Return the cross-flow drag coefficient of a cross-section by its ratio B/(2T) of beam and draft. Beyond the ends of
     the curve, which are 0.01 and 4.0, the coefficient keeps its value at the end.
     """
-    return np.interp(ratio, HOERNER_RATIO, HOERNER_DRAG)
+    return interpolate(ratio, HOERNER_RATIO, HOERNER_DRAG)
 
 
 def drag_per_length(beam: Floats, draft: Floats, density: float) -> Floats:
@@ -92,7 +93,7 @@ def from_sections(x: Floats, beam: Floats, draft: Floats, density: float, submer
     )
     edges = np.append(edges, x[-1])
     at, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
-    b, t = np.interp(at, x, beam), np.interp(at, x, draft)
+    b, t = interpolate(at, x, beam), interpolate(at, x, draft)
     half_height = 0.5 * t if submerged else t  # down to the mirror
     side = (2.0 if submerged else 1.0) * drag_per_length(b, half_height, density) * width
     under = 2.0 * drag_per_length(t, 0.5 * b, density) * width if submerged else 0.0 * side
