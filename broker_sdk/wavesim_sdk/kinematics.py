@@ -154,7 +154,7 @@ def quaternion_conjugate(q: Any) -> Floats:
     """Return the conjugates (..., 4) of quaternions (..., 4). For unit quaternions, ``q_BW`` is the conjugate of
     ``q_WB``.
     """
-    return np.asarray(q, float) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(np.asarray(q, float) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def rotate_vector(q_WB: Any, v_B: Any) -> Floats:

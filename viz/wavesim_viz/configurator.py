@@ -330,7 +330,7 @@ class Configurator:
             vehicle = next((v for v in fleet if v.get("name") == name), None)
             if vehicle is None:
                 raise RequestFailed(f"the configuration has no vehicle '{name}'")
-            for old in vehicle.findall("waypoint"):
+            for old in (*vehicle.findall("waypoint"), *vehicle.findall("mission")):
                 vehicle.remove(old)
             for n, e, d, u in _points(points, 4):
                 etree.SubElement(

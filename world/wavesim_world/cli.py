@@ -36,7 +36,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         group="wavesim.checks"
     ):  # checks of installed packages, which refuse what they cannot run
         entry.load()(loaded)
-    bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
+    bodies, warnings = loaded.config.fleet.bodies, [*loaded.notices, *instrument_checks.drowned(loaded)]
     for text in warnings:
         echo(f"wavesim: {config}: {text}", err=True)
     if as_json:
