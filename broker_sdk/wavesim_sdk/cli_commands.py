@@ -107,16 +107,17 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 @click.argument("body")
 @click.argument("force", nargs=3, type=Quantity("force"))
 @click.argument("torque", nargs=-1, type=Quantity("torque"))
+@click.option("--duration", type=Quantity("time"), help="Simulation time in s after which the push ends.")
 @server_option
-def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
+def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], duration: float | None, server: str) -> None:
     """Apply a force and a torque to BODY.
 
     FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. A number may have a unit, such as "50 lbf" or
-    2kN. The force and torque act until the next push; a push of 0 0 0 ends them.
+    2kN. The force and torque act until the next push or for --duration; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")
-    send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
+    send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)), duration=duration)
 
 
 @click.command(cls=NumbersCommand)

@@ -12,10 +12,10 @@ from tests.conftest import Server
 from tests.viz.sea import Opener
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
-from wavesim_viz.manual_control import NEUTRAL, command
 from wavesim_viz.page_protocol import DriveRequest
 from wavesim_viz.requests import InvalidRequest, parse_request
 from wavesim_world.config import LoadedConfig, library
+from wavesim_world.manual_axes import NEUTRAL, allocated_commands
 from wavesim_world.mixing import Mixer
 
 MIXERS = {name: Mixer(model) for name, model in library().items()}
@@ -28,10 +28,10 @@ ROV = """<world><bed depth="30 m"/></world>
 @pytest.mark.parametrize("name", [n for n, m in MIXERS.items() if m.keywords])
 def test_every_model_is_driven_by_its_mixer(name: str) -> None:
     mixer = MIXERS[name]
-    rest = command(mixer, NEUTRAL)
+    rest = allocated_commands(mixer, NEUTRAL)
     assert rest == mixer()
     for axis, axes in zip(("surge", "sway", "heave", "yaw"), SHARES, strict=True):
-        found = command(mixer, axes)
+        found = allocated_commands(mixer, axes)
         assert set(found) == set(rest)
         if axis in mixer.axes:
             assert found == mixer(**{axis: 0.5}) and found != rest
@@ -44,9 +44,19 @@ def test_every_model_is_driven_by_its_mixer(name: str) -> None:
 def test_requests_of_the_helm() -> None:
     for wrong in ('"a"', "[1e99,0,0,0]", "[0,0,0]", "[0,0,0,0,0]", '{"0":1}', "[true,0,0,0]", "[null,0,0,0]"):
         with pytest.raises(InvalidRequest):
-            parse_request(f'{{"do":"drive","body":"a","axes":{wrong}}}')
-    assert parse_request('{"do":"drive","body":"a","axes":[0.5,0,0,-1]}') == DriveRequest("a", (0.5, 0, 0, -1))
-    assert parse_request('{"do":"drive","body":"a","axes":null}') == DriveRequest("a", None)
+            parse_request(f'{{"do":"drive","body":"a","axes":{wrong},"mapping":"allocation"}}')
+    assert parse_request('{"do":"drive","body":"a","axes":[0.5,0,0,-1],"mapping":"allocation"}') == DriveRequest(
+        "a", (0.5, 0, 0, -1), "allocation"
+    )
+    assert parse_request('{"do":"drive","body":"a","axes":null,"mapping":"force"}') == DriveRequest("a", None, "force")
+    assert parse_request('{"do":"drive","body":"a","axes":[0.5,-1],"mapping":"actuators"}') == DriveRequest(
+        "a", (0.5, -1), "actuators"
+    )
+    for wrong in ("[]", "[1.5]", '["a"]', "[null]", "5"):
+        with pytest.raises(InvalidRequest):
+            parse_request(f'{{"do":"drive","body":"a","axes":{wrong},"mapping":"actuators"}}')
+    with pytest.raises(InvalidRequest):
+        parse_request('{"do":"drive","body":"a","axes":null,"mapping":"magic"}')
 
 
 @pytest.mark.system

@@ -12,6 +12,7 @@ import click
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_drive import drive
 from wavesim_world.cli_options import files_option
 from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 
@@ -127,4 +128,4 @@ def new(folder: Path, template: str) -> None:
 
 def commands() -> list[click.Command]:
     """Return the commands in this package."""
-    return [check, modems, new, stubs]
+    return [check, drive, modems, new, stubs]

@@ -140,7 +140,8 @@ class _Converter:
         if not math.isfinite(x + y + down) or max(abs(x), abs(y), abs(down)) > MAX_DISTANCE_M:
             hint = "; check the latitude and longitude of <world>" if point.is_geodetic else ""
             raise ConfigError(
-                f"waypoint {number} is more than {MAX_DISTANCE_M / 1000.0:g} km from the world's origin{hint}", self._file
+                f"waypoint {number} is more than {MAX_DISTANCE_M / 1000.0:g} km from the world's origin{hint}",
+                self._file,
             )
         if depth < 0.0:
             self._above.append(f"{number} ({-depth:g} m)")
