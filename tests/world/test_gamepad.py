@@ -217,7 +217,7 @@ def test_sticks_push_the_hull_until_the_client_dies(
 
     d = device("js0")
     driver = Driver(
-        "hull", "--gamepad", str(d.path), "--mapping", "force", "--scale", "surge=40", "--scale", "yaw=5", "-s", name
+        "hull", "--gamepad", str(d.path), "--mapping", "force", "--scale", "surge=40N", "--scale", "yaw=5", "-s", name
     )
     assert "surge axis -1" in driver.first, driver.end()
     d.plug_in()
@@ -278,6 +278,8 @@ def test_mistakes_of_the_command(boat: tuple[Server, SharedState], tmp_path: Pat
         (("boat", "--gamepad", nothing, "--axis", "surge=x"), "invalid axis 'x'"),
         (("boat", "--gamepad", nothing, "--axis", "surg=1"), "'surg' cannot be mapped"),
         (("boat", "--gamepad", nothing, "--scale", "surge=2"), "invalid scale 2"),
+        (("boat", "--gamepad", nothing, "--mapping", "force", "--scale", "surge=2 kg"), "2 kg"),
+        (("boat", "--gamepad", nothing, "--dead-zone", "2"), "invalid dead zone 2"),
     ):
         done = CliRunner().invoke(drive, [*arguments, "-s", name])
         assert isinstance(done.exception, ConfigError) or done.exit_code == 2

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavesim_sdk.cli_commands import server_option
+from wavesim_sdk.cli_numbers import NumbersCommand, Quantity
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.terminal_text import echo
@@ -77,14 +78,10 @@ def _controls(mapping: str, model: Model, axes: Mapping[str, str], scales: Mappi
         if name not in names:
             raise click.UsageError(f"'{name}' cannot be mapped{suggest_name(name, names)}; valid: {', '.join(names)}")
     for name, text in scales.items():
-        try:
-            full[name] = float(text)
-        except ValueError:
-            raise click.UsageError(f"invalid scale '{text}' of '{name}': use a number") from None
-        if not abs(full[name]) <= (1e9 if mapping == "force" else 1.0):
-            raise click.UsageError(
-                f"invalid scale {text} of '{name}': use at most {1e9 if mapping == 'force' else 1:g}"
-            )
+        quantity = ("torque" if name == "yaw" else "force") if mapping == "force" else ""
+        full[name] = Quantity(quantity).convert(text, None, None)
+        if mapping != "force" and not abs(full[name]) <= 1.0:
+            raise click.UsageError(f"invalid scale {text} of '{name}': use a fraction of the maximum, from -1 to 1")
     return {name: Control.parse(text, full[name]) for name, text in wanted.items() if text != "none"}
 
 
@@ -102,7 +99,7 @@ def _model_of(server: str, body: str) -> Model:
     return loaded.model(declared[body])
 
 
-@click.command()
+@click.command(cls=NumbersCommand)
 @click.argument("body")
 @click.option(
     "--gamepad", required=True, type=click.Path(path_type=Path), help="Device, such as /dev/input/js0 or event5."
@@ -117,7 +114,7 @@ def _model_of(server: str, body: str) -> Model:
 @click.option("--axis", "axes", multiple=True, metavar="NAME=AXIS", help="Select the axis of a demand or an actuator.")
 @click.option("--scale", "scales", multiple=True, metavar="NAME=VALUE", help="Set the value of a full deflection.")
 @click.option(
-    "--dead-zone", type=click.FloatRange(0.0, 0.9), default=0.08, show_default=True, help="Ignore small deflections."
+    "--dead-zone", type=Quantity(), default="0.08", show_default=True, help="Ignore deflections up to this fraction."
 )
 @click.option("--hold", type=click.IntRange(0), metavar="BUTTON", help="Drive only while this button is held.")
 @click.option(
@@ -142,13 +139,15 @@ def drive(
 
     \b
     --axis surge=-1 --axis yaw=0     axis 1, reversed, is surge, and axis 0 is yaw; `none`: no axis
-    --scale surge=40                 with the mapping `force`: 40 N (or N m) at full deflection
+    --scale surge=40N --scale yaw=5  with the mapping `force`: 40 N and 5 N m at full deflection
     --scale port=0.5                 otherwise: half of the maximum at full deflection
 
     If the gamepad is unplugged or this command ends, the actuators return to neutral and the force ends.
     """
     from wavesim_sdk.gamepad import Gamepad
 
+    if not 0.0 <= dead_zone < 1.0:
+        raise click.UsageError(f"invalid dead zone {dead_zone:g}: use a fraction from 0 to below 1")
     model = _model_of(server, body)
     controls = _controls(mapping, model, _pairs(axes, "--axis"), _pairs(scales, "--scale"))
     pad = Gamepad(gamepad, events or "")
