@@ -591,6 +591,15 @@ class SavedModel(SavedFile):
     trial: str
 
 
+class ImportedMission(TypedDict):
+    """/api/mission-file: north, east, depth and speed of each waypoint in a mission file, and what the file contains
+    besides waypoints.
+    """
+
+    points: list[tuple[float, float, float, float]]
+    notices: list[str]
+
+
 class SavedMission(SavedFile):
     """/api/mission: the file that was written, and warnings about waypoints."""
 

@@ -29,7 +29,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_sdk.guidance.mavlink_items import MissionItem, Route, read_items
 
-__all__ = ["MissionFile", "read_mission"]
+__all__ = ["MissionFile", "parse_mission", "read_mission"]
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_WAYPOINTS = 10_000
@@ -72,14 +72,19 @@ def read_mission(
     ``speed`` (m/s) applies to waypoints for which the file states no speed of their own; it replaces the vehicle's default
     speed in a plan. Raises ConfigError if the file is invalid or contains no waypoint.
     """
-    path = Path(path)
-    text = _text(path)
-    route = _route(path, text)
+    return parse_mission(str(path), _text(Path(path)), origin, speed=speed)
+
+
+def parse_mission(
+    name: str, text: str, origin: Origin | Callable[[], Origin] | None = None, *, speed: float | None = None
+) -> MissionFile:
+    """Read the text of a mission file with this name, as :func:`read_mission` reads the file."""
+    route = _route(name, text)
     if not route.points:
-        raise ConfigError("the file contains no waypoint", str(path))
+        raise ConfigError("the file contains no waypoint", name)
     if len(route.points) > MAX_WAYPOINTS:
-        raise ConfigError(f"the file has {len(route.points)} waypoints; the maximum is {MAX_WAYPOINTS}", str(path))
-    converter = _Converter(str(path), origin, speed if speed is not None else route.speed or DEFAULT_SPEED)
+        raise ConfigError(f"the file has {len(route.points)} waypoints; the maximum is {MAX_WAYPOINTS}", name)
+    converter = _Converter(name, origin, speed if speed is not None else route.speed or DEFAULT_SPEED)
     waypoints = tuple(converter.waypoint(k, item) for k, item in enumerate(route.points, 1))
     notices = [*route.notices, *converter.notices()]
     radii = [item.acceptance for item in route.points if item.acceptance]
@@ -107,7 +112,7 @@ def _text(path: Path) -> str:
         raise ConfigError("the mission file is not a text file in UTF-8", str(path)) from None
 
 
-def _route(path: Path, text: str) -> Route:
+def _route(name: str, text: str) -> Route:
     readers: dict[str, Callable[[str, str], Route]] = {
         ".plan": _read_plan,
         ".json": _read_plan,
@@ -115,12 +120,13 @@ def _route(path: Path, text: str) -> Route:
         ".yaml": _read_guidance,
         ".csv": _read_csv,
     }
-    if text.startswith("QGC WPL") or path.suffix.lower() == ".waypoints":
-        return _read_text_items(text, str(path))
-    reader = readers.get(path.suffix.lower())
+    suffix = Path(name).suffix.lower()
+    if text.startswith("QGC WPL") or suffix == ".waypoints":
+        return _read_text_items(text, name)
+    reader = readers.get(suffix)
     if reader is None:
-        raise ConfigError(f"unknown type of mission file '{path.suffix}'; use {', '.join(SUFFIXES)}", str(path))
-    return reader(text, str(path))
+        raise ConfigError(f"unknown type of mission file '{suffix}'; use {', '.join(SUFFIXES)}", name)
+    return reader(text, name)
 
 
 class _Converter:

@@ -1000,6 +1000,15 @@ export interface SavedModel {
   trial: string;
 }
 
+/**
+ * /api/mission-file: north, east, depth and speed of each waypoint in a mission file, and what the file contains
+ * besides waypoints.
+ */
+export interface ImportedMission {
+  points: [number, number, number, number][];
+  notices: string[];
+}
+
 /** /api/mission: the file that was written, and warnings about waypoints. */
 export interface SavedMission {
   file: string;
