@@ -30,7 +30,6 @@ API = {
             "wavesim_sdk.onboard",
             "wavesim_sdk.privileged_requests",
             "wavesim_sdk.estimate",
-            "wavesim_sdk.geodesy",
             "wavesim_sdk.server_address",
             "wavesim_sdk.errors",
         ),
@@ -38,7 +37,11 @@ API = {
     "api/lab.md": ("Lab and simulation", ("wavesim_server.lab", "wavesim_server.simulation", "wavesim_server.study")),
     "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),
-    "api/control.md": ("Control, guidance, mixing", ("wavesim_sdk.guidance.control", "wavesim_world.mixing")),
+    "api/control.md": (
+        "Control, guidance, mixing",
+        ("wavesim_sdk.guidance.control", "wavesim_sdk.guidance.survey_patterns", "wavesim_world.mixing"),
+    ),
+    "api/kinematics.md": ("Kinematics and geodesy", ("wavesim_sdk.kinematics", "wavesim_sdk.geodesy")),
     "api/log.md": ("Logs", ("wavesim_sdk.log", "wavesim_sdk.log_tables")),
     "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.sensor_bank")),
     "api/navigation.md": (

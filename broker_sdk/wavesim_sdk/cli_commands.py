@@ -107,16 +107,17 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 @click.argument("body")
 @click.argument("force", nargs=3, type=Quantity("force"))
 @click.argument("torque", nargs=-1, type=Quantity("torque"))
+@click.option("--duration", type=Quantity("time"), help="Simulation time in s after which the push ends.")
 @server_option
-def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
+def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], duration: float | None, server: str) -> None:
     """Apply a force and a torque to BODY.
 
     FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. A number may have a unit, such as "50 lbf" or
-    2kN. The force and torque act until the next push; a push of 0 0 0 ends them.
+    2kN. The force and torque act until the next push or for --duration; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")
-    send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
+    send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)), duration=duration)
 
 
 @click.command(cls=NumbersCommand)
@@ -202,31 +203,67 @@ def weather(
 
 @click.command(cls=NumbersCommand)
 @click.argument("body")
-@click.argument("values", metavar="NUMBERS...", nargs=-1, required=True)
+@click.argument("values", metavar="[NUMBERS]...", nargs=-1)
+@click.option("--file", "file", type=click.Path(dir_okay=False, path_type=Path), help="Read the waypoints from a file.")
+@click.option("--speed", type=SPEED, help="Set the speed in m/s on legs for which the file states none.")
+@click.option("--dry-run", is_flag=True, help="Print the waypoints of the file instead of sending them.")
 @server_option
-def mission(body: str, values: tuple[str, ...], server: str) -> None:
+def mission(
+    body: str, values: tuple[str, ...], file: Path | None, speed: float | None, dry_run: bool, server: str
+) -> None:
     """Send waypoints to the program that drives BODY.
 
     The program must accept missions. NUMBERS are the north, east and depth coordinates (m) and the speed (m/s) of each
-    waypoint.
+    waypoint. Instead, --file may name a QGroundControl plan (.plan), a MAVLink mission as text (.waypoints), a Panisim
+    guidance file (.yml) or a table with a header (.csv). The server's world has the origin for latitudes and longitudes.
     """
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError
 
+    if (file is None) == (not values):
+        raise click.UsageError("specify either the numbers of the waypoints or --file")
+    if file is None and (dry_run or speed is not None):
+        raise click.UsageError("--speed and --dry-run need --file")
     kinds = (METRES, METRES, METRES, SPEED)
     numbers = [kinds[k % 4].convert(text, None, None) for k, text in enumerate(values)]
     if len(numbers) % 4:
         raise click.UsageError(
             f"expected four numbers per waypoint (north, east, depth, speed), got {len(numbers)} numbers"
         )
+    waypoints = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
+    if file is not None:
+        waypoints = _waypoints_of(file, speed, server)
+        if dry_run:
+            for north, east, depth, wanted in waypoints:
+                echo(f"{north:.2f} m north  {east:.2f} m east  {depth:.2f} m deep  {wanted:g} m/s")
+            return
     with Commander(server) as commander:
         try:
-            reply = commander.mission(body, [numbers[k : k + 4] for k in range(0, len(numbers), 4)])
+            reply = commander.mission(body, waypoints)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     if not reply.ok:
         raise CommanderError(reply.text)
     echo(reply.text)
+
+
+def _waypoints_of(file: Path, speed: float | None, server: str) -> list[list[float]]:
+    """Return the waypoints of a mission file (north, east, depth, speed), and print its notices."""
+    from wavesim_sdk.attach import SharedState
+    from wavesim_sdk.geodesy import Origin
+    from wavesim_sdk.guidance.mission_files import read_mission
+
+    def origin() -> Origin:
+        latitude, longitude = SharedState(server).world()["origin"].tolist()
+        return Origin(latitude, longitude)
+
+    found = read_mission(file, origin, speed=speed)
+    for text in found.notices:
+        echo(f"wavesim: {file}: {text}", err=True)
+    for name, value in (("acceptance radius", found.acceptance), ("lookahead distance", found.lookahead)):
+        if value:
+            echo(f"wavesim: {file}: the program keeps its own {name}; the file states {value:g} m", err=True)
+    return [[w.north, w.east, w.depth, w.speed] for w in found.waypoints]
 
 
 @click.command(cls=NumbersCommand)

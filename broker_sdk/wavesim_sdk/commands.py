@@ -49,7 +49,11 @@ VERBS: dict[str, tuple[type[Any], str, Right]] = {
         "reversed. Sensors: lost, frozen, bias, spikes, noisy, wet, unlocked",
         Right.FAULT,
     ),
-    "push": (Push, "apply an external force and moment (N, N m, in B) to a body until the next push", Right.PUSH),
+    "push": (
+        Push,
+        "apply an external force and moment (N, N m, in B) to a body until the next push, or for `duration` s",
+        Right.PUSH,
+    ),
     "pose": (
         Pose,
         "set position (W), attitude and velocity (B) of a body; omitted values stay unchanged",

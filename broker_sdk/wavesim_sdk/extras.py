@@ -19,6 +19,7 @@ COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | d
             "configure",
             "conformance",
             "device",
+            "drive",
             "emulate",
             "log",
             "modems",

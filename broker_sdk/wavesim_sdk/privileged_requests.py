@@ -55,10 +55,20 @@ class PrivilegedRequests:
         """
         return self.request(items.Fault(body, part, kind, arguments.number("amount", amount), field))
 
-    def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
-        """Apply an external force (N) and moment (N m) in B until the next push (requires the `push` right)."""
+    def push(
+        self,
+        force: Sequence[float],
+        torque: Sequence[float] = (0.0, 0.0, 0.0),
+        *,
+        duration: float | None = None,
+        body: str = "",
+    ) -> int:
+        """Apply an external force (N) and moment (N m) in B until the next push, or for ``duration`` seconds of simulation
+        time (requires the `push` right).
+        """
         wrench = arguments.numbers("force", force, 3, "N"), arguments.numbers("torque", torque, 3, "N m")
-        return self.request(items.Push(body, *wrench))
+        limit = None if duration is None else arguments.number("duration", duration)
+        return self.request(items.Push(body, *wrench, limit))
 
     def pose(
         self,

@@ -791,17 +791,19 @@ export function readPush(r) {
     body: r.text(31),
     force: r.numbers(3, 3, -1000000000, 1000000000, false),
     torque: r.numbers(3, 3, -1000000000, 1000000000, false),
+    duration: n > 4 ? r.nil() ? null : r.number(0, 1000000000) : undefined,
   };
-  for (let k = 4; k < n; k++) r.skip(2);
+  for (let k = 5; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writePush(w, m) {
-  w.list(4, 0, 65535, "Push");
+  w.list(5, 0, 65535, "Push");
   w.byte(8);
   w.text(m.body, 31, "Push.body");
   w.numbers(m.force, 3, 3, -1000000000, 1000000000, false, "Push.force");
   w.numbers(m.torque, 3, 3, -1000000000, 1000000000, false, "Push.torque");
+  m.duration === null || m.duration === undefined ? w.nil() : w.number(m.duration, 0, 1000000000, "Push.duration");
 }
 
 export function readPose(r) {

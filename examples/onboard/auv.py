@@ -45,9 +45,8 @@ class Auv:
                 self.query = t.query
         start = body.position[0], body.position[1]
         self.navigator: Any = self.filter(options)(start, config.acoustics.sound_speed, self.transducer.position)
-        self.guidance = MissionFollower(
-            body.waypoint, (body.position[0], body.position[1]), FollowerSettings(is_submersible=True)
-        )
+        settings = FollowerSettings(is_submersible=True).with_mission(body.mission)
+        self.guidance = MissionFollower(body.waypoint, start, settings)
         self.crab = control.CrabAngle()
         limit = min(f.limit for f in model.fin)
         self.heading = control.HeadingController(1.0, 1.2, limit)

@@ -25,7 +25,7 @@ class Boat:
     """Guidance and control of one boat."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
-        settings = FollowerSettings(lookahead=25.0, acceptance=6.0, circle=0.0)
+        settings = FollowerSettings(lookahead=25.0, acceptance=6.0, circle=0.0).with_mission(body.mission)
         self.guidance = MissionFollower(body.waypoint, (body.position[0], body.position[1]), settings)
         self.crab = control.CrabAngle()
         self.heading = control.HeadingController(250.0, 700.0, 100.0)

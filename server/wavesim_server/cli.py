@@ -28,7 +28,7 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
 
     loaded = load(config)
     data_files.check(loaded)
-    for text in instrument_checks.drowned(loaded):
+    for text in (*loaded.notices, *instrument_checks.drowned(loaded)):
         echo(f"wavesim: {config}: {text}", err=True)
     compiling.ensure_compiled(threads=threads)
     return loaded

@@ -13,13 +13,14 @@ the simulation unchanged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from wavesim_sdk import frames
+from wavesim_sdk import arguments, frames
 from wavesim_sdk.actuators import ACTUATOR_FAULTS, actuator_index, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.arrays import Record
@@ -66,6 +67,7 @@ class Simulation:
             raise InvalidArgument(f"invalid seed {seed}: use an integer from 0 to 2**53")
         self.step_ns = round(config.time.step * 1e9)
         self.tick = 0
+        self._push_ends: dict[int, int] = {}  # tick at which the push on the body in a row ends
         self.capacity = capacity = config.shared.vehicles
         step = self.step_ns * 1e-9
         self.fleet = FleetDynamics(capacity, step, config.world, config.time.integrator)
@@ -229,6 +231,7 @@ class Simulation:
         """Remove a body. Its transducer stops sending; its signals in transit continue to travel."""
         occupant = self._occupants.in_row(row)
         self.line_system.leave(row)
+        self._push_ends.pop(row, None)
         self.fleet.remove(row)
         self.weather_model.remove(row, occupant.model)
         self.channel.remove(row)
@@ -300,11 +303,33 @@ class Simulation:
         self.fleet.allocate(row, wanted.reshape(6, count))
         self.contacts.wake(row)
 
-    def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
-        """Apply an external force (N) and torque (N m) in B at the origin of B. They act until they are changed."""
+    def push(
+        self,
+        row: int,
+        force: Sequence[float],
+        torque: Sequence[float] = (0.0, 0.0, 0.0),
+        duration: float | None = None,
+    ) -> None:
+        """Apply an external force (N) and torque (N m) in B at the origin of B. They act until they are changed, or for
+        ``duration`` seconds, rounded up to whole ticks.
+        """
         self._occupants.in_row(row)
+        if duration is not None:
+            duration = arguments.number("duration", duration)
+            if not 0.0 <= duration <= MAX_FORCE:
+                raise InvalidArgument(f"a push must last from 0 to {MAX_FORCE:g} s, got {duration:g}")
         values = *checked_numbers("a force", force, 3, MAX_FORCE), *checked_numbers("a torque", torque, 3, MAX_FORCE)
         self.fleet.body(row)[B.EXTERNAL_WRENCH : B.EXTERNAL_WRENCH + 6] = values
+        self._push_ends.pop(row, None)
+        if duration is not None:
+            self._push_ends[row] = self.tick + math.ceil(duration * 1e9 / self.step_ns - 1e-6)
+
+    def _end_pushes(self, until: int) -> int:
+        """End the pushes whose time is over. Return the tick at which the next one ends, at most ``until``."""
+        for row in [row for row, end in self._push_ends.items() if end <= self.tick]:
+            self.fleet.body(row)[B.EXTERNAL_WRENCH : B.EXTERNAL_WRENCH + 6] = 0.0
+            del self._push_ends[row]
+        return min((until, *self._push_ends.values()))
 
     def set_pose(
         self,
@@ -442,6 +467,8 @@ class Simulation:
                 if self.tick % period == 0:
                     self.stratification.refresh(self.rows, self.time_s)
                 until = min(last, (self.tick // period + 1) * period)
+            if self._push_ends:
+                until = self._end_pushes(until)
             self.tick = self.tick_executor.advance(self.tick, until)
         if self.contacts.count != contacts or self.config.fleet.line:
             self._hold_diverged()

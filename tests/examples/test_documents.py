@@ -8,6 +8,7 @@ import ast
 import asyncio
 import importlib.util
 import inspect
+import json
 import os
 import re
 import shlex
@@ -373,6 +374,8 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
     """By the real reader: those of the world and the server as they stand, those of a model or a vehicle by their instruments."""
     seen = 0
     trimesh.creation.box().export(tmp_path / "wreck.stl")
+    item = {"type": "SimpleItem", "command": 16, "frame": 1, "params": [0, 0, 0, None, 50, 10, 0]}
+    (tmp_path / "survey.plan").write_text(json.dumps({"fileType": "Plan", "mission": {"items": [item]}}))
     for block in of_others(root):
         if not is_xml(block) or listed(block):
             continue

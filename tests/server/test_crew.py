@@ -514,7 +514,7 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
     assert [d[1:] for d in harbour.sea.done if d[1] in ("set_pose", "push", "fail", "set_weather")] == [
         ("set_pose", 0, (1.0, 2.0, 3.0), None, None),
         ("fail", 0, 0, "lost", 0.0),
-        ("push", 1, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        ("push", 1, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0), None),
         ("set_weather", 8.0),
     ]
     assert other.of(RequestRefused) == []

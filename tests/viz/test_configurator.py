@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pymap3d
 import pytest
 
 from tests.conftest import ROOT, Server, wavesim
@@ -215,6 +217,42 @@ def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path
     assert next(i for i in loaded.suite(one) if i.name == "gps").parameters.position == (0.0, 0.0, -0.5)
     assert [i.name for i in loaded.suite(two)] == ["ctd", "dvl"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["fitted.xml", "sea.xml"]
+
+
+def test_a_mission_file_is_opened_in_the_page(
+    sea: tuple[Server, Path], view: Any, open_page: Opener, name: str
+) -> None:
+    """A plan of QGroundControl becomes the waypoints of a vehicle; a notice names its take-off."""
+    _, path = sea
+    page = open_page(view("--server", name, "--control", "--folder", path.parent).url)
+    page.wait(f"{READY} === 3")
+    page.see("wavesim.app.selection.choose([...wavesim.store.bodies.values()].find(b => b.name === 'sub').row)")
+    page.page.keyboard.press("m")
+    page.page.wait_for_selector("#mission:not(.hidden)")
+    latitude, longitude = page.see("wavesim.store.scene.origin")
+
+    def item(number: int, command: int, north: float, east: float) -> dict[str, Any]:
+        at = pymap3d.ned2geodetic(north, east, 0.0, latitude, longitude, 0.0)
+        params = [0, 0, 0, None, float(at[0]), float(at[1]), -6]
+        return {"type": "SimpleItem", "doJumpId": number, "command": command, "frame": 3, "params": params}
+
+    items = [item(1, 22, 0, 0), item(2, 16, 30, 10), item(3, 16, 30, -40)]
+    plan = {"fileType": "Plan", "mission": {"items": items, "cruiseSpeed": 1.5, "vehicleType": 12}}
+
+    def choose(file: str, text: str) -> None:
+        page.page.set_input_files(
+            "#mission-import", {"name": file, "mimeType": "application/json", "buffer": text.encode()}
+        )
+
+    choose("q.plan", json.dumps(plan))
+    page.wait("wavesim.chart.draft.waypoints.get('sub')?.length === 2")
+    assert page.see("wavesim.chart.draft.waypoints.get('sub')") == [[30, 10, 6, 1.5], [30, -40, 6, 1.5]]
+    page.wait("document.body.textContent.includes('item 1 (NAV_TAKEOFF) is not a waypoint')")
+    choose("q.csv", "north;east\n1")
+    page.wait("document.body.textContent.includes('q.csv:2: expected 2 values, got 1')")
+    assert len(page.see("wavesim.chart.draft.waypoints.get('sub')")) == 2
+    page.page.once("dialog", lambda d: d.accept())
+    page.page.click("#start-over")
 
 
 def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Opener, name: str) -> None:

@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.guidance.mission_files import parse_mission
 from wavesim_sdk.log_validation import is_number, is_short_text
 from wavesim_viz.equipment import described_instruments, instrument
 from wavesim_viz.page_content import InstrumentInfo, ModelInfo
 from wavesim_viz.page_protocol import (
     ElementRule,
+    ImportedMission,
     ModelCheck,
     ModelEntry,
     SavedFile,
@@ -290,6 +293,23 @@ class Configurator:
         _write(target, self._with_instruments(body)[0])
         return {"file": str(target)}
 
+    def mission_file(self, body: Any) -> ImportedMission:
+        """Read an uploaded mission file. The page states the origin of its world in degrees."""
+        name, text = _word(body, "file", "mission.plan"), _of(str, body.get("text", ""), "text")
+        place = body.get("origin")
+        origin = None
+        if place is not None:
+            latitude, longitude = _points([place], 2)[0]
+            origin = Origin(math.radians(latitude), math.radians(longitude))
+        try:
+            found = parse_mission(name, text, origin)
+        except ConfigError as error:
+            raise RequestFailed(str(error)) from None
+        return {
+            "points": [(w.north, w.east, w.depth, w.speed) for w in found.waypoints],
+            "notices": list(found.notices),
+        }
+
     def mission(self, body: Any) -> SavedMission:
         """Write the scene's configuration with changed waypoints, beacons and fences."""
         base = Path(self._configuration())
@@ -330,7 +350,7 @@ class Configurator:
             vehicle = next((v for v in fleet if v.get("name") == name), None)
             if vehicle is None:
                 raise RequestFailed(f"the configuration has no vehicle '{name}'")
-            for old in vehicle.findall("waypoint"):
+            for old in (*vehicle.findall("waypoint"), *vehicle.findall("mission")):
                 vehicle.remove(old)
             for n, e, d, u in _points(points, 4):
                 etree.SubElement(

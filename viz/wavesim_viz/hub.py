@@ -30,7 +30,7 @@ from wavesim_viz.history import History, HistorySource
 from wavesim_viz.image_streams import ImageStream
 from wavesim_viz.live import LiveSource, ViewerSource
 from wavesim_viz.live_mosaic import LiveMosaic
-from wavesim_viz.manual_control import ManualControlSession
+from wavesim_viz.manual_control import ForceSession, ManualControlSession, PilotSession
 from wavesim_viz.page_content import (
     BodyEquipment,
     CableInfo,
@@ -280,7 +280,8 @@ class Hub:
     def drive(self, viewer: Viewer, request: DriveRequest) -> None:
         """Drive a body from a page: join with the first command, and leave on request."""
         source, helm = self.source, viewer.manual_control
-        if helm is not None and (request.axes is None or helm.is_over or helm.body != request.body):
+        wanted = request.body, request.mapping
+        if helm is not None and (request.axes is None or helm.is_over or (helm.body, helm.mapping) != wanted):
             helm.leave()
             viewer.manual_control = helm = None
         if request.axes is None:
@@ -292,12 +293,14 @@ class Hub:
         if not isinstance(source, LiveSource):
             reply(False, "you can drive a body only if its server runs on this machine")
             return
-        if helm is None:
+        if helm is None and request.mapping == "force":
+            viewer.manual_control = helm = ForceSession(source.name, request.body, request.mapping, reply)
+        elif helm is None:
             model = source.model_of_body(request.body)
             if model is None:
                 reply(False, f"cannot drive {request.body}: its configuration or its model is not on this machine")
                 return
-            viewer.manual_control = helm = ManualControlSession(source.name, request.body, model, reply)
+            viewer.manual_control = helm = PilotSession(source.name, request.body, request.mapping, reply, model)
         helm.set_axes(request.axes)
 
     async def run(self) -> None:

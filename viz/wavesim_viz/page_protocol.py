@@ -391,12 +391,16 @@ class VehicleCommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page. The four demands (surge, sway, heave, yaw) are fractions of the maximum force or moment,
-    from -1 to 1. With None instead of the demands, the page gives up control of the body.
+    """Drive a body from a page. With None instead of the demands, the page gives up control of the body.
+
+    The mapping ``allocation`` has four demands (surge, sway, heave, yaw): fractions of the maximum force or moment, from -1
+    to 1. ``force`` has the same four demands as forces in N and a moment in N m on the hull. ``actuators`` has a fraction of
+    the range of each actuator.
     """
 
     body: str
     axes: tuple[float, ...] | None
+    mapping: Literal["allocation", "force", "actuators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,6 +589,15 @@ class SavedModel(SavedFile):
     """/api/save: the file that was written, and a configuration that simulates the model."""
 
     trial: str
+
+
+class ImportedMission(TypedDict):
+    """/api/mission-file: north, east, depth and speed of each waypoint in a mission file, and what the file contains
+    besides waypoints.
+    """
+
+    points: list[tuple[float, float, float, float]]
+    notices: list[str]
 
 
 class SavedMission(SavedFile):

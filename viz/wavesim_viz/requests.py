@@ -35,6 +35,7 @@ MOST_SHELVED_S = 86_400.0  #: maximum simulation time in s for which a page may 
 #: number of values in a point (north, east, down, speed) and in the axes of manual control (ahead, starboard, down,
 #: turn)
 FOUR = 4
+MOST_ACTUATORS = 64
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
@@ -81,8 +82,8 @@ def parse_request(text: str) -> PageRequest:
             action in VEHICLE_ACTIONS
         ):
             return VehicleCommandRequest(_row(row), _row(number), action, _four(point, "point"))
-        case {"do": "drive", "body": body, "axes": axes}:
-            return DriveRequest(_word(body), _four(axes, "axes"))
+        case {"do": "drive", "body": body, "axes": axes, "mapping": "allocation" | "force" | "actuators" as mapping}:
+            return DriveRequest(_word(body), _demands(axes, mapping), mapping)
         case {"do": "acknowledge", "alarm": number}:
             return AcknowledgeRequest(None if number is None else _row(number))
         case {"do": "shelve", "alarm": number, "seconds": seconds}:
@@ -139,6 +140,17 @@ def _four(value: Any, what: str) -> tuple[float, ...] | None:
     if not numbers or None in numbers:
         raise InvalidRequest("number", f"invalid {what}: expected {FOUR} numbers")
     return tuple(v for v in numbers if v is not None)
+
+
+def _demands(value: Any, mapping: str) -> tuple[float, ...] | None:
+    """Return the demands of manual control: four numbers, or a fraction for each actuator."""
+    if value is None or mapping != "actuators":
+        return _four(value, "axes")
+    numbers = [_value(v) for v in value] if isinstance(value, list) and 0 < len(value) <= MOST_ACTUATORS else []
+    found = tuple(v for v in numbers if v is not None and abs(v) <= 1.0)
+    if not found or len(found) != len(numbers):
+        raise InvalidRequest("number", f"invalid axes: expected 1 to {MOST_ACTUATORS} numbers from -1 to 1")
+    return found
 
 
 def _seconds(value: Any) -> float:

@@ -405,6 +405,7 @@ def make_app(
     app.router.add_post("/api/save", json_call(Configurator.save, changes=True))
     app.router.add_post("/api/fit", json_call(Configurator.check_instruments, changes=True))
     app.router.add_post("/api/mount", json_call(Configurator.save_instruments, changes=True))
+    app.router.add_post("/api/mission-file", json_call(Configurator.mission_file, changes=True))
     app.router.add_post("/api/mission", json_call(Configurator.mission, changes=True))
 
     async def running(_app: web.Application) -> Any:

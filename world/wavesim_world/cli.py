@@ -12,6 +12,7 @@ import click
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.terminal_text import echo
+from wavesim_world.cli_drive import drive
 from wavesim_world.cli_options import files_option
 from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 
@@ -36,7 +37,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         group="wavesim.checks"
     ):  # checks of installed packages, which refuse what they cannot run
         entry.load()(loaded)
-    bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
+    bodies, warnings = loaded.config.fleet.bodies, [*loaded.notices, *instrument_checks.drowned(loaded)]
     for text in warnings:
         echo(f"wavesim: {config}: {text}", err=True)
     if as_json:
@@ -127,4 +128,4 @@ def new(folder: Path, template: str) -> None:
 
 def commands() -> list[click.Command]:
     """Return the commands in this package."""
-    return [check, modems, new, stubs]
+    return [check, drive, modems, new, stubs]

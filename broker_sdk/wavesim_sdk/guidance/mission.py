@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.guidance.control import LineOfSight, Waypoint
@@ -30,6 +30,18 @@ __all__ = ["FollowerSettings", "MissionFollower"]
 MAX_DISTANCE_M = 1e5  #: maximum distance in m from the vehicle to a point; a command to go farther is refused
 
 
+class MissionLimits(Protocol):
+    """Lookahead distance and acceptance radius in m of a mission, such as the ``mission`` of a body in a configuration or
+    :class:`~.mission_files.MissionFile`; 0 or None = none.
+    """
+
+    @property
+    def lookahead(self) -> float | None: ...
+
+    @property
+    def acceptance(self) -> float | None: ...
+
+
 @dataclass(frozen=True)
 class FollowerSettings:
     """Properties of the vehicle that is to follow a mission."""
@@ -40,6 +52,14 @@ class FollowerSettings:
     circle: float = 25.0
     is_submersible: bool = False  #: whether the vehicle can dive; if it can, it surfaces when its mission is aborted
     max_depth: float = math.inf  #: maximum depth in m to which the vehicle may go
+
+    def with_mission(self, mission: MissionLimits | None) -> FollowerSettings:
+        """Return the settings with the lookahead distance and the acceptance radius that a mission file states."""
+        if mission is None:
+            return self
+        return replace(
+            self, lookahead=mission.lookahead or self.lookahead, acceptance=mission.acceptance or self.acceptance
+        )
 
 
 class MissionFollower:

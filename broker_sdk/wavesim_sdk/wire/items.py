@@ -438,12 +438,19 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Apply an external force until the next PUSH (requires the `push` right)."""
+    """Apply an external force until the next PUSH, or for a limited time (requires the `push` right)."""
 
     body: str = record_field(*_BODY)
     force: Sequence[float] = record_field(Numbers(exact=3, low=-MAX_VALUE, high=MAX_VALUE), "force in B", "N")
     torque: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_VALUE, high=MAX_VALUE), "moment in B", "N m", default=(0.0, 0.0, 0.0)
+    )
+    duration: float | None = record_field(
+        Nullable(Number(0.0, MAX_VALUE)),
+        "simulation time after which the force ends; nil = it acts until the next PUSH",
+        "s",
+        True,
+        default=None,
     )
 
 

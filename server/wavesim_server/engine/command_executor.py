@@ -270,7 +270,7 @@ class CommandExecutor:
                 case items.Fault():
                     self._fault(row, command)
                 case items.Push():
-                    self.sim.push(row, command.force, command.torque)
+                    self.sim.push(row, command.force, command.torque, command.duration)
                 case items.Pose():
                     self.sim.set_pose(row, command.position, command.attitude, command.velocity)
                 case items.Mission() | items.VehicleCommand():

@@ -1,7 +1,8 @@
-// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot and mixes the
-// axes to the actuators. The body moves only while an input is held.
-// On release or loss of connection, the server's watchdog returns the actuators to neutral.
+// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot or applies a force
+// to its hull. The body moves only while an input is held.
+// On release or loss of connection, the server's watchdog returns the actuators to neutral and ends the force.
 
+import { ControlMapping, type ControlAxes, type Mapping } from "./control_mapping";
 import { setChildren, h, toggleClass, setText, toast } from "./dom";
 import { makeDraggable } from "./draggable";
 import { isTypedIntoField } from "./keyboard";
@@ -10,7 +11,6 @@ import type { SceneStore } from "./scene_store";
 import { driver } from "./vehicle_status";
 import type { HelloMessage } from "./page_protocol";
 
-type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
 const PERIOD_MS = 100;
 const KEYS: Record<string, [axis: number, sign: number]> = {
   ArrowUp: [0, 1],
@@ -23,7 +23,6 @@ const KEYS: Record<string, [axis: number, sign: number]> = {
   Comma: [1, -1],
 };
 const HELD = [4, 5, 6, 7]; // shoulder buttons of a gamepad
-const STICK = 0.08; // dead zone around the middle
 
 export class ManualControl {
   readonly button = h("button", { id: "do-helm", onclick: () => this.toggle() }, "drive");
@@ -46,7 +45,11 @@ export class ManualControl {
     "take control",
   );
   private readonly pilot = h("div", { id: "helm-pilot" });
-  private any = false; // some body accepts a pilot
+  private readonly mapping = new ControlMapping(() => {
+    this.leave();
+    this.fill();
+  });
+  private any = false; // some body can be driven
   private took = false; // the body was driven by a program
   private driving = ""; // body that the server drives for this page
   private shown = false; // control applies to the selected body; selecting another one suspends it
@@ -56,7 +59,7 @@ export class ManualControl {
   constructor(
     private readonly store: SceneStore,
     private readonly stage: HTMLElement,
-    private readonly send: (body: string, axes: ControlAxes | null) => void,
+    private readonly send: (body: string, axes: number[] | null, mapping: Mapping) => void,
     private readonly choose: (row: number) => void,
   ) {
     window.addEventListener(
@@ -96,16 +99,13 @@ export class ManualControl {
       this.box = null;
       return;
     }
-    const bodies = (this.store.scene?.bodies ?? []).filter((b) => b.client !== "none"),
-      chosen = this.store.chosen === null ? "" : this.store.name(this.store.chosen);
-    setChildren(this.who, ...bodies.map((b) => h("option", { value: b.name, selected: b.name === chosen }, b.name)));
+    this.fill();
     const head = h(
       "div",
       { class: "head" },
       h("b", { class: "grow" }, "Helm"),
       h("button", { id: "close-helm", title: "Stop manual control", onclick: () => this.toggle() }, "×"),
     );
-    this.any = bodies.length > 0;
     this.box = h(
       "div",
       { class: "window helm", id: "helm" },
@@ -116,13 +116,15 @@ export class ManualControl {
         h("div", { class: "row" }, this.who, this.take),
         this.pilot,
         h("label", { class: "row" }, "max. power", this.gain),
+        this.mapping.element,
         h(
           "div",
           { class: "soft" },
-          bodies.length
+          this.any
             ? "Hold ↑ ↓ for ahead and astern, ← → for turns, Page ↑ ↓ for up and down, and comma or period for sideways. " +
                 "With a gamepad, hold a shoulder button: the left stick moves the vehicle ahead and turns it, and " +
-                "the right stick moves it down and sideways. When you release the keys, the actuators return to neutral."
+                "the right stick moves it down and sideways. When you release the keys, the actuators return to neutral " +
+                "and a force ends."
             : 'no body in the simulation accepts a pilot (client="optional" or "required")',
         ),
         this.status,
@@ -135,6 +137,16 @@ export class ManualControl {
     this.timer = window.setInterval(() => this.turn(), PERIOD_MS);
   }
 
+  /** List the bodies that the mapping can drive: a force also acts on a body without a pilot. */
+  private fill(): void {
+    const chosen = this.store.chosen === null ? "" : this.store.name(this.store.chosen),
+      force = this.mapping.kind === "force",
+      bodies = (this.store.scene?.bodies ?? []).filter((b) => force || b.client !== "none"),
+      kept = bodies.some((b) => b.name === this.who.value) ? this.who.value : chosen;
+    setChildren(this.who, ...bodies.map((b) => h("option", { value: b.name, selected: b.name === kept }, b.name)));
+    this.any = bodies.length > 0;
+  }
+
   /** Join as the pilot of the body, or leave it. */
   private takeOrLeave(): void {
     if (this.driving) {
@@ -144,7 +156,7 @@ export class ManualControl {
     this.took = this.program() !== "";
     this.driving = this.who.value;
     this.shown = false;
-    this.send(this.driving, [0, 0, 0, 0]);
+    this.send(this.driving, this.mapping.demands([0, 0, 0, 0], 0), this.mapping.kind);
   }
 
   /** Address of the program that drives the body of the list; "": none, or this page drives it. */
@@ -155,7 +167,8 @@ export class ManualControl {
 
   /** Say who drives, and what taking over does. */
   private showPilot(): void {
-    const address = this.program(),
+    const force = this.mapping.kind === "force",
+      address = force ? "" : this.program(),
       mode = this.store.scene?.takeover ?? "no",
       refused = address !== "" && mode === "no";
     if (this.take.disabled !== (refused || !this.any)) this.take.disabled = refused || !this.any;
@@ -163,11 +176,13 @@ export class ManualControl {
     toggleClass(this.pilot, "warm", address !== "");
     setText(
       this.pilot,
-      !address
-        ? this.driving && this.took && mode === "return"
-          ? "The program is waiting. It drives again when you hand back control or close this window."
-          : ""
-        : `The program at ${address} is driving ${this.who.value}. ` +
+      force
+        ? "The force acts in addition to the actuators; the pilot continues to drive."
+        : !address
+          ? this.driving && this.took && mode === "return"
+            ? "The program is waiting. It drives again when you hand back control or close this window."
+            : ""
+          : `The program at ${address} is driving ${this.who.value}. ` +
             (mode === "return"
               ? "If you take over, the program waits until you hand back control."
               : mode === "yes"
@@ -177,7 +192,7 @@ export class ManualControl {
   }
 
   private leave(): void {
-    if (this.driving) this.send(this.driving, null);
+    if (this.driving) this.send(this.driving, null, this.mapping.kind);
     this.driving = "";
     this.keys.clear();
   }
@@ -192,9 +207,18 @@ export class ManualControl {
     const pad = [...(navigator.getGamepads?.() ?? [])].find((p) => p && HELD.some((k) => p.buttons[k]?.pressed));
     if (pad)
       [-(pad.axes[1] ?? 0), pad.axes[2] ?? 0, pad.axes[3] ?? 0, pad.axes[0] ?? 0].forEach((v, k) => {
-        if (Math.abs(v) > STICK) axes[k]! += v;
+        axes[k]! += this.mapping.filtered(v);
       });
     return pad || this.keys.size ? (axes.map((v) => Math.max(-1, Math.min(1, v))) as ControlAxes) : null;
+  }
+
+  /** Show the settings of the mapping for the body of the list. */
+  private showMapping(): void {
+    const { scene, kit } = this.store,
+      name = this.who.value,
+      model = scene?.models[scene.bodies.find((b) => b.name === name)?.model ?? ""],
+      known = kit !== null && kit.row === this.store.rowOf(name) ? kit.actuators.map((a) => a.name) : [];
+    this.mapping.show(name, model, known);
   }
 
   private turn(): void {
@@ -204,6 +228,7 @@ export class ManualControl {
       this.shown = true;
       this.choose(body.row);
     }
+    this.showMapping();
     const lost = this.store.lost !== "",
       axes = body && !lost ? this.axes() : null;
     if (lost && this.driving) this.leave(); // the user can take it again
@@ -226,6 +251,6 @@ export class ManualControl {
     if (!selected || (!axes && !this.moved)) return;
     this.moved = axes !== null; // send the release once
     const gain = Number(this.gain.value);
-    this.send(this.driving, (axes ?? [0, 0, 0, 0]).map((v) => v * gain) as ControlAxes);
+    this.send(this.driving, this.mapping.demands(axes ?? [0, 0, 0, 0], gain), this.mapping.kind);
   }
 }

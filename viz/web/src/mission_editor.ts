@@ -9,7 +9,7 @@ import { postJson } from "./http";
 import { PlanningPanel } from "./planning_panel";
 import type { SceneStore } from "./scene_store";
 import type { ViewerSocket } from "./websocket";
-import type { HelloMessage, SavedMission } from "./page_protocol";
+import type { HelloMessage, ImportedMission, SavedMission } from "./page_protocol";
 import { circlePoints, distancesAndTimes, parallelLegs, type Point, type Waypoint } from "./survey_patterns";
 import { lasting, round, WaypointTable } from "./waypoint_table";
 
@@ -321,6 +321,7 @@ export class MissionEditor {
               `send to ${this.vehicle || "…"}`,
             )
           : null,
+        this.tool === "waypoint" ? this.opener() : null,
         this.tool === "plan" ? null : h("button", { onclick: () => this.back() }, "undo"),
         h("button", { id: "start-over", onclick: () => this.startOver() }, "start over"),
       ),
@@ -397,6 +398,45 @@ export class MissionEditor {
     }
     if (this.tool === "fence") this.fences.click(p);
     this.build();
+  }
+
+  /** Button that opens a mission file for the vehicle. */
+  private opener(): HTMLElement {
+    const input = h("input", {
+      type: "file",
+      accept: ".plan,.json,.waypoints,.yml,.yaml,.csv",
+      class: "hidden",
+      id: "mission-import",
+      "aria-label": "Mission file",
+      onchange: () => void this.import(input),
+    });
+    const button = h(
+      "button",
+      {
+        disabled: !this.vehicle,
+        title: "Replace the waypoints with those of a mission file: .plan, .waypoints, .yml or .csv",
+        onclick: () => input.click(),
+      },
+      "open file…",
+    );
+    return h("span", {}, button, input);
+  }
+
+  private async import(input: HTMLInputElement): Promise<void> {
+    const file = input.files?.[0],
+      vehicle = this.vehicle;
+    if (!file) return;
+    const text = await file.text(),
+      origin = this.store.scene?.origin ?? null;
+    input.value = "";
+    const found = await postJson<ImportedMission>("/api/mission-file", { file: file.name, text, origin });
+    if (!found || !this.draft) return;
+    this.draft.waypoints.set(
+      vehicle,
+      found.points.map(([n, e, depth, speed]): Waypoint => [round(n), round(e), depth, speed]),
+    );
+    for (const notice of found.notices) toast(`${file.name}: ${notice}`);
+    this.changed();
   }
 
   /** Add points as waypoints of the vehicle and clear the area. */

@@ -832,13 +832,16 @@ export interface VehicleCommandRequest {
 }
 
 /**
- * Drive a body from a page. The four demands (surge, sway, heave, yaw) are fractions of the maximum force or moment,
- * from -1 to 1. With None instead of the demands, the page gives up control of the body.
+ * Drive a body from a page. With None instead of the demands, the page gives up control of the body. The mapping
+ * `allocation` has four demands (surge, sway, heave, yaw): fractions of the maximum force or moment, from -1 to 1.
+ * `force` has the same four demands as forces in N and a moment in N m on the hull. `actuators` has a fraction of the
+ * range of each actuator.
  */
 export interface DriveRequest {
   do: "drive";
   body: string;
   axes: number[] | null;
+  mapping: "allocation" | "force" | "actuators";
 }
 
 /**
@@ -995,6 +998,15 @@ export interface SavedFile {
 export interface SavedModel {
   file: string;
   trial: string;
+}
+
+/**
+ * /api/mission-file: north, east, depth and speed of each waypoint in a mission file, and what the file contains
+ * besides waypoints.
+ */
+export interface ImportedMission {
+  points: [number, number, number, number][];
+  notices: string[];
 }
 
 /** /api/mission: the file that was written, and warnings about waypoints. */

@@ -1,4 +1,5 @@
 // Survey tracks over an area: parallel legs and circles, with their lengths and durations.
+// wavesim_sdk/guidance/survey_patterns.py has the same patterns for programs; a test compares the two.
 
 export type Point = [number, number]; // north, east
 export type Waypoint = [number, number, number, number]; // north, east, depth, speed through the water

@@ -5,6 +5,7 @@ import { decodeMosaicTile } from "./mosaic";
 import { decodeSonarImage, type SonarImage } from "./sonar_image";
 import {
   BODY_WIDTH,
+  type DriveRequest,
   type FenceInfo,
   type PageRequest,
   type ServerMessage,
@@ -137,8 +138,8 @@ export class ViewerSocket {
   command(command: Omit<VehicleCommandRequest, "do">): void {
     this.send({ do: "command", ...command });
   }
-  drive(body: string, axes: number[] | null): void {
-    this.send({ do: "drive", body, axes });
+  drive(body: string, axes: number[] | null, mapping: DriveRequest["mapping"]): void {
+    this.send({ do: "drive", body, axes, mapping });
   }
   acknowledge(alarm: number | null): void {
     this.send({ do: "acknowledge", alarm });

@@ -110,7 +110,12 @@ export function furnish(first: FirstView) {
     () => stage.drawStill(),
     () => store.hello?.name || "wavesim",
   );
-  const helm = new ManualControl(store, stage.element, (body, axes) => link.drive(body, axes), choose);
+  const helm = new ManualControl(
+    store,
+    stage.element,
+    (body, axes, mapping) => link.drive(body, axes, mapping),
+    choose,
+  );
   const announcer = new AlarmAnnouncer(),
     bottom = new BottomPanel(store, link, announcer, choose, wake),
     arrangement = new Arrangement({ stage, bottom, panels }),

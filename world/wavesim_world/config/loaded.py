@@ -24,7 +24,8 @@ class LoadedConfig:
     """Configuration that passed every check.
 
     ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the text of the file as
-    read. ``digest`` is the SHA-256 of that text and of the model files that it includes.
+    read. ``digest`` is the SHA-256 of that text and of the model and mission files that it includes. ``notices`` states
+    which parts of the mission files are ignored.
     """
 
     config: Config
@@ -32,6 +33,7 @@ class LoadedConfig:
     path: Path
     text: str
     digest: str
+    notices: tuple[str, ...] = ()
 
     def model(self, name: str) -> Model:
         """Return a model of this configuration or of the library by name. Raises a ConfigError that suggests the

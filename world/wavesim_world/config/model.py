@@ -56,6 +56,35 @@ class WaypointConfig(Waypoint):
 
 
 @dataclass(frozen=True)
+class MissionConfig:
+    """Mission that is read from a file: a QGroundControl plan (`.plan`), a MAVLink mission as text (`.waypoints`), a
+    Panisim guidance file (`.yml`) or a table (`.csv`). Its waypoints replace <waypoint> (docs/missions.md).
+    """
+
+    file: str = text("Path of the mission file, relative to the configuration file.")
+    speed: float = key(
+        "Speed through the water on legs for which the file states no speed; 0 = the file's default speed, or 1 m/s.",
+        "speed",
+        0.0,
+        low=0.0,
+    )
+    acceptance: float = key(
+        "Distance within which a waypoint counts as reached; 0 = as the file states, or as the on-board program "
+        "chooses.",
+        "length",
+        0.0,
+        low=0.0,
+    )
+    lookahead: float = key(
+        "Lookahead distance of line-of-sight guidance; 0 = as the file states, or as the on-board program chooses.",
+        "length",
+        0.0,
+        low=0.0,
+    )
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class Program:
     """On-board program (a Python file, or a bridge to other software) that `wavesim trial` starts in a separate
     process.
@@ -224,6 +253,7 @@ class BodyConfig:
     waypoint: tuple[WaypointConfig, ...] = children(
         WaypointConfig, "Waypoint of the mission; list the waypoints in order."
     )
+    mission: MissionConfig | None = child(MissionConfig, "Mission from a file, instead of <waypoint>.")
     place: str = place()
 
 

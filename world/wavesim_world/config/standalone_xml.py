@@ -10,7 +10,7 @@ from wavesim_world.config.load import load_text
 from wavesim_world.config.loaded import LoadedConfig
 
 #: XML elements that refer to other files
-_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")
+_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include", "mission")
 _KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
 
 
