@@ -150,7 +150,13 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
             word = "buoy" if model.type == "buoy" else "vehicle"
             fail_at(body.place, f"model '{body.model}' is a {model.type} model; write it as <{word}>")
         above = -body.position[2] - shape_of(model).bounding_radius
-        if above > IN_AIR_M:
+        if model.type == "aircraft" and body.position[2] > 0.0:
+            fail_at(
+                body.place,
+                f"'{body.name}' would start {body.position[2]:g} m under water: an aircraft needs a negative third coordinate, "
+                "because positions are north, east, down",
+            )
+        if above > IN_AIR_M and model.type != "aircraft":
             fail_at(
                 body.place,
                 f"'{body.name}' would start {above:.3g} m above the water: a position is north, east, down, so depths are "
