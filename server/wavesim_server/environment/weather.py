@@ -35,6 +35,7 @@ from wavesim_world.ocean.surface import (
     S_SIN,
     S_WAVE_NUMBER,
 )
+from wavesim_world.ocean.wind import SURFACE_LAYER
 
 #: state of the weather: slow part of the wind, deviations of drift speed and direction, present wind at 10 m height,
 #: and level of the tide
@@ -75,7 +76,6 @@ E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPO
 HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER, HAS_AIR = 1, 2, 4, 8, 16
 #: columns of the coefficients for an aircraft: factor and roughness length of the wind profile
 E_PROFILE_FACTOR, E_ROUGHNESS = E_C, E_C + 1
-SURFACE_LAYER = 100.0  #: height in m up to which the wind increases; above it, the wind is constant
 #: columns for the buoyancy of a body in water of variable density
 # buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
 # depth

@@ -51,8 +51,14 @@ class WaypointConfig(Waypoint):
 
     north: float = coordinate("North coordinate of the waypoint, relative to the origin of the world.")
     east: float = coordinate("East coordinate of the waypoint, relative to the origin of the world.")
-    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0, high=MAX_COORDINATE)
-    speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
+    depth: float = key(
+        "Depth on the leg to this waypoint. For an aircraft, a negative depth is the height above the water.",
+        "length",
+        0.0,
+        low=-MAX_COORDINATE,
+        high=MAX_COORDINATE,
+    )
+    speed: float = key("Speed through the water, or through the air for an aircraft, on the leg to this waypoint.", "speed", 1.0, low=0.0)
 
 
 @dataclass(frozen=True)
