@@ -89,18 +89,22 @@ class FlightController:
         self.gains = gains or FlightGains()
         self._climb = self._tilt = self._speed = 0.0  # integral terms, in the unit of their output
 
-    def commands(self, now: FlightState, course: float, height: float, speed: float, dt: float) -> FlightCommands:
-        """Return the commands for a desired course over ground (rad), height (m) and airspeed (m/s)."""
+    def commands(
+        self, now: FlightState, course: float, height: float, speed: float, dt: float, roll: float | None = None
+    ) -> FlightCommands:
+        """Return the commands for a desired course over ground (rad), height (m) and airspeed (m/s). If ``roll`` (rad)
+        is given, it replaces the course.
+        """
         g, airspeed = self.gains, max(now.airspeed, MIN_AIRSPEED)
         climb = clamp(g.height * (height - now.height), g.max_climb)
-        aileron, rudder = self._lateral(now, course, airspeed)
+        banked = clamp(g.course * wrap(course - now.course) if roll is None else roll, g.max_roll)
+        aileron, rudder = self._lateral(now, banked, airspeed)
         return FlightCommands(
             self._shaft(speed - now.airspeed, climb, dt), self._elevator(now, climb, airspeed, dt), aileron, rudder
         )
 
-    def _lateral(self, now: FlightState, course: float, airspeed: float) -> tuple[float, float]:
+    def _lateral(self, now: FlightState, roll: float, airspeed: float) -> tuple[float, float]:
         g = self.gains
-        roll = clamp(g.course * wrap(course - now.course), g.max_roll)
         aileron = clamp(g.roll * (roll - now.roll) - g.roll_rate * now.p, g.max_angle)
         turning = GRAVITY / airspeed * float(sin(now.roll))
         return aileron, clamp(g.yaw_rate * (now.r - turning) - g.turn * turning, g.max_angle)

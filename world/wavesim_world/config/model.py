@@ -58,7 +58,12 @@ class WaypointConfig(Waypoint):
         low=-MAX_COORDINATE,
         high=MAX_COORDINATE,
     )
-    speed: float = key("Speed through the water, or through the air for an aircraft, on the leg to this waypoint.", "speed", 1.0, low=0.0)
+    speed: float = key(
+        "Speed through the water, or through the air for an aircraft, on the leg to this waypoint.",
+        "speed",
+        1.0,
+        low=0.0,
+    )
 
 
 @dataclass(frozen=True)
