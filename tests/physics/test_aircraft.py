@@ -452,6 +452,19 @@ def test_models_of_aircraft_that_are_refused(config: Loader) -> None:
         Simulation(config('<world gravity="0 m/s2"/>' + source + world))
 
 
+def test_only_aircraft_fly(config: Loader) -> None:
+    """Other vehicles start at most 2 m above the water, and have no waypoints in the air."""
+    for vehicle, message in (
+        ('<vehicle name="a" model="lauv" position="0 0 -50 m"/>', "above the water"),
+        (
+            '<vehicle name="a" model="lauv" position="0 0 5 m" client="optional"><waypoint north="9 m" east="0 m" depth="-5 m"/></vehicle>',
+            "only aircraft have negative depths",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            config(f"<fleet>{vehicle}</fleet>")
+
+
 def test_a_step_that_is_too_long_for_the_aircraft(config: Loader) -> None:
     with pytest.raises(ConfigError, match="'aerosonde' is unstable with a time step of 100 ms"):
         Simulation(
