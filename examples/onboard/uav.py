@@ -46,8 +46,9 @@ class Uav:
         if wind is None or not math.isfinite(wind.speed):  # no value yet, or under water
             return {}, None
         self.guidance.update(step, broker, (state[0], state[1]), state[2])
-        north, east, down = matvec(rotation(np.array(state[3:7])), np.array(state[7:10]))
-        roll, pitch, _ = euler(state[3:7])
+        attitude = np.array(state[3:7])
+        north, east, down = matvec(rotation(attitude), np.array(state[7:10]))
+        roll, pitch, _ = euler(attitude)
         motion = FlightState(wind.speed, -state[2], -down, float(atan2(east, north)), roll, pitch, *state[10:13])
         dt = min(step.time - self._time, 1.0) if self._time >= 0.0 else 0.0  # another client may have driven
         self._time = step.time

@@ -19,6 +19,7 @@ from wavesim_bridges import dune_flight, imc
 from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.dune_vehicle import THRUSTERS, ImcActuators, ReferencePoint, estimated_state
 from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.imc_codec import ImcMessage
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.frames import euler, quaternion, rotation
@@ -49,7 +50,7 @@ def test_demands_of_the_guidance() -> None:
     flight = dune_flight.DuneFlight(ACTUATORS)
     names = [a.name for a in ACTUATORS]
 
-    def asked(*messages: imc.ImcMessage, at: VehicleMotion | None = None, speed: float = 25.0) -> dict[str, float]:
+    def asked(*messages: ImcMessage, at: VehicleMotion | None = None, speed: float = 25.0) -> dict[str, float]:
         assert all(flight.handle(m) for m in messages)
         found = dict(zip(names, flight.commands(at or motion(), speed), strict=True))
         return {name: float(value) for name, value in found.items() if value is not None}
@@ -76,7 +77,7 @@ def test_servos_of_an_aircraft() -> None:
     moves = ImcActuators(THRUSTERS, dune_flight.SERVOS, ACTUATORS)
     assert dune_flight.is_aircraft(ACTUATORS) and not dune_flight.is_aircraft(ACTUATORS[:2])
     assert moves.command(imc.SetServoPosition(0, -0.2)) == (1, -0.2)
-    assert moves.command(imc.SetServoPosition(2, 9.0)) == (3, pytest.approx(math.radians(25)))
+    assert moves.command(imc.SetServoPosition(2, 9.0)) == (3, ACTUATORS[3].maximum)
     assert moves.command(imc.SetThrusterActuation(0, 0.5)) == (0, 60.0)
     assert moves.command(imc.SetThrusterActuation(0, -1.0)) == (0, 0.0)
 
