@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import click
 
-from wavesim_bridges import imc
+from wavesim_bridges import dune_flight, imc
 from wavesim_bridges.core import STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, MalformedMessage, bridge
 from wavesim_bridges.dune_acoustics import DuneAcoustics
 from wavesim_bridges.dune_operator import LEAKS, OperatorCommands, parse_compartment
@@ -32,6 +32,7 @@ from wavesim_bridges.servo_outputs import ServoOutput, parsed
 from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
+from wavesim_sdk.frames import rotation
 
 LISTEN, DUNE = 6102, "127.0.0.1:6002"
 SYSTEM = 0x00D1  #: default IMC number of the vehicle: the number of DUNE's vehicle lauv-simulator-1
@@ -87,6 +88,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         self.client: Address | None = None  #: address of the DUNE process in control; None if there is no DUNE
         self.actuators: ImcActuators | None = None
         self.commands: list[float | None] = []
+        self.flight: dune_flight.DuneFlight | None = None  #: flight controller of an aircraft
         self.operator: OperatorCommands | None = None
         self.sound: DuneAcoustics | None = None
         self._entities, self._numbers = entities, dict[str, int]()
@@ -139,6 +141,10 @@ class ImcSocket(asyncio.DatagramProtocol):
             self.send(imc.EntityList(imc.EntityList.OP_QUERY, ""), time.time())
         if command is not None:
             self.commands[command[0]] = command[1]
+            if self.flight is not None:
+                self.flight.is_engaged = False
+        elif self.flight is not None and self.flight.handle(message):
+            return
         elif isinstance(message, imc.EntityList) and message.op == imc.EntityList.OP_REPORT:
             self._numbers = entity_numbers(message.list)
         elif isinstance(message, (imc.UamTxFrame, imc.UamTxRange)):
@@ -169,8 +175,12 @@ class ImcSocket(asyncio.DatagramProtocol):
         """Return the current actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
-            self.vehicle.options.report("no data from DUNE; the vehicle continues with neutral outputs")
+            circles = self.flight is not None and self.flight.is_engaged
+            how = "the aircraft circles" if circles else "the vehicle continues with neutral outputs"
+            self.vehicle.options.report(f"no data from DUNE; {how}")
             self.client = None
+            if self.flight is not None:
+                self.flight.loiter()
         return list(moves.neutral if self.client is None else self.commands)
 
     def send(self, message: ImcMessage, now: float, *others: Address, to: int = EVERYBODY, label: str = "") -> None:
@@ -209,7 +219,7 @@ class DuneBridge:
         self,
         port: ImcSocket,
         name: str,
-        outputs: tuple[Mapping[int, ServoOutput], Mapping[int, ServoOutput]],
+        outputs: tuple[Mapping[int, ServoOutput], Mapping[int, ServoOutput]] | None,
         reference: ReferencePoint,
         sensors: bool,
         announce: Sequence[Address],
@@ -220,6 +230,7 @@ class DuneBridge:
         self._motion: VehicleMotion | None = None
         self._actuators: ImcActuators | None = None
         self._instruments: ImcInstruments | None = None
+        self._airspeed_sensors: list[str] = []
 
     async def run(self, listen: int) -> None:
         """Run until the simulation ends."""
@@ -261,7 +272,9 @@ class DuneBridge:
         await sound.run()
 
     def _answer_step(self, broker: AsyncBroker, step: Step) -> None:
-        moves = self._actuators = self._actuators or ImcActuators(*self._outputs, broker.actuators)
+        if self._actuators is None:
+            self._actuators = self._assign_outputs(broker)
+        moves = self._actuators
         motion, now = motion_of(step.state), time.time()
         self._motion = motion
         if self.port.operator is not None:
@@ -275,8 +288,44 @@ class DuneBridge:
                 "the server does not send this vehicle its true state, which SimulatedState messages need; use --sensors"
             )
         else:
-            self.port.send(simulated_state(motion, step.state.motion[13:16], self._reference), now)
-        broker.answer(self.port.current_commands(moves))
+            flies = self.port.flight is not None
+            through = rotation(motion.attitude).T @ motion.velocity if flies else step.state.motion[13:16]
+            self.port.send(simulated_state(motion, through, self._reference), now)
+        broker.answer(self._commands(moves, step, motion, now))
+
+    def _assign_outputs(self, broker: AsyncBroker) -> ImcActuators:
+        """Return the actuators that DUNE's outputs move: by default, those of a LAUV or of an aircraft."""
+        if dune_flight.is_aircraft(broker.actuators):
+            self.port.flight = dune_flight.DuneFlight(broker.actuators)
+            self._airspeed_sensors = [s.name for s in broker.sensors if s.type == dune_flight.AIRSPEED]
+            if self.port.operator is not None and self._outputs is None:
+                self.port.operator.servos = dune_flight.SURFACES
+        servos = SERVOS if self.port.flight is None else dune_flight.SERVOS
+        return ImcActuators(*(self._outputs or (THRUSTERS, servos)), broker.actuators)
+
+    def _commands(
+        self, moves: ImcActuators, step: Step, motion: VehicleMotion | None, now: float
+    ) -> list[float | None]:
+        """Return the commands for a step. For an aircraft, also report its airspeed."""
+        commands, flight = self.port.current_commands(moves), self.port.flight
+        if flight is None:
+            return commands
+        airspeed = dune_flight.airspeed_of(self._airspeed_sensors, step.sensors)
+        if airspeed is not None:
+            self.port.send(imc.IndicatedSpeed(airspeed), now)
+            self.port.send(imc.TrueSpeed(airspeed), now)
+        if not flight.is_engaged or (motion is None and self.port.client is None):
+            return commands
+        if motion is None:
+            raise BrokerError(
+                'the flight controller needs the true state of the aircraft; set truth="full" in the configuration, or let '
+                "DUNE command the servos"
+            )
+        return flight.commands(motion, airspeed)
+
+    @property
+    def _system_type(self) -> int:
+        return imc.Announce.SYSTEMTYPE_UUV if self.port.flight is None else imc.Announce.SYSTEMTYPE_UAV
 
     async def _announce_presence(self, listen: int) -> None:
         """Send messages with the identity and the motion of the vehicle to Neptus and similar programs."""
@@ -287,14 +336,12 @@ class DuneBridge:
                 north, east = (0.0, 0.0) if motion is None else map(float, motion.position[:2])
                 latitude, longitude = map(math.radians, reference.world.degrees(north, east))
                 services = f"imc+udp://127.0.0.1:{listen}/"
-                announce = imc.Announce(
-                    self.name, imc.Announce.SYSTEMTYPE_UUV, EVERYBODY, latitude, longitude, 0.0, services
-                )
+                announce = imc.Announce(self.name, self._system_type, EVERYBODY, latitude, longitude, 0.0, services)
                 self.port.send(announce, now, *self._announce)
             if others := {*self._announce, *self.port.peers}:
                 self.port.send(imc.Heartbeat(), now, *others)
                 if motion is not None:
-                    self.port.send(estimated_state(motion, reference), now, *others)
+                    self.port.send(estimated_state(motion, reference, self.port.flight is not None), now, *others)
                 if self.port.client is None:
                     self.port.send(BOOT, now, *others)
             beats += 1
@@ -415,10 +462,9 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     help="Additional address to which the bridge announces the vehicle, such as that of Neptus. Repeatable.",
 )
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
-    """Provide physics or sensor data for DUNE (LAUV)."""
+    """Provide physics or sensor data for DUNE (LAUV or aircraft)."""
     thrusters, servos = dict(map(parsed, options["thruster"])), dict(map(parsed, options["servo"]))
-    if not thrusters and not servos:
-        thrusters, servos = THRUSTERS, SERVOS
+    outputs = (thrusters, servos) if thrusters or servos else None
     try:
         number = int(system, 0)
     except ValueError:
@@ -435,11 +481,11 @@ def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str,
     port.operator = OperatorCommands(
         seat.report,
         reference,
-        [o.actuator for o in servos.values()],
+        [o.actuator for o in (servos if outputs else SERVOS).values()],
         dict(map(parse_compartment, options["leak"])) or LEAKS,
         port.sound,
         port.send_as_entity,
         number,
     )
     announce = [_address(a) for a in options["announce"]]
-    asyncio.run(DuneBridge(port, name, (thrusters, servos), reference, options["sensors"], announce).run(listen))
+    asyncio.run(DuneBridge(port, name, outputs, reference, options["sensors"], announce).run(listen))

@@ -56,7 +56,7 @@ class OperatorCommands:
         send: Send,
         seed: int,
     ) -> None:
-        self._say, self._reference, self._servos, self._leaks = say, reference, servos, leaks
+        self._say, self._reference, self.servos, self._leaks = say, reference, servos, leaks
         self._acoustics, self._send, self._rng = sound, send, random.Random(seed)
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
@@ -171,7 +171,7 @@ class OperatorCommands:
             what, _ = self._pending_requests.pop(refused.request, ("", None))
             if what:
                 self._say(f"{what} was refused: {refused.text}")
-        if step.time >= self._fault_at and self._servos:
+        if step.time >= self._fault_at and self.servos:
             self._fault_at = math.inf
             self._pending_commands.append(self._freeze)
         orders, self._pending_commands = self._pending_commands, []
@@ -180,7 +180,7 @@ class OperatorCommands:
         self._report(broker, step)
 
     def _freeze(self, broker: AsyncBroker) -> None:
-        name = self._rng.choice(self._servos)
+        name = self._rng.choice(self.servos)
         self._say(f"the servo of '{name}' fails for {FAULT_LASTS_S:g} s")
         self._pending_requests[broker.fault(name, "frozen", FAULT_LASTS_S)] = "the fault", None
 

@@ -12,6 +12,7 @@ from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.imc_codec import ImcMessage
 from wavesim_bridges.servo_outputs import ServoOutput, moved_by
 from wavesim_bridges.vehicle_motion import VehicleMotion
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
@@ -48,19 +49,24 @@ class ReferencePoint:
         return north - self.north, east - self.east, down
 
 
-def simulated_state(motion: VehicleMotion, through: Sequence[float], reference: ReferencePoint) -> imc.SimulatedState:
+def simulated_state(
+    motion: VehicleMotion, through: Sequence[float] | Floats, reference: ReferencePoint
+) -> imc.SimulatedState:
     """Return the true motion in the form in which DUNE's own physics reports it. ``through`` is the velocity through
-    the water in the body frame.
+    the water in the body frame; for an aircraft, it is the velocity over ground.
     """
     flow = motion.velocity - rotation(motion.attitude) @ through
     numbers = (*reference.offset(motion), *euler(motion.attitude), *through, *motion.rates, *flow)
     return imc.SimulatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
 
 
-def estimated_state(motion: VehicleMotion, reference: ReferencePoint) -> imc.EstimatedState:
-    """Return the true motion as a vehicle reports it to its operators. The altitude is unknown."""
+def estimated_state(motion: VehicleMotion, reference: ReferencePoint, flies: bool = False) -> imc.EstimatedState:
+    """Return the true motion as a vehicle reports it to its operators. The altitude of an aircraft (``flies``) is its
+    height above the sea; other vehicles do not know their altitude.
+    """
     place, over_ground = reference.offset(motion), rotation(motion.attitude).T @ motion.velocity
-    numbers = (*place, *euler(motion.attitude), *over_ground, *motion.velocity, *motion.rates, max(place[2], 0.0), -1.0)
+    vertical = max(place[2], 0.0), max(-place[2], 0.0) if flies else -1.0
+    numbers = (*place, *euler(motion.attitude), *over_ground, *motion.velocity, *motion.rates, *vertical)
     return imc.EstimatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
 
 

@@ -59,6 +59,7 @@ class Announce(ImcMessage, number=151, layout="tBHddft"):
     height: float  #: m
     services: str
     SYSTEMTYPE_UUV = 2
+    SYSTEMTYPE_UAV = 4
 
 
 class LblRange(ImcMessage, number=200, layout="Bf"):
@@ -199,6 +200,36 @@ class EstimatedState(ImcMessage, number=350, layout="ddffffffffffffffffff"):
     r: float  #: rad/s
     depth: float  #: m
     alt: float  #: m
+
+
+class IndicatedSpeed(ImcMessage, number=352, layout="d"):
+    value: float  #: m/s
+
+
+class TrueSpeed(ImcMessage, number=353, layout="d"):
+    value: float  #: m/s
+
+
+class DesiredHeading(ImcMessage, number=400, layout="d"):
+    value: float  #: rad
+
+
+class DesiredZ(ImcMessage, number=401, layout="fB"):
+    value: float  #: m
+    z_units: int  #: Enumerated
+    Z_DEPTH = 1
+    Z_ALTITUDE = 2
+    Z_HEIGHT = 3
+
+
+class DesiredSpeed(ImcMessage, number=402, layout="dB"):
+    value: float
+    speed_units: int  #: Enumerated
+    SUNITS_METERS_PS = 0
+
+
+class DesiredRoll(ImcMessage, number=403, layout="d"):
+    value: float  #: rad
 
 
 class VehicleState(ImcMessage, number=500, layout="BBtHdHIBtd"):

@@ -36,11 +36,12 @@ class RunState(IntEnum):
 
 
 class BodyType(IntEnum):
-    """Type of a body: surface vessel, underwater vehicle or buoy."""
+    """Type of a body: surface vessel, underwater vehicle, buoy or aircraft."""
 
     SURFACE = 0
     UNDERWATER = 1
     BUOY = 2
+    AIRCRAFT = 3
 
 
 class Outcome(IntEnum):
@@ -239,7 +240,7 @@ CLIENTS = Table(
     "front",
     (
         integer("status", "", "Status: 0 empty row, 1 connected, 2 removed by keep-alive, 3 left."),
-        integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
+        integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy, 3 aircraft."),
         _s("name", "Name of the vehicle."),
         _s("address", "IP address of the client.", 48),
         integer("port", "", "UDP port of the client."),
@@ -302,7 +303,7 @@ IDENTITY = Table(
     "engine",
     (
         integer("present", "", "1 = a body occupies the row; 0 = the row is empty."),
-        integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
+        integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy, 3 aircraft."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
         integer("generation", "", "Incremented each time a body enters the row."),

@@ -105,7 +105,7 @@ typedef struct {
     ws_reception reception;                  /* WS_RECEPTION */
     int64_t request, id, time_ns, value;     /* SENT, REFUSED, ANSWER (value 1 = done), RUN_STATE (value), BODY (value 1 = joined) */
     double frequency, level, duration;       /* WS_SENT */
-    int type;                                /* WS_BODY: 0 surface, 1 underwater, 2 buoy */
+    int type;                                /* WS_BODY: 0 surface, 1 underwater, 2 buoy, 3 aircraft */
     char name[WS_NAME], model[WS_NAME];      /* WS_BODY */
     char text[WS_TEXT];                      /* REFUSED, ANSWER, NOTICE, BYE */
 } ws_event;

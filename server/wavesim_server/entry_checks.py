@@ -12,8 +12,8 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
 from wavesim_server.argument_checks import MAX_COORDINATE, checked_numbers, checked_velocity
+from wavesim_server.dynamics import level_flight, surge_trim
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.dynamics import surge_trim
 from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
 from wavesim_server.dynamics.model_compiler import check_initial_velocity, describe_instability
 from wavesim_server.environment import exposure
@@ -37,6 +37,8 @@ class PreparedEntry:
     acoustics: PreparedTransducer | None
     body: BodyConfig | None = None  #: entry of the body in the configuration
     commands: list[float | None] | None = None  #: commands that maintain the initial speed of the body
+    #: initial velocity of the body relative to the water, or to the air for an aircraft, B, in m/s
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class EntryChecker:
@@ -53,6 +55,7 @@ class EntryChecker:
         self._loaded, self._fleet, self._weather_model, self._channel = loaded, fleet, weather_model, channel
         self._clearance = clearance
         self._trims: IdentityMap[VehicleType, dict[float, list[float | None]]] = IdentityMap()
+        self._flights: IdentityMap[VehicleType, dict[float, level_flight.Trim]] = IdentityMap()
 
     def check_configuration(self) -> None:
         """Reject a model or a body that cannot be simulated, before the first tick. Raises ConfigError."""
@@ -91,12 +94,31 @@ class EntryChecker:
             if not body.speed:
                 return dataclasses.replace(entry, body=body)
             checked_velocity([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+            if model.aerodynamics is not None:
+                return self._prepare_flight(entry, body)
             trims = self._trims.setdefault(entry.vehicle_type, {})
             if body.speed not in trims:
                 trims[body.speed] = surge_trim.trim_commands(entry.vehicle_type, body.speed)
-            return dataclasses.replace(entry, body=body, commands=trims[body.speed])
+            surge = (body.speed, 0.0, 0.0)
+            return dataclasses.replace(entry, body=body, commands=trims[body.speed], velocity=surge)
         except ValueError as error:
             fail_at(body.place, f"'{body.name}': {error}")
+
+    def _prepare_flight(self, entry: PreparedEntry, body: BodyConfig) -> PreparedEntry:
+        """Prepare an aircraft that starts in level flight. Raises ValueError if it cannot maintain its speed."""
+        if any(body.attitude[:2]):
+            raise ValueError("`speed` sets the roll and pitch of an aircraft; set only the heading in `attitude`")
+        flights = self._flights.setdefault(entry.vehicle_type, {})
+        if body.speed not in flights:
+            flights[body.speed] = level_flight.find_trim(entry.vehicle_type, body.speed)
+        trim = flights[body.speed]
+        return dataclasses.replace(
+            entry,
+            body=body,
+            attitude=np.array([*trim.attitude, body.attitude[2]]),
+            commands=list(trim.commands),
+            velocity=trim.velocity,
+        )
 
     def _check_mooring(self, mooring: Mooring, vehicle_type: VehicleType) -> None:
         """Reject a mooring on which the body would oscillate or decelerate too fast for the time step. Raises

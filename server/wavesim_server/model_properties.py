@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_server import manoeuvres, sailing
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import hull_mesh
+from wavesim_server.dynamics import hull_mesh, level_flight
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, track_row
 from wavesim_world.config import Model
+from wavesim_world.config.aerodynamics import Aerodynamics
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.vehicle import Performance
 
@@ -33,9 +35,14 @@ def derived_properties(model: Model) -> dict[str, Any]:
     The vehicle is neither trimmed nor controlled (:mod:`wavesim_server.sailing`). `straight_line_stable` states whether
     a push in yaw decays under thrust at three speeds. Models without a helm are tested in the horizontal plane
     (:mod:`wavesim_server.manoeuvres`).
+
+    For an aircraft, the properties are those of straight, level flight in calm air: the range of speeds, the trim at 60 %
+    of `valid_speed`, and the best glide ratio of its polar.
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
+    if model.aerodynamics is not None:
+        return found | _flight_properties(model, model.aerodynamics)
     if model.restoring is None:
         hull = hull_mesh.hull_of(model)
         volume = model.buoyancy.volume if model.buoyancy else hull.volume if hull else shape.volume
@@ -54,6 +61,34 @@ def derived_properties(model: Model) -> dict[str, Any]:
             else f"no: {math.degrees(trial.residual):.1f} deg/s remain after a push"
             for trial in under_way
         }
+    return found
+
+
+def _flight_properties(model: Model, a: Aerodynamics) -> dict[str, Any]:
+    """Derive the properties of an aircraft in straight, level flight."""
+    sim = empty_sea(1, STEP)
+    form = sim.fleet.vehicle_type(model, False)
+    found: dict[str, Any] = {
+        "stall_speed_m_s": round(level_flight.stall_speed(form), 1),
+        "best_glide_ratio": round(0.5 * math.sqrt(math.pi * a.efficiency * a.span * a.span / a.area / a.drag), 1)
+        if a.drag
+        else None,
+    }
+    if not model.thruster:
+        return found
+    trims: dict[float, level_flight.Trim] = {}
+    cruise = round(0.6 * model.valid_speed, 1)
+    for speed in sorted({cruise, *np.arange(5.0, model.valid_speed + 0.5, 1.0).tolist()}):
+        with contextlib.suppress(ValueError):
+            trims[speed] = level_flight.find_trim(form, speed)
+    if trims:
+        found["level_flight_m_s"] = [min(trims), max(trims)]
+    if (trim := trims.get(cruise)) is not None:
+        commands = {
+            actuator.name: round(math.degrees(value), 2) if actuator.unit == "rad" else round(value, 2)
+            for actuator, value in zip(form.actuators, trim.commands, strict=True)
+        }
+        found["trim"] = {"speed_m_s": cruise, "alpha_deg": round(math.degrees(trim.alpha), 2), **commands}
     return found
 
 

@@ -81,7 +81,9 @@ def forward_share(model: Model, k: int) -> float:
 
 
 def forward_thrusters(model: Model) -> list[int]:
-    """Return the indices of the thrusters that push the vehicle forward."""
+    """Return the indices of the thrusters that push the vehicle forward through the water."""
+    if model.type == "aircraft":
+        return []
     return [k for k in range(len(model.thruster)) if forward_share(model, k) > 0.3]
 
 
@@ -127,14 +129,15 @@ def full_astern(model: Model) -> dict[str, float]:
 
 def is_surface_model(model: Model) -> bool:
     """Return whether a model floats at the surface."""
-    return model.type != "underwater"
+    return model.type in ("surface", "buoy")
 
 
 def run_manoeuvres(
     models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
 ) -> list[ManoeuvreRun]:
-    """Run models through manoeuvres in calm water and in each sea state that the models declare (`valid_sea`)."""
-    pairs = [(m, name) for m in models for name in manoeuvres if _can_perform(m, name)]
+    """Run the models of vessels through manoeuvres in calm water and in each sea state that the models declare (`valid_sea`)."""
+    vessels = [m for m in models if m.type != "aircraft"]
+    pairs = [(m, name) for m in vessels for name in manoeuvres if _can_perform(m, name)]
     calm = [pair for pair in pairs if pair[1] not in IN_WAVES]
     runs = _run_in_world(calm, seconds, '<bed depth="3000 m"/>') if calm else []
     rough = sorted((p for p in pairs if p[1] in IN_WAVES), key=lambda p: p[0].valid_sea)

@@ -188,7 +188,7 @@ class Simulation:
         self._occupants.add(row, Occupant(name, kind, transducer, entry.vehicle_type.actuators))
         self._refresh_surroundings(row)
         if entry.body is not None:
-            self._set_initial_motion(row, entry.body, entry.commands)
+            self._set_initial_motion(row, entry.body, entry.commands, entry.velocity)
         self.line_system.enter(row, self.fleet)
         self._scratch.faults[row] = 0
         self.contacts.add(row)
@@ -212,16 +212,20 @@ class Simulation:
         except ConfigError as error:
             raise UnknownName(error.message) from None
 
-    def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
+    def _set_initial_motion(
+        self, row: int, body: BodyConfig, commands: list[float | None] | None, velocity: Sequence[float]
+    ) -> None:
         """Set the initial motion of a body in the configuration."""
         b = self.fleet.body(row)
         if commands is None:
             b[B.NU : B.NU + 6] = *body.velocity, *body.angular_velocity
             return
-        # the configured speed is through the water; the current does not move degrees of freedom that the model holds
-        # fixed
-        v = vecmat(b[B.V_WF_W : B.V_WF_W + 3], frames.rotation(b[B.QW : B.QW + 4])) + [body.speed, 0.0, 0.0]
-        free = free_dofs(self.occupants[row].model)
+        # the configured speed is through the water or, for an aircraft, through the air; the current does not move
+        # degrees of freedom that the model holds fixed
+        model = self.occupants[row].model
+        around = B.V_AF_W if model.aerodynamics is not None else B.V_WF_W
+        v = vecmat(b[around : around + 3], frames.rotation(b[B.QW : B.QW + 4])) + np.array(velocity)
+        free = free_dofs(model)
         for k in range(3):
             b[B.NU + k] = v[k] if k in free else 0.0
         self.fleet.command(row, commands)

@@ -58,7 +58,7 @@ def test_the_mast_stands_upon_the_hull_of_every_model(name: str, config: Callabl
     )
     x, y, z = loaded.suite(loaded.config.fleet.bodies[0])[-1].parameters.position
     assert (x, y) == (0.0, 0.0) and -z == pytest.approx(
-        shape_of(model).half_size[2] + {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}[model.type]
+        shape_of(model).half_size[2] + {"surface": 1.0, "buoy": 0.5, "underwater": 0.25, "aircraft": 0.0}[model.type]
     )
     assert instrument_checks.drowned(loaded) == []
 

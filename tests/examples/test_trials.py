@@ -120,3 +120,16 @@ def test_a_survey(root: Path, tmp_path: Path) -> None:
     assert found is not None, result.stdout
     assert int(found[1]) > 200 and abs(float(found[2])) < 0.01 and float(found[3]) < 0.05
     assert re.search(r"sphere +sphere", result.stdout)
+
+
+def test_a_mixed_fleet(root: Path, tmp_path: Path) -> None:
+    """AUV, ROV, boat and aircraft of the DUNE manual together: each does what it is for."""
+    table = trial(root, tmp_path, "mixed-fleet", 60)
+    found = {v["name"]: v for v in table["vehicles"]}
+    assert found["uav"]["distance_m"] > 1200.0 and found["boat"]["distance_m"] > 40.0
+    assert found["auv"]["ranges"] >= 12 and found["auv"]["navigation_max_m"] < 10.0
+    log = read(tmp_path / f"mixed-fleet{os.getpid()}" / "run.mcap")
+    down = {v: log.get(f"/state/{v}", STATE).records["p_WB_W"][:, 2] for v in found}
+    assert down["uav"].min() > -160.0 and down["uav"].max() < -90.0
+    assert np.abs(down["rov"] - 20.0).max() < 0.5 and np.abs(down["boat"]).max() < 0.6
+    assert np.isfinite(log.series["/sensor/uav/anemometer"].records["speed"][10:]).all()

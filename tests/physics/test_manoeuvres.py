@@ -17,7 +17,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import library, matrix
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("sailing")]
-MODELS = library()
+MODELS = {name: model for name, model in library().items() if model.type != "aircraft"}
 UNDER_WAY = [n for n, m in MODELS.items() if sailing.forward_thrusters(m) or n in TOWED]
 #: kept with the Munk moment of their sources: what a push under full thrust leaves behind, deg/s
 UNSTABLE = {"otter-fossen": 17.5, "vita1": 171.0, "bluerov2-marinegym": 151.0}

@@ -14,7 +14,7 @@ from wavesim_server.study import empty_sea
 from wavesim_world.config import library
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("sailing")]
-MODELS = library()
+MODELS = {name: model for name, model in library().items() if model.type != "aircraft"}
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,9 @@ def surge_models() -> list[str]:
     return [
         n
         for n, m in sorted(library().items())
-        if m.thruster and (m.allocation is not None or any(t.direction[0] > 0.3 for t in m.thruster))
+        if m.thruster
+        and m.type != "aircraft"  # tests/physics/test_aircraft.py
+        and (m.allocation is not None or any(t.direction[0] > 0.3 for t in m.thruster))
     ]
 
 

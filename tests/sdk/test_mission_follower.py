@@ -144,3 +144,17 @@ def test_mistakes_are_refused_before_anything_is_sent() -> None:
     with pytest.raises(InvalidArgument, match="point must be 4 finite numbers"):
         Observer("x").vehicle_command("goto", (1.0, 2.0))  # type: ignore[arg-type]
     assert "abort" in VEHICLE_ACTIONS
+
+
+def test_an_aircraft_keeps_its_height_and_circles_when_its_mission_is_aborted() -> None:
+    """It has nowhere to stop: a point without a height keeps the present one, and an abort leaves it circling in the air."""
+    craft = Craft(circle=25.0, is_aircraft=True)
+    craft.depth = -120.0
+    craft.sail(20.0, ("goto", (100.0, 50.0, 0.0, 2.0)))
+    assert craft.follower.target == Waypoint(100.0, 50.0, -120.0, 2.0)
+    craft.sail(1.0, ("goto", (100.0, 50.0, -150.0, 2.0)))
+    assert craft.follower.target.depth == -150.0
+    craft.depth = -140.0
+    craft.sail(60.0, ("abort",))
+    assert craft.follower.mode == "aborted" and craft.follower.target.speed == 2.0
+    assert craft.follower.target.depth == -140.0 and "circles with a radius of 25 m" in craft.broker.accepted[-1]

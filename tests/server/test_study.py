@@ -10,13 +10,16 @@ from wavesim_world.config.vehicle import Derivative, Derivatives
 
 
 def test_each_model_starts_where_it_belongs() -> None:
-    """Left alone, hulls and buoys stay afloat where they are put, upright; underwater vehicles have 1000 m above them."""
+    """Left alone, hulls and buoys stay afloat where they are put, upright; underwater vehicles have 1000 m above them, and
+    aircraft below them."""
     models = list(library().values())
     tracks = batch(models, {}, 10.0)
     assert np.isfinite(tracks).all()
     for model, track in zip(models, tracks, strict=True):
         if model.type == "underwater":
             assert track[0, TRACK.index("down")] == 1000.0
+        elif model.type == "aircraft":
+            assert track[0, TRACK.index("down")] == -1000.0
         else:
             assert np.ptp(track[:, TRACK.index("down")]) < 0.05, model.name
             assert np.abs(track[:, TRACK.index("roll")]).max() < 0.05, model.name

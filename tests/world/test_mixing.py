@@ -57,10 +57,16 @@ def test_each_axis_of_every_model_acts_as_it_is_called(name: str) -> None:
     mixer = MIXERS[name]
     asked = [(name, demand_of(mixer, axis, share)) for axis in mixer.axes for share in (0.8, -0.8)]
     found = motions(asked)
-    effect = {axis: min(abs(found[2 * k + j][AXES.index(axis)]) for j in (0, 1)) for k, axis in enumerate(mixer.axes)}
+    brakes = mixer.model.type != "aircraft"  # the propeller of an aircraft does not
+    effect = {
+        axis: min(abs(found[2 * k + j][AXES.index(axis)]) for j in ((0, 1) if brakes or axis != "surge" else (0,)))
+        for k, axis in enumerate(mixer.axes)
+    }
     for k, axis in enumerate(mixer.axes):
         for j, sign in enumerate((1.0, -1.0)):
             change = found[2 * k + j]
+            if axis == "surge" and sign < 0.0 and not brakes:
+                continue
             assert sign * change[AXES.index(axis)] > 1e-4, f"{name}: {sign:+g} {axis} changes u v w p q r by {change}"
             if axis == "surge" and mixer.model.fin:
                 continue  # the speed changes the lift, and with it the trim

@@ -241,7 +241,7 @@ class Configurator:
                 writer.writerow([0.0, *(0.0 for _ in commands)])
                 for t in (1.0, seconds):
                     writer.writerow([t, *(float(v) for v in commands.values())])
-            depth = "0" if model.type != "underwater" else "50"
+            depth = {"underwater": "50", "aircraft": "-100"}.get(model.type, "0")
             arguments = [
                 "replay-actuators",
                 "commands.csv",
@@ -450,7 +450,7 @@ def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str
 
 def _trial_configuration(model: Model, models_file: str) -> str:
     """Return a configuration that contains one vehicle of the model."""
-    depth = {"underwater": 5.0}.get(model.type, 0.0)
+    depth = {"underwater": 5.0, "aircraft": -100.0}.get(model.type, 0.0)
     root = etree.Element("wavesim", name=f"try-{model.name}"[:31])
     etree.SubElement(etree.SubElement(root, "models"), "include", file=models_file)
     fleet = etree.SubElement(root, "fleet")

@@ -155,6 +155,7 @@ class ReplaySource:
             "buoy": {"kind": "sphere", "size": (1.0, 1.0, 1.0)},
             "surface": {"kind": "box", "size": (2.0, 0.8, 0.6)},
             "underwater": {"kind": "cylinder", "size": (2.0, 0.2, 0.2)},
+            "aircraft": {"kind": "box", "size": (1.7, 2.9, 0.3)},
         }
         return {
             "name": body["model"],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +33,7 @@ AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 #: the hull's own stability
 _PRIORITY = (0, 5, 2, 1, 3, 4)
 _LEAST = 0.1  #: relative effect below which an actuator counts as having no effect
+_AIR_DENSITY = 1.25  #: density of the air in kg/m3, for the propellers of aircraft
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves
 _AZIMUTH = 0.5 * math.pi  #: a swivel that turns at least this far to either side steers by the direction of its thrust
 _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
@@ -52,8 +54,9 @@ class Mixer:
             if model not in library():
                 raise UnknownName(f"unknown model '{model}'{suggest_name(model, library())}")
             model = library()[model]
-        self.model = model
+        self.model = model = _with_static_thrust(model)
         self._fins = [(f, *_fin_signs(model, k)) for k, f in enumerate(model.fin)]
+        self._banks = {f.name: _bank_sign(model, f.name) for f in model.fin}
         columns = _columns(model)
         self._fixed = [k for k, t in enumerate(model.thruster) if t.swivel is None]
         self._swivelled = [t for t in model.thruster if t.swivel is not None]
@@ -61,6 +64,7 @@ class Mixer:
         self._thrusts = _axis_thrusts(columns[:, self._fixed], self._limits, shape_of(model).size[0])
         axes = {*self._thrusts, *(("surge", "yaw") if self._swivelled else ())}
         axes |= {"yaw" for _, turn, _ in self._fins if turn} | {"pitch" for _, _, lift in self._fins if lift}
+        axes |= {"roll"} if any(self._banks.values()) else set()
         self.axes = tuple(axis for axis in AXES if axis in axes)  #: axes on which the actuators act
         angles = [("rudder", any(turn for _, turn, _ in self._fins)), ("planes", any(up for *_, up in self._fins))]
         self.keywords = (*self.axes, *(name for name, there in angles if there))
@@ -116,9 +120,29 @@ class Mixer:
         found = {}
         for fin, turn, lift in self._fins:
             by_axes = fin.limit * (turn * wanted["yaw"] + lift * wanted["pitch"])
+            by_axes += fin.limit * self._banks[fin.name] * wanted["roll"]
             angle = by_axes + turn * wanted["rudder"] + lift * wanted["planes"]
             found[fin.name] = max(-fin.limit, min(fin.limit, angle))
         return found
+
+
+def _with_static_thrust(model: Model) -> Model:
+    """Return the model of an aircraft with thrusters that have the law of its propellers at zero airspeed; return any
+    other model unchanged.
+    """
+    if model.aerodynamics is None or (o := model.aerodynamics.propeller) is None:
+        return model
+    square = o.diameter * o.diameter
+    law = (0.0, _AIR_DENSITY * square * square * o.kt[0], 0.0)
+    return replace(model, thruster=tuple(replace(t, coefficients=law) for t in model.thruster))
+
+
+def _bank_sign(model: Model, fin: str) -> float:
+    """Return the sign of the angle of a fin that rolls an aircraft to starboard; 0 if it has another purpose."""
+    for c in model.aerodynamics.control if model.aerodynamics is not None else ():
+        if c.fin == fin and abs(c.roll) > max(abs(c.pitch), abs(c.yaw)):
+            return math.copysign(1.0, c.roll)
+    return 0.0
 
 
 def _columns(model: Model) -> Floats:
@@ -217,6 +241,14 @@ def _fin_moment(model: Model, fin: Fin, number: int) -> Sequence[float]:
     """
     if fin.law == "coefficients":
         return fin.per_angle[3:]
+    if model.aerodynamics is not None:
+        a = model.aerodynamics
+        moved = [c for c in a.control if c.fin == fin.name]
+        return [
+            a.span * sum(c.roll for c in moved),
+            a.chord * sum(c.pitch for c in moved),
+            a.span * sum(c.yaw for c in moved),
+        ]
     if fin.law == "derivatives":
         factors = {f"d{number + 1}", *(("d", "dr") if number == 0 else ())}
         given = model.derivatives.derivative if model.derivatives is not None else ()

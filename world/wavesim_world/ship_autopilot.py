@@ -89,6 +89,10 @@ class ShipAutopilot:
 
     def __init__(self, model: Model, thrust: float = 0.0) -> None:
         """``thrust`` is the initial estimate in N of the thrust that holds the speed."""
+        if model.type == "aircraft":
+            raise ConfigError(
+                f"model '{model.name}' is an aircraft; use a controller for aircraft (examples/onboard/uav.py)"
+            )
         self.model = model
         self.is_kinematic = [t.name for t in model.thruster] == ["speed", "turn"]  # kinematic traffic
         ahead = [t for t in model.thruster if t.direction[0] > 0.9]

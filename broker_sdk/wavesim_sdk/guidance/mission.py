@@ -52,6 +52,7 @@ class FollowerSettings:
     circle: float = 25.0
     is_submersible: bool = False  #: whether the vehicle can dive; if it can, it surfaces when its mission is aborted
     max_depth: float = math.inf  #: maximum depth in m to which the vehicle may go
+    is_aircraft: bool = False  #: whether the vehicle flies; if it does, it also circles when its mission is aborted
 
     def with_mission(self, mission: MissionLimits | None) -> FollowerSettings:
         """Return the settings with the lookahead distance and the acceptance radius that a mission file states."""
@@ -97,7 +98,7 @@ class MissionFollower:
         if self._hold is None:
             assert self._steer is not None
             return self._steer.target
-        if self.mode == "aborted":
+        if self.mode == "aborted" and not self.settings.is_aircraft:
             submerged = self.settings.is_submersible and self._depth > 1.0  # it needs speed to rise
             return replace(self._hold, depth=0.0, speed=self._hold.speed if submerged else 0.0)
         if self._is_circling or self.mode in ("goto", "return"):
@@ -201,7 +202,8 @@ class MissionFollower:
                 return f"continues to waypoint {self.status.waypoint} of {self.status.count}"
             case _:
                 self._hold, self.mode, self._steer = here, "aborted", None
-                return f"ends its mission and {'surfaces' if self.settings.is_submersible else 'stops'}"
+                if not self.settings.is_aircraft:
+                    return f"ends its mission and {'surfaces' if self.settings.is_submersible else 'stops'}"
         if self.mode in ("goto", "return"):
             away = hypot(self._hold.north - self._place[0], self._hold.east - self._place[1])
             return f"goes {away:.0f} m at {self._hold.speed:.1f} m/s, then loiters"
@@ -213,6 +215,11 @@ class MissionFollower:
         return Waypoint(north, east, self._depth_or_surface(down), speed or here.speed)
 
     def _depth_or_surface(self, depth: float) -> float:
+        """Return the depth in m at which the vehicle can be: an aircraft keeps its height unless ``depth`` is
+        negative.
+        """
+        if self.settings.is_aircraft:
+            return depth if depth < 0.0 else self._depth
         return max(0.0, depth) if self.settings.is_submersible else 0.0
 
     def _cruise(self, before: Waypoint) -> float:

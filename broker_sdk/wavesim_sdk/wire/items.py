@@ -179,7 +179,7 @@ class BodyChanged:
 
     id: int = record_field(ROW, "row")
     present: int = record_field(FLAG, "1 = the body entered the simulation or was already in it; 0 = it left")
-    type: int = record_field(UINT8, "type of the body: 0 surface, 1 underwater, 2 buoy")
+    type: int = record_field(UINT8, "type of the body: 0 surface, 1 underwater, 2 buoy, 3 aircraft")
     name: str = record_field(NAME, "name")
     model: str = record_field(NAME, "model")
 

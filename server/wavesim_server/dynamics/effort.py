@@ -21,8 +21,8 @@ from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_kernels.compiler import kernel as entry
 from wavesim_sdk import tables
 from wavesim_sdk.arrays import Floats, Ints
+from wavesim_server.dynamics import aerodynamics, immersion, kernel, terms, water_exit
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import immersion, kernel, terms, water_exit
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
@@ -38,7 +38,7 @@ ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT 
 )
 EFFORT = row_numbers(tables.EFFORT)
 # terms that are computed on all lanes of a block at once
-_ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
+_ACTUATORS, _HULL, _RESTORING, _MOORING, _PROPELLERS, _AIRFRAME, _LANE_PARTS = range(0, 42, 6)
 
 
 class EffortScratch(NamedTuple):
@@ -97,6 +97,12 @@ def _block_parts(
     if moored:
         kernel.mooring(block, work, k)
     _move_to_part(work, parts, _MOORING)
+    if flags & M.HAS_AERODYNAMICS:
+        aerodynamics.propellers(block, params, work, model_ints[M.THRUSTER_COUNT])
+    _move_to_part(work, parts, _PROPELLERS)
+    if flags & M.HAS_AERODYNAMICS:
+        aerodynamics.airframe(block, params, work, model_ints[M.FIN_COUNT])
+    _move_to_part(work, parts, _AIRFRAME)
 
 
 @device_function
@@ -145,11 +151,11 @@ def _fill_row(
         lever[i] = params[P.WEIGHT_MOMENT + i] - buoyancy * element(work, W.BUOYANCY_CENTRE + i, l)
     for i in range(6):
         o[RESTORING + i] = element(parts, _RESTORING + i, l)
-        o[ACTUATORS + i] = wet * element(parts, _ACTUATORS + i, l)
+        o[ACTUATORS + i] = wet * element(parts, _ACTUATORS + i, l) + element(parts, _PROPELLERS + i, l)
         o[ENVIRONMENT + i] = element(block, B.ENVIRONMENT_WRENCH + i, l)
         o[EXTERNAL + i] = element(block, B.EXTERNAL_WRENCH + i, l)
         o[CONTACT + i] = element(parts, _MOORING + i, l)
-        o[DRAG + i] = wet * element(parts, _HULL + i, l)
+        o[DRAG + i] = wet * element(parts, _HULL + i, l) + element(parts, _AIRFRAME + i, l)
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[RESTORING + i] += net * down[i]

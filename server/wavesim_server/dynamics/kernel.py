@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import always_inline
 from wavesim_sdk.arrays import Floats, Ints
+from wavesim_server.dynamics import aerodynamics, radiation, registry, rotation, stall, terms, water_exit
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import immersion as surface
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.dynamics import radiation, registry, rotation, stall, terms, water_exit
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.sizes import SLOT_ANGLE, SLOT_FIN, SLOTS
@@ -393,6 +393,8 @@ def evaluate_stage(
     hull_forces(block, params, work, model_ints, stage.number)
     if partly_out:
         water_exit.fade_water_forces(block, work)
+    if flags & M.HAS_AERODYNAMICS:
+        aerodynamics.forces(block, params, work, model_ints[M.THRUSTER_COUNT], model_ints[M.FIN_COUNT])
     if flags & M.HAS_RESTORING:
         terms.restoring(block, params, work)
     if flags & M.HAS_BALLAST:

@@ -83,5 +83,6 @@ COLUMNS = TABLE.size
     ON_SURFACE,  # a hull with heave, roll and pitch by seakeeping theory
     HAS_OTHER,  # actuators of registered types
     HAS_STALL,  # fins by the linear law, with stall
+    HAS_AERODYNAMICS,  # an aircraft
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
-) = (1 << k for k in range(23))
+) = (1 << k for k in range(24))

@@ -14,8 +14,8 @@ from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.names import shorten, suggest_name
+from wavesim_server.dynamics import aircraft, cross_flow_sections, hull_mesh, integrators, registry
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import cross_flow_sections, hull_mesh, integrators, registry
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
@@ -141,6 +141,9 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
     if model.lift is not None:
         flags |= M.HAS_LIFT
     flags |= _set_hull_terms(p, ints, model, world)
+    if model.aerodynamics is not None:
+        flags |= M.HAS_AERODYNAMICS
+        aircraft.set_rows(p, model.aerodynamics, [f.name for f in model.fin], world, step)
     flags |= _set_thrusters(kind, model, world, timing)
     flags |= _set_fins(kind, model, world, timing)
     for k, tank in enumerate(model.ballast):
@@ -174,7 +177,10 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
     fading = np.diag(p[P.FADING_DRAG : P.FADING_DRAG + 6])
     dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (P.LINEAR_DRAG, P.QUADRATIC_DRAG, P.BODY_LIFT))
     fastest = 0.0
-    for drag in (dl + fading, dl + max(2.0, flow) * (lift + 2.0 * dq)):
+    drags = [dl + fading, dl + max(2.0, flow) * (lift + 2.0 * dq)]
+    if model.aerodynamics is not None:
+        drags.append(aircraft.damping(p, model.valid_speed))
+    for drag in drags:
         system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
         fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
     if model.radiation is not None:
@@ -493,7 +499,10 @@ def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tupl
         p[P.THRUSTER_WRENCH + 6 * k : P.THRUSTER_WRENCH + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
         p[P.PROPELLER_TORQUE_AXIS + 3 * k : P.PROPELLER_TORQUE_AXIS + 3 * k + 3] = direction
         law = p[P.THRUSTER_LAW + P.LAW_SIZE * k : P.THRUSTER_LAW + P.LAW_SIZE * (k + 1)]
-        flags |= _set_thruster_law(kind, law, k, t, world)
+        if model.aerodynamics is None:
+            flags |= _set_thruster_law(kind, law, k, t, world)
+        else:  # the law stays zero: its propeller works in the air
+            flags |= M.HAS_THRUSTER_LAW
         law[P.LAW_WHOLE], law[P.LAW_WAKE] = float(t.inflow == "total"), 1.0 - t.wake
         if t.thrust_limit > 0.0:
             flags |= M.HAS_THRUSTER_LAW

@@ -226,4 +226,32 @@ EXTENSION_COEFFICIENT = _rows(
     MAX_EXTENSION_COEFFICIENTS,
 )
 
+AIR_AREA = _rows("AIR_AREA", "N s2/m2", "", "Wing area S of an aircraft, stored as 1/2 rho S with the density of air.")
+AIR_SPAN = _rows("AIR_SPAN", "m", "", "Wing span b.")
+AIR_CHORD = _rows("AIR_CHORD", "m", "", "Mean chord c of the wing.")
+AIR_DRAG = _rows("AIR_DRAG", "", "", "Drag coefficient of an aircraft at zero lift.")
+AIR_INDUCED = _rows("AIR_INDUCED", "", "", "Induced drag of an aircraft per CL^2: S/(pi e b^2).")
+AIR_STALL = _rows("AIR_STALL", "rad", "", "Stall angle of the wing.")
+AIR_SHARPNESS = _rows("AIR_SHARPNESS", "1/rad", "", "Sharpness M of the transition to the stalled wing.")
+AIR_LIFT = _rows(
+    "AIR_LIFT", "", "", "Lift coefficient at zero angle of attack; its slopes with alpha and q c/(2 V).", 3
+)
+AIR_PITCH = _rows("AIR_PITCH", "", "", "Pitching-moment coefficient, with the same slopes as the lift.", 3)
+AIR_SIDE = _rows("AIR_SIDE", "", "", "Side-force coefficient; its slopes with beta, p b/(2 V) and r b/(2 V).", 4)
+AIR_ROLL = _rows("AIR_ROLL", "", "", "Rolling-moment coefficient, with the same slopes as the side force.", 4)
+AIR_YAW = _rows("AIR_YAW", "", "", "Yawing-moment coefficient, with the same slopes as the side force.", 4)
+AIR_CONTROL = _rows(
+    "AIR_CONTROL",
+    "1/rad",
+    "",
+    "Slopes of the lift, drag, side force, rolling, pitching and yawing moment with the angle of each control surface.",
+    FINS * 6,
+)
+AIR_PROPELLER = _rows("AIR_PROPELLER", "N s2", "", "rho D^4 of the propellers of an aircraft, with the density of air.")
+AIR_DIAMETER = _rows("AIR_DIAMETER", "m", "", "Diameter D of the propellers of an aircraft.")
+AIR_KT = _rows("AIR_KT", "", "", "Coefficients of KT = k0 + k1 J + k2 J^2 of these propellers.", 3)
+AIR_KQ = _rows("AIR_KQ", "m", "", "Coefficients of D KQ, which acts on the airframe against the rotation.", 3)
+AIR_DITCHING = _rows("AIR_DITCHING", "1/m", "", "Inverse of the length in which water stops an aircraft.")
+AIR_STEP = _rows("AIR_STEP", "s", "", "Time step, which limits the deceleration of an aircraft in the water.")
+
 ROWS = TABLE.size

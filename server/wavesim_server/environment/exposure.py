@@ -40,6 +40,9 @@ def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Floats
         e[w.E_FRONTAL_AREA : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
         e[w.E_PROFILE] = wind.wind_profile(air_drag, d.height)
         e[w.E_C : w.E_C + 5] = d.drag if d.law == "blendermann" else (*d.simple, 0.0, 0.0)
+    if model.aerodynamics is not None:
+        flags |= w.HAS_AIR
+        e[w.E_PROFILE_FACTOR], e[w.E_ROUGHNESS] = wind.profile_law(air_drag)
     if model.wave_filter is not None:
         flags |= w.HAS_FILTER
         e[w.E_GAIN : w.E_GAIN + 6] = model.wave_filter.gain

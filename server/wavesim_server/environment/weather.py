@@ -19,7 +19,7 @@ from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEVEL, N_WATER_VELOCITY
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
+from wavesim_server.elementary import atan2, cos, exp, flush, log, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
 from wavesim_server.rng import normal
 from wavesim_world.ocean.surface import (
@@ -35,6 +35,7 @@ from wavesim_world.ocean.surface import (
     S_SIN,
     S_WAVE_NUMBER,
 )
+from wavesim_world.ocean.wind import SURFACE_LAYER
 
 #: state of the weather: slow part of the wind, deviations of drift speed and direction, present wind at 10 m height,
 #: and level of the tide
@@ -72,7 +73,9 @@ E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E
     8,
 )
 E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
-HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
+HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER, HAS_AIR = 1, 2, 4, 8, 16
+#: columns of the coefficients for an aircraft: factor and roughness length of the wind profile
+E_PROFILE_FACTOR, E_ROUGHNESS = E_C, E_C + 1
 #: columns for the buoyancy of a body in water of variable density
 # buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
 # depth
@@ -330,6 +333,8 @@ def apply_to_bodies(
             _wave_filter_force(w, exposure, b, l, row, heading, tick, h)
         if flags & HAS_RAO and w.sea.shape[0]:
             _wave_force(w, exposure, b, l, heading, time, x, y)
+        if flags & HAS_AIR:
+            _wind_at_aircraft(w, exposure, b, l, -depth)
         if flags & HAS_WATER:
             _stratified_buoyancy(w.buoyancy_volumes[row], exposure[E_REACH], b, l, depth)
 
@@ -422,6 +427,17 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
     b[(B.ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
     b[(B.ENVIRONMENT_WRENCH + 3) * LANES + l] += k
     b[(B.ENVIRONMENT_WRENCH + 5) * LANES + l] += n
+
+
+@device_function
+def _wind_at_aircraft(w: WeatherArrays, e: Floats, b: Floats, l: int, height: float) -> None:
+    """Set the velocity of the air at an aircraft: the wind of this tick by the logarithmic profile
+    (:mod:`wavesim_world.ocean.wind`), which ends at the top of the surface layer.
+    """
+    above = max(min(height, SURFACE_LAYER), e[E_ROUGHNESS]) / e[E_ROUGHNESS]
+    speed = w.state[W_WIND] * e[E_PROFILE_FACTOR] * log(above)
+    sine, cosine = sin_cos(w.wind[I_WIND_FROM])
+    b[B.V_AF_W * LANES + l], b[(B.V_AF_W + 1) * LANES + l] = -speed * cosine, -speed * sine
 
 
 @device_function

@@ -50,6 +50,7 @@ export class BodyDetails {
   private readonly motion = h("div", { class: "section" });
   private readonly navigation = h("div", { class: "section hidden", id: "navigation" });
   private readonly numbers = new Map<string, HTMLElement>(); // cells by name
+  private readonly verticalLabel = h("span", {}, "depth"); // height for an aircraft
   private readonly vectors = new Map<string, { tr: HTMLElement; cells: HTMLElement[] }>();
   private readonly crew: CrewList;
   private readonly identity = h("div", { class: "section", id: "identity" });
@@ -96,7 +97,7 @@ export class BodyDetails {
           title: key ? "Click to show or hide the chart" : "",
           onclick: key ? () => this.charts.toggle(key) : undefined,
         },
-        h("span", {}, name),
+        name === "depth" ? this.verticalLabel : h("span", {}, name),
         b,
         " ",
         h("i", {}, unit),
@@ -234,7 +235,9 @@ export class BodyDetails {
       this.charts.remember(panel.time, `motion.${name}`, value);
     const cell = (name: string, value: string): void => setText(this.numbers.get(name)!, value);
     cell("heading", formatHeading(course, 1));
-    cell("depth", formatNumber(depth, 2));
+    const flies = this.store.bodies.get(panel.row)?.type === "aircraft";
+    setText(this.verticalLabel, flies ? "height" : "depth");
+    cell("depth", formatNumber(flies && depth !== null ? -depth : depth, 2));
     cell("speed", formatNumber(speed, 2));
     cell("roll", formatNumber(roll, 1));
     cell("pitch", formatNumber(pitch, 1));

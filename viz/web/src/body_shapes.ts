@@ -7,7 +7,12 @@ import { vertexLitMaterial } from "./lights";
 import { toThree } from "./coordinate_frames";
 import type { FinInfo, ModelInfo, ThrusterInfo } from "./page_protocol";
 
-const HULL: Record<string, string> = { underwater: "#ffc933", surface: "#f4f6f8", buoy: "#ff7a2f" };
+const HULL: Record<string, string> = {
+  underwater: "#ffc933",
+  surface: "#f4f6f8",
+  buoy: "#ff7a2f",
+  aircraft: "#e9edf2",
+};
 
 export function withColour(geometry: THREE.BufferGeometry, colour: string): THREE.BufferGeometry {
   const g = geometry.index ? geometry.toNonIndexed() : geometry;
@@ -119,17 +124,51 @@ function float(diameter: number, coarse: boolean): THREE.BufferGeometry[] {
   ];
 }
 
+/** Fuselage, wing and tail of an aircraft. */
+function aeroplane(length: number, span: number, height: number, coarse: boolean): THREE.BufferGeometry[] {
+  const r = height * 0.5,
+    around = coarse ? 8 : 20,
+    chord = Math.min(span * 0.08, length * 0.3);
+  const box = (
+    x: number,
+    y: number,
+    z: number,
+    w: number,
+    h: number,
+    l: number,
+    colour: string,
+  ): THREE.BufferGeometry => {
+    const g = new THREE.BoxGeometry(w, h, l);
+    g.translate(x, y, z);
+    return withColour(g, colour);
+  };
+  const pod = new THREE.CapsuleGeometry(r * 0.8, length * 0.5, coarse ? 3 : 8, around);
+  pod.rotateX(Math.PI / 2);
+  pod.translate(0, 0, -length * 0.15);
+  return [
+    withColour(pod, HULL["aircraft"]!),
+    box(0, r * 0.5, -length * 0.05, span, chord * 0.1, chord, HULL["aircraft"]!),
+    box(span * 0.44, r * 0.5, -length * 0.05, span * 0.12, chord * 0.12, chord * 1.01, "#ff7a2f"),
+    box(-span * 0.44, r * 0.5, -length * 0.05, span * 0.12, chord * 0.12, chord * 1.01, "#ff7a2f"),
+    box(0, 0, length * 0.3, r * 0.4, r * 0.4, length * 0.4, "#5b6b7a"),
+    box(0, 0, length * 0.46, span * 0.25, chord * 0.08, chord * 0.7, HULL["aircraft"]!),
+    box(0, r * 0.6, length * 0.46, chord * 0.08, height * 0.9, chord * 0.7, "#ff7a2f"),
+  ];
+}
+
 /** The hull with all fixed parts. */
 export function hullGeometry(model: ModelInfo, coarse = false): THREE.BufferGeometry[] {
   const [l, w, d] = model.shape.size;
   const parts =
-    model.shape.kind === "cylinder"
-      ? torpedo(l, w / 2, coarse ? 9 : 36)
-      : model.shape.kind === "sphere"
-        ? float(l, coarse)
-        : model.type === "surface"
-          ? boat(l, w, d)
-          : frame(l, w, d, coarse);
+    model.type === "aircraft"
+      ? aeroplane(l, w, d, coarse)
+      : model.shape.kind === "cylinder"
+        ? torpedo(l, w / 2, coarse ? 9 : 36)
+        : model.shape.kind === "sphere"
+          ? float(l, coarse)
+          : model.type === "surface"
+            ? boat(l, w, d)
+            : frame(l, w, d, coarse);
   if (model.transducer) {
     const size = Math.min(w, d) * 0.1;
     parts.push(

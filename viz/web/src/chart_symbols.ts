@@ -31,6 +31,35 @@ function hull(c: CanvasRenderingContext2D, long: number, wide: number): void {
   c.quadraticCurveTo(-b * 1.1, -0.3 * a, 0, -a);
 }
 
+/** An aircraft from above: fuselage, wing and tail. */
+function planform(c: CanvasRenderingContext2D, long: number, wide: number): void {
+  const a = Math.max(long, wide) / 2,
+    t = a * 0.14;
+  c.beginPath();
+  c.moveTo(0, -a);
+  for (const [x, y] of [
+    [t, -a * 0.35],
+    [a, -a * 0.05],
+    [a, a * 0.2],
+    [t, a * 0.15],
+    [t * 0.7, a * 0.65],
+    [a * 0.4, a * 0.8],
+    [a * 0.4, a],
+  ] as const)
+    c.lineTo(x, y);
+  for (const [x, y] of [
+    [-a * 0.4, a],
+    [-a * 0.4, a * 0.8],
+    [-t * 0.7, a * 0.65],
+    [-t, a * 0.15],
+    [-a, a * 0.2],
+    [-a, -a * 0.05],
+    [-t, -a * 0.35],
+  ] as const)
+    c.lineTo(x, y);
+  c.closePath();
+}
+
 export function drawTriangle(c: CanvasRenderingContext2D, x: number, y: number, fill: string, size = TRIANGLE): void {
   const f = size / TRIANGLE;
   c.fillStyle = fill;
@@ -121,7 +150,8 @@ export function drawBodies(
       c.fillStyle = bodyColour(row);
       c.strokeStyle = dark ? "#04101a" : "#fff";
       c.lineWidth = 1.2;
-      hull(c, long, wide);
+      if (body.type === "aircraft") planform(c, long, wide);
+      else hull(c, long, wide);
       c.fill();
       c.stroke();
       c.restore();

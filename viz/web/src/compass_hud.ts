@@ -60,6 +60,7 @@ export interface HudValues {
   pitch: number;
   heading: number;
   depth: number;
+  flies: boolean;
   speed: number;
   altitude: number | null;
 }
@@ -118,7 +119,7 @@ export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   c.textBaseline = "alphabetic";
   const left = [
     `HDG ${formatHeading(v.heading, 1)}°`,
-    `DEPTH ${formatNumber(v.depth, 2)} m`,
+    v.flies ? `HEIGHT ${formatNumber(-v.depth, 1)} m` : `DEPTH ${formatNumber(v.depth, 2)} m`,
     `SPEED ${formatNumber(v.speed, 2)} m/s`,
   ];
   left.forEach((t, i) => text(t, 10, hh - 44 + 17 * i));

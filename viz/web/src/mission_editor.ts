@@ -26,6 +26,7 @@ export class MissionEditor {
   private vehicle = ""; // follows the selection
   private followed: number | null = null; // selected body that was followed last
   private depth = 5;
+  private height = 100;
   private speed = 1;
   private spacing = 20; // spacing of survey legs; radius of a circle
   private heading = 0;
@@ -146,12 +147,17 @@ export class MissionEditor {
 
   /** True if the vehicle stays on the surface. */
   private get afloat(): boolean {
+    return this.kind === "surface";
+  }
+  /** Type of the vehicle's model. */
+  private get kind(): string | undefined {
     const s = this.store.scene,
       body = s?.bodies.find((b) => b.name === this.vehicle);
-    return s?.models[body?.model ?? ""]?.type === "surface";
+    return s?.models[body?.model ?? ""]?.type;
   }
-  /** Depth of its next waypoint. */
+  /** Depth of its next waypoint; negative for an aircraft. */
   private get under(): number {
+    if (this.kind === "aircraft") return -this.height;
     return this.afloat ? 0 : this.depth;
   }
 
@@ -266,11 +272,15 @@ export class MissionEditor {
             "div",
             { class: "row" },
             this.vehicleChoice(),
-            this.afloat
-              ? null
-              : field("depth m", this.depth, (v) => {
-                  this.depth = v;
-                }),
+            this.kind === "aircraft"
+              ? field("height m", this.height, (v) => {
+                  this.height = v;
+                })
+              : this.afloat
+                ? null
+                : field("depth m", this.depth, (v) => {
+                    this.depth = v;
+                  }),
             field("m/s", this.speed, (v) => {
               this.speed = v;
             }),

@@ -229,12 +229,13 @@ export class VehicleCommands {
       const number = (label: string, value: string): HTMLInputElement =>
           h("input", { type: "number", step: "any", min: 0, value, "aria-label": label, placeholder: "its own" }),
         k = this.store.index.get(body.row),
-        now = k === undefined ? 0 : Math.max(0, this.store.ned[3 * k + 2]!),
-        depth = number("Depth in m", now.toFixed(1)),
+        down = k === undefined ? 0 : this.store.ned[3 * k + 2]!,
+        flies = body.type === "aircraft",
+        depth = number(flies ? "Height in m" : "Depth in m", Math.max(0, flies ? -down : down).toFixed(1)),
         speed = number("Speed in m/s", ""),
         bed = depthAt(this.store.scene?.bed, ...point),
         // the field of a surface vessel's depth is not shown
-        below = (): number => (body.type === "underwater" ? depth.valueAsNumber : 0),
+        below = (): number => (flies ? -depth.valueAsNumber : body.type === "underwater" ? depth.valueAsNumber : 0),
         item = (action: Action, text: string, at: Point | null): HTMLElement =>
           h(
             "button",
@@ -250,9 +251,11 @@ export class VehicleCommands {
         h(
           "div",
           { class: "section" },
-          body.type === "underwater"
-            ? h("label", { class: "row" }, `depth, m${bed === null ? "" : ` (bed ${bed.toFixed(0)})`}`, depth)
-            : null,
+          flies
+            ? h("label", { class: "row" }, "height, m", depth)
+            : body.type === "underwater"
+              ? h("label", { class: "row" }, `depth, m${bed === null ? "" : ` (bed ${bed.toFixed(0)})`}`, depth)
+              : null,
           h("label", { class: "row" }, "speed, m/s", speed),
           item("goto", "go to here", point),
           item("loiter", "loiter here", point),

@@ -465,6 +465,7 @@ export class View3D {
       pitch,
       heading: wrapDegrees(heading),
       depth: p[2]!,
+      flies: this.store.bodies.get(o.row)?.type === "aircraft",
       speed: this.store.speed[k]!,
       altitude: this.altitude(),
     });

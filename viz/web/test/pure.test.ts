@@ -21,7 +21,8 @@ import { zoomOf } from "../src/text_size";
 import { placeLabel } from "../src/traffic_list";
 import { axisRange, axisWidth, displayUnit, tickTexts, formatValue } from "../src/units";
 import { changeProblem, crossingSides, fenceChanges, fenceProblem, withChanges } from "../src/fence_rules";
-import { BODY_WIDTH, type FenceInfo, INVALID, type SignalReception } from "../src/page_protocol";
+import { BODY_WIDTH, type FenceInfo, INVALID, type ModelInfo, type SignalReception } from "../src/page_protocol";
+import { hullGeometry } from "../src/body_shapes";
 
 test("the next speed is the next one, whatever the last was; 0 is the fastest", () => {
   assert.equal(nextSpeed(0, -1, SPEEDS), 30);
@@ -594,4 +595,35 @@ test("changes of fences lead from one set to another, and stay when the server's
     ],
   );
   assert.equal(later[3], draft[2], "the fence that is being drawn");
+});
+
+test("an aircraft is drawn with its wing across and its nose ahead", () => {
+  const model: ModelInfo = {
+    name: "uav",
+    type: "aircraft",
+    title: "",
+    source: "",
+    validated: "",
+    shape: { kind: "box", size: [1.7, 2.9, 0.3] },
+    appearance: "",
+    mass: null,
+    thrusters: [],
+    fins: [],
+    tanks: [],
+    transducer: null,
+  };
+  for (const coarse of [false, true]) {
+    const low = [Infinity, Infinity, Infinity],
+      high = [-Infinity, -Infinity, -Infinity];
+    for (const part of hullGeometry(model, coarse)) {
+      part.computeBoundingBox();
+      const { min, max } = part.boundingBox!;
+      [min.x, min.y, min.z].forEach((v, k) => (low[k] = Math.min(low[k]!, v)));
+      [max.x, max.y, max.z].forEach((v, k) => (high[k] = Math.max(high[k]!, v)));
+    }
+    const span = high[0]! - low[0]!,
+      length = high[2]! - low[2]!;
+    assert.ok(Math.abs(span - 2.9) < 0.01, `span ${span}`);
+    assert.ok(length > 1.2 && length < 1.9 && low[2]! < -0.6, `length ${length}`);
+  }
 });

@@ -67,7 +67,7 @@ def drowned(loaded: LoadedConfig) -> list[str]:
     """
     found = []
     for body in loaded.config.fleet.bodies:
-        if loaded.model(body.model).type == "underwater":
+        if loaded.model(body.model).type in ("underwater", "aircraft"):
             continue
         for instrument in loaded.suite(body):
             z = float(instrument.parameters.position[2])

@@ -51,8 +51,19 @@ class WaypointConfig(Waypoint):
 
     north: float = coordinate("North coordinate of the waypoint, relative to the origin of the world.")
     east: float = coordinate("East coordinate of the waypoint, relative to the origin of the world.")
-    depth: float = key("Depth on the leg to this waypoint.", "length", 0.0, low=0.0, high=MAX_COORDINATE)
-    speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
+    depth: float = key(
+        "Depth on the leg to this waypoint. For an aircraft, a negative depth is the height above the water.",
+        "length",
+        0.0,
+        low=-MAX_COORDINATE,
+        high=MAX_COORDINATE,
+    )
+    speed: float = key(
+        "Speed through the water, or through the air for an aircraft, on the leg to this waypoint.",
+        "speed",
+        1.0,
+        low=0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -198,7 +209,8 @@ class BodyConfig:
     )
     speed: float = key(
         "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
-        "that maintain this speed in level motion and calm weather. 0 m/s = not used.",
+        "that maintain this speed in level motion and calm weather. For an aircraft, it is the speed through the air; "
+        "the server also computes roll, pitch and the angles of the control surfaces. 0 m/s = not used.",
         "speed",
         0.0,
     )

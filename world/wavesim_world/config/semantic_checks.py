@@ -149,13 +149,7 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         if (model.type == "buoy") != (body in config.fleet.buoy):
             word = "buoy" if model.type == "buoy" else "vehicle"
             fail_at(body.place, f"model '{body.model}' is a {model.type} model; write it as <{word}>")
-        above = -body.position[2] - shape_of(model).bounding_radius
-        if above > IN_AIR_M:
-            fail_at(
-                body.place,
-                f"'{body.name}' would start {above:.3g} m above the water: a position is north, east, down, so depths are "
-                "positive",
-            )
+        _height(body, model)
         if body.client == "none" and body.program is not None:
             fail_at(
                 body.place,
@@ -177,6 +171,27 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
                 fail_at(device.place, "<device>: set either `name` or `run`")
             if device.period:
                 _lockstep_period(f"device '{device.label}':", device.period, config, device.place)
+
+
+def _height(body: BodyConfig, model: Model) -> None:
+    """Check that only aircraft start or fly above the water, and that they do not start under it."""
+    if model.type == "aircraft":
+        if body.position[2] > 0.0:
+            fail_at(
+                body.place,
+                f"aircraft '{body.name}' would start {body.position[2]:g} m under water: a position is north, east, down, so "
+                "heights are negative",
+            )
+        return
+    above = -body.position[2] - shape_of(model).bounding_radius
+    if above > IN_AIR_M:
+        fail_at(
+            body.place,
+            f"'{body.name}' would start {above:.3g} m above the water: a position is north, east, down, so depths are "
+            "positive",
+        )
+    if any(w.depth < 0.0 for w in body.waypoint):
+        fail_at(body.place, f"'{body.name}' has a waypoint above the water: only aircraft have negative depths")
 
 
 def _lockstep_period(whose: str, period: float, config: Config, where: str) -> None:

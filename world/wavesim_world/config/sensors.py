@@ -30,7 +30,7 @@ from wavesim_world.config.sensor_base import SensorConfig as SensorConfig
 from wavesim_world.config.sensor_base import covariance
 
 #: default height of the mast in m, by model type; the mast carries instruments that must be above the water
-MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}
+MAST_M = {"surface": 1.0, "buoy": 0.5, "underwater": 0.25, "aircraft": 0.0}
 MAST = "mast"  #: keyword for a position at the top of the mast
 
 
@@ -39,7 +39,7 @@ def aerial(what: str) -> Any:
     return key_or_word(
         MAST,
         f"{what} in the body frame. `{MAST}`: on a mast above the centre of the hull, mounted on its highest point. The mast is "
-        f"{MAST_M['surface']:g} m high on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle.",
+        f"{MAST_M['surface']:g} m high on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle; an aircraft has none.",
         "length",
         MAST,
         count=3,

@@ -11,6 +11,7 @@ import numpy as np
 from wavesim_sdk.actuators import MAX_BALLASTS, MAX_FINS, MAX_SWIVELS, MAX_THRUSTERS
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.names import suggest_name
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config.actuators import Fin, Thruster
 from wavesim_world.config.exposure import Oscillator
@@ -70,6 +71,7 @@ def check_model(model: Model) -> None:
     if wrong:
         fail(f"coriolis_without: '{wrong[0]}' is not allowed; choose from {' '.join(MUNK_ELEMENTS)}")
     _actuators(model, fail)
+    _aerodynamics(model, fail)
 
 
 def _masses(model: Model, fail: Any) -> None:
@@ -122,6 +124,7 @@ def _drag(model: Model, fail: Any) -> None:
         model.fading_drag,
         model.lift,
         model.term,
+        model.aerodynamics,
     )
     if not any(terms):
         fail('the model has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
@@ -286,3 +289,37 @@ def _fin(f: Fin, fail: Any) -> None:
             fail(
                 f"fin '{f.name}': <aerofoil> needs rows `alpha CL CD`, ascending in alpha, in a range that includes 0 deg"
             )
+
+
+def _aerodynamics(model: Model, fail: Any) -> None:
+    """Check the model of an aircraft."""
+    a = model.aerodynamics
+    if (a is None) != (model.type != "aircraft"):
+        fail('type="aircraft" and <aerodynamics> need each other; write both or neither')
+    if a is None:
+        return
+    for name in ("restoring", "hull", "wind_drag", "wave_filter", "rao", "allocation"):
+        if getattr(model, name) is not None:
+            fail(f"an aircraft cannot have <{name.replace('_', '-')}>; remove it")
+    if a.lift[1] <= 0.0:
+        fail("<aerodynamics>: the slope of `lift` with the angle of attack must be greater than 0")
+    if model.valid_speed <= 0.0:
+        fail("an aircraft needs `valid_speed`, for which the server checks the time step")
+    if bool(model.thruster) != (a.propeller is not None):
+        fail("an aircraft needs a <propeller> in <aerodynamics> if it has thrusters, and only then")
+    for t in model.thruster:
+        if t.law != "shaft" or t.minimum < 0.0 or t.open_water is not None or t.swivel or t.deflector:
+            fail(
+                f"thruster '{t.name}' of an aircraft needs law=\"shaft\" and a `minimum` of at least 0; "
+                "<propeller> defines its thrust, so it cannot have <open-water>, <swivel> or <deflector>"
+            )
+    fins = [f.name for f in model.fin]
+    for f in model.fin:
+        if f.law != "derivatives":
+            fail(f"fin '{f.name}' of an aircraft needs law=\"derivatives\": a <control> defines its force")
+    for c in a.control:
+        if c.fin not in fins:
+            fail(f"<control>: the model has no fin '{c.fin}'{suggest_name(c.fin, fins)}")
+    moved = [c.fin for c in a.control]
+    if len(set(moved)) != len(moved):
+        fail("<aerodynamics>: two <control> elements name the same fin; write one")

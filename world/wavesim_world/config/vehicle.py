@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from wavesim_world.config.acoustics import TransducerConfig
 from wavesim_world.config.actuators import Allocation, Ballast, Coefficient, Fin, OtherActuator, Thruster
+from wavesim_world.config.aerodynamics import Aerodynamics
 from wavesim_world.config.exposure import FluidMemory, Radiation, Rao, WaveFilter, WindDrag
 from wavesim_world.config.schema import Vector, child, children, choice, content, flag, key, place, text
 from wavesim_world.config.sensors import SensorsConfig
@@ -352,7 +353,7 @@ class Model:
     """Model of a body: geometry, masses, hydrodynamic coefficients, actuators."""
 
     name: str = text("Name of the model. Vehicles refer to it by this name.")
-    type: str = choice("Type of body that the model describes.", ("surface", "underwater", "buoy"))
+    type: str = choice("Type of body that the model describes.", ("surface", "underwater", "buoy", "aircraft"))
     title: str = text("One-line description of the model.", "")
     source: str = text("Source of the model's parameters.", "")
     validated: str = text(
@@ -433,6 +434,7 @@ class Model:
     )
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, modelled by oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Hull force of a type that another package provides.")
+    aerodynamics: Aerodynamics | None = child(Aerodynamics, "Aerodynamics of an aircraft (type `aircraft`).")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
