@@ -169,7 +169,8 @@ class BodyConfig:
     )
     speed: float = key(
         "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
-        "that maintain this speed in level motion and calm weather. 0 m/s = not used.",
+        "that maintain this speed in level motion and calm weather. The actuators start with the outputs of this motion "
+        "instead of their `initial` values. 0 m/s = not used.",
         "speed",
         0.0,
     )
