@@ -140,7 +140,9 @@ export class WeatherForm {
         ? "The values in effect are unknown"
         : [
             `Now: current ${text("currentSpeed", 2)} m/s${current ? ` to ${direction("currentTo")}°` : ""}${
-              vertical ? `, ${formatNumber(Math.abs(now.currentDown), 2)} m/s ${now.currentDown > 0 ? "down" : "up"}` : ""
+              vertical
+                ? `, ${formatNumber(Math.abs(now.currentDown), 2)} m/s ${now.currentDown > 0 ? "down" : "up"}`
+                : ""
             }`,
             `wind ${text("windSpeed", 1)} m/s${wind ? ` from ${direction("windFrom")}°` : ""}`,
             `waves Hs ${text("height", 2)} m${waves ? `, Tp ${text("period", 1)} s from ${direction("wavesFrom")}°` : ""}`,
@@ -148,7 +150,8 @@ export class WeatherForm {
     );
     for (const { key } of FIELDS) {
       const input = this.inputs.get(key)!,
-        value = key.endsWith("From") || key.endsWith("To") ? direction(key) : text(key, key.startsWith("current") ? 2 : 1);
+        value =
+          key.endsWith("From") || key.endsWith("To") ? direction(key) : text(key, key.startsWith("current") ? 2 : 1);
       if (input.placeholder !== value) input.placeholder = value;
     }
   }
