@@ -172,6 +172,12 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
     help="Set the north and east components of the mean current in m/s.",
 )
 @click.option(
+    "--current-down",
+    type=SPEED,
+    metavar="DOWN",
+    help="Set the vertical component of the mean current in m/s, positive down.",
+)
+@click.option(
     "--wind",
     type=(SPEED, DEGREES),
     metavar="SPEED FROM",
@@ -185,7 +191,11 @@ def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
 )
 @server_option
 def weather(
-    current: tuple[float, ...] | None, wind: tuple[float, ...] | None, waves: tuple[float, ...] | None, server: str
+    current: tuple[float, ...] | None,
+    current_down: float | None,
+    wind: tuple[float, ...] | None,
+    waves: tuple[float, ...] | None,
+    server: str,
 ) -> None:
     """Change the current, wind and waves.
 
@@ -194,6 +204,8 @@ def weather(
     values: dict[str, float] = {}
     if current is not None:
         values |= {"current_north": current[0], "current_east": current[1]}
+    if current_down is not None:
+        values["current_down"] = current_down
     if wind is not None:
         values |= {"wind_speed": wind[0], "wind_direction": math.radians(wind[1])}
     if waves is not None:

@@ -96,8 +96,8 @@ class PrivilegedRequests:
     def weather(self, **values: float) -> int:
         """Change the current, wind and waves (requires the `weather` right).
 
-        The values are current_north, current_east, wind_speed (m/s), wind_direction (rad), wave_height (m), wave_peak
-        (rad/s) and wave_direction (rad).
+        The values are current_north, current_east, current_down, wind_speed (m/s), wind_direction (rad), wave_height
+        (m), wave_peak (rad/s) and wave_direction (rad).
         """
         try:
             return self.request(items.Weather(**values))

@@ -847,7 +847,7 @@ export function writeAllocate(w, m) {
 }
 
 export function readWeather(r) {
-  const n = r.list(8, 65535);
+  const n = r.list(9, 65535);
   r.int(11, 11);
   const m = {
     current_north: r.nil() ? null : r.number(-100, 100),
@@ -857,13 +857,14 @@ export function readWeather(r) {
     wave_height: r.nil() ? null : r.number(0, 100),
     wave_peak: r.nil() ? null : r.number(0, 100),
     wave_direction: r.nil() ? null : r.number(-100, 100),
+    current_down: r.nil() ? null : r.number(-100, 100),
   };
-  for (let k = 8; k < n; k++) r.skip(2);
+  for (let k = 9; k < n; k++) r.skip(2);
   return m;
 }
 
 export function writeWeather(w, m) {
-  w.list(8, 0, 65535, "Weather");
+  w.list(9, 0, 65535, "Weather");
   w.byte(11);
   m.current_north === null || m.current_north === undefined ? w.nil() : w.number(m.current_north, -100, 100, "Weather.current_north");
   m.current_east === null || m.current_east === undefined ? w.nil() : w.number(m.current_east, -100, 100, "Weather.current_east");
@@ -872,6 +873,7 @@ export function writeWeather(w, m) {
   m.wave_height === null || m.wave_height === undefined ? w.nil() : w.number(m.wave_height, 0, 100, "Weather.wave_height");
   m.wave_peak === null || m.wave_peak === undefined ? w.nil() : w.number(m.wave_peak, 0, 100, "Weather.wave_peak");
   m.wave_direction === null || m.wave_direction === undefined ? w.nil() : w.number(m.wave_direction, -100, 100, "Weather.wave_direction");
+  m.current_down === null || m.current_down === undefined ? w.nil() : w.number(m.current_down, -100, 100, "Weather.current_down");
 }
 
 export function readFrames(r) {

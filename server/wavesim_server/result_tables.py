@@ -38,10 +38,10 @@ def fill_tables(
         if len(actuation):
             tick.publish_actuation(now.bodies, order[k], now.fleet.feedback, places, counts, actuation)
     if len(weather):
-        north, east = uniform_flow(now.environment.flow, time)
+        north, east, down = uniform_flow(now.environment.flow, time)
         air, wind = now.weather.state, now.weather.wind
         row = weather[0]
-        row[0], row[1], row[2] = north + air[w.W_NORTH], east + air[w.W_EAST], 0.0
+        row[0], row[1], row[2] = north + air[w.W_NORTH], east + air[w.W_EAST], down
         row[3], row[4], row[5] = air[w.W_WIND], wind[w.I_WIND_FROM], -air[w.W_LEVEL]
         row[6], row[7], row[8] = wind[w.I_HEIGHT], wind[w.I_PEAK], wind[w.I_WAVES_TO]
 

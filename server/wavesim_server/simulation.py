@@ -371,10 +371,11 @@ class Simulation:
     def set_weather(self, **values: float | None) -> None:
         """Set the mean current, wind and waves from now on.
 
-        ``current_north``, ``current_east`` and ``wind_speed`` are in m/s; ``wind_direction`` is the direction in rad
-        from which the wind blows; ``wave_height`` is the significant height in m; ``wave_peak`` is the peak frequency
-        in rad/s; and ``wave_direction`` is the direction in rad in which the waves travel. Raises InvalidArgument if a
-        value is invalid, or if a body would be numerically unstable in this current with this time step.
+        ``current_north``, ``current_east``, ``current_down`` and ``wind_speed`` are in m/s; ``wind_direction`` is the
+        direction in rad from which the wind blows; ``wave_height`` is the significant height in m; ``wave_peak`` is the
+        peak frequency in rad/s; and ``wave_direction`` is the direction in rad in which the waves travel. Raises
+        InvalidArgument if a value is invalid, or if a body would be numerically unstable in this current with this time
+        step.
         """
         current, wind, waves = self.weather_model.with_changes(**values)
         try:

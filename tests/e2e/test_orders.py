@@ -89,7 +89,7 @@ def _play(server: Server, found: Run) -> None:
                         referee.wait(referee.mission(LAWN, body="boat"))
                     ask("take", boat.take_missions())
                 case 25:  # 0.5 s
-                    ask("weather", boat.weather(wind_speed=12.0, current_east=-0.3, wave_height=1.0))
+                    ask("weather", boat.weather(wind_speed=12.0, current_east=-0.3, current_down=0.02, wave_height=1.0))
                     ask("push", boat.push((300.0, 0.0, 0.0)))
                 case 100:  # 2 s
                     referee.wait(referee.fault("rudder-top", "stuck", body="thrown"))
@@ -222,7 +222,7 @@ def test_wind_current_and_waves_at_the_body_stand_in_the_log(run: Run) -> None:
             [0.0, -3.0, 0.0]
         )
         assert before["wave"] == 0.0
-        assert after["current_W"] == pytest.approx([0.2, -0.3, 0.0]) and after["wind_W"] == pytest.approx(
+        assert after["current_W"] == pytest.approx([0.2, -0.3, 0.02]) and after["wind_W"] == pytest.approx(
             [0.0, -12.0, 0.0]
         )
         assert after["wave"] == after["level"] != 0.0

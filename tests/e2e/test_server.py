@@ -69,6 +69,27 @@ def test_faults_and_pushes_on_command(config: Callable[..., LoadedConfig], serve
         assert "unknown field 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
 
 
+def test_an_upwelling_on_command(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
+    """A neutral body in still water rises after the command, and sinks after the next; a wrong one changes nothing."""
+    fleet = '<fleet><vehicle name="rov" model="vita1" position="0 0 50 m"/></fleet>'
+    server = serve(config(f'<time step="20 ms"/><world><bed depth="200 m"/></world>{fleet}').path, "--speed", "0")
+    state, depths = SharedState(server.name), [50.0]
+    for k, down in enumerate(("-0.2", "21", "0.4 kn"), 1):
+        done = wavesim("weather", "--current-down", down, "-s", server.name)
+        if down == "21":
+            assert done.returncode == 4 and "current_down 21.0 is out of range (-20 to 20)" in done.stderr
+        else:
+            assert done.returncode == 0 and done.stdout.startswith("weather starting at"), done.stderr
+        server.send("step", ticks=1500)
+        server.wait(lambda s, k=k: s["tick"] == 1500 * k)  # type: ignore[misc]
+        now = state.snapshot()
+        depths.append(float(now.state[0]["p_WB_W"][2]))
+        expected = -0.2 if k < 3 else 0.4 * 1852 / 3600
+        assert state.weather()["current_W"].tolist() == pytest.approx([0.0, 0.0, expected])
+    rose, further, sank = np.diff(depths)
+    assert -6.0 < rose < -3.0 and further == pytest.approx(-6.0, abs=0.5) and 2.0 < sank < 6.2
+
+
 def test_the_commander(server: Server) -> None:
     s = server.status()
     assert (s["state"], s["tick"], s["vehicles"], s["buoys"]) == ("stopped", 0, 0, 1)

@@ -96,14 +96,14 @@ def profiler(config: Make, attributes: str = 'noise="0"', world: str = "", **mor
 
 def test_every_cell_of_a_uniform_flow_is_the_water_past_the_instrument(config: Make) -> None:
     """Moving, turning, tilted and on an arm: fails when a lever, a frame or a sign is wrong."""
-    flow = '<bed depth="300 m"/><current north="0.4 m/s" east="-0.3 m/s"/>'
+    flow = '<bed depth="300 m"/><current north="0.4 m/s" east="-0.3 m/s" down="0.1 m/s"/>'
     b = profiler(config, 'noise="0" position="1 2 0.5 m" attitude="5 -4 30 deg"', flow)
     b.put((0.0, 0.0, 20.0), (0.1, -0.15, 2.0), (1.2, 0.1, -0.2), (0.02, -0.03, 0.05))
     out = b.at(0)[0]
     R_WB = rotation(quaternion(0.1, -0.15, 2.0))
     R_WS = R_WB @ rotation(quaternion(math.radians(5), math.radians(-4), math.radians(30)))
     v_W = R_WB @ (np.array([1.2, 0.1, -0.2]) + np.cross([0.02, -0.03, 0.05], [1.0, 2.0, 0.5]))
-    true = R_WS.T @ (np.array([0.4, -0.3, 0.0]) - v_W)
+    true = R_WS.T @ (np.array([0.4, -0.3, 0.1]) - v_W)
     assert out["valid"] == 1 and out["good"] == 24 and (out["first"], out["cell"]) == (3.0, 2.0)
     found = np.stack([out[k][:24] for k in "xyz"])
     assert np.abs(found - true[:, None]).max() < 1e-12 and np.abs(out["error"][:24]).max() < 1e-12

@@ -56,6 +56,7 @@ ON_THE_PAGE = {"rov": "test_rov_page.py", "ardupilot": "test_ardupilot_page.py"}
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",
     ("README.md", "900 s simulated"): "a picture of a table",
+    ("docs/ocean.md", "[Temperature]"): "tests/sdk/test_sample_files.py reads it",
     ("docs/devices.md", "import wlsonar"): "tests/devices/test_waterlinked_sonar.py does the same",
     ("docs/decisions.md", "before  "): "routes of data; benchmarks/routes.py traces them",
     ("README.md", "from contextlib"): "test_readme.py runs it",
@@ -376,6 +377,8 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
     trimesh.creation.box().export(tmp_path / "wreck.stl")
     item = {"type": "SimpleItem", "command": 16, "frame": 1, "params": [0, 0, 0, None, 50, 10, 0]}
     (tmp_path / "survey.plan").write_text(json.dumps({"fileType": "Plan", "mission": {"items": [item]}}))
+    for name in ("temperature_0", "temperature_1", "salinity_0"):
+        (tmp_path / f"{name}.ini").touch()
     for block in of_others(root):
         if not is_xml(block) or listed(block):
             continue

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from tests.physics.sea import node, run, sea
+from wavesim_sdk.arrays import as_numbers
+from wavesim_sdk.tables import WEATHER as WEATHER_TABLE
 from wavesim_server import Simulation
 from wavesim_server.acoustics import medium_setup
 from wavesim_server.environment import weather
@@ -34,8 +36,18 @@ def test_the_current(config: Callable[..., LoadedConfig]) -> None:
     around = sim.results.surroundings(sim.time_s)[row]
     tide = 0.2 * math.cos(2 * math.pi * 0.02 / 100.0)
     assert np.allclose(around["current_W"], [-0.5 + tide, 0.4, 0.0])
-    sim.set_weather(current_east=0.0)
-    assert sim.weather_model.uniform_flow(sim.time_s)[0] == pytest.approx(-0.5 + tide), "what is not named stays"
+    sim.set_weather(current_east=0.0, current_down=-0.2)
+    tide = 0.2 * math.cos(2 * math.pi * sim.time_s / 100.0)
+    now = [-0.5 + tide, 0.0, -0.2]
+    assert sim.weather_model.uniform_flow(sim.time_s) == pytest.approx(now), "what is not named stays"
+    sim.advance(1)
+    assert sim.results.surroundings(sim.time_s)[row]["current_W"][2] == -0.2
+    published = np.zeros(1, WEATHER_TABLE.dtype)
+    state, actuation = (as_numbers(table) for table in sim.results.motion())
+    sim.results.fill(sim.time_s, state, actuation, as_numbers(published))
+    assert published["current_W"][0] == pytest.approx(sim.weather_model.uniform_flow(sim.time_s))
+    sim.set_weather(current_north=0.3)
+    assert sim.weather_model.uniform_flow(sim.time_s)[2] == -0.2
 
 
 def test_the_wind(config: Callable[..., LoadedConfig]) -> None:
@@ -122,6 +134,8 @@ def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loade
         {"wave_peak": 21.0},
         {"current_north": 21.0},
         {"current_east": -math.inf},
+        {"current_down": 20.1},
+        {"current_down": math.nan},
         {"wave_direction": 1e9},
         {"rain": 1.0},
         {"wind_speed": "5"},

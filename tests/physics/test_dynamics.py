@@ -44,7 +44,9 @@ def settle_actuators(sim: Simulation, row: int, values: list[float]) -> Any:
 @pytest.mark.parametrize("model", ["lauv", "remus100"])
 def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., LoadedConfig], model: str) -> None:
     sim = Simulation(
-        config('<time step="10 ms"/><world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="1000 m"/></world>')
+        config(
+            '<time step="10 ms"/><world><current north="0.3 m/s" east="-0.2 m/s" down="0.15 m/s"/><bed depth="1000 m"/></world>'
+        )
     )
     row = place(sim, "v", model, attitude=(0.2, -0.4, 2.0))
     sim.enter("other", "buoy", (500.0, 0.0, 50.0))
@@ -52,7 +54,7 @@ def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., LoadedConfig
     set_velocity(sim, row, nu)
     commands = settle_actuators(sim, row, [6.0, 0.1, 0.12, -0.05, -0.08])
     world = sim.config.world
-    twin = Twin(library()[model], world.density, world.gravity, np.array([0.3, -0.2, 0.0]), commands)
+    twin = Twin(library()[model], world.density, world.gravity, np.array([0.3, -0.2, 0.15]), commands)
     x = sim.fleet.body(row)[: B.RIGID_ROWS].copy()
     for _ in range(300):
         sim.advance(1)

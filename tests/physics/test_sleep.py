@@ -68,6 +68,7 @@ REASONS: dict[str, Callable[[Simulation], object]] = {
     "a pose": lambda sim: sim.set_pose(0, (0.0, 0.0, 19.7)),
     "a velocity": lambda sim: sim.set_pose(0, velocity=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0)),
     "a current": lambda sim: sim.set_weather(current_north=0.01),
+    "an upwelling": lambda sim: sim.set_weather(current_down=-0.01),
     "waves": lambda sim: sim.set_weather(wave_height=2.0),
     "an allocation": lambda sim: sim.allocate(0, np.ones((6, 1))),
 }

@@ -100,14 +100,15 @@ def test_drift_statistics(config: Callable[..., LoadedConfig]) -> None:
 
 def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
     world = (
-        '<world><current><layer depth="0 m" north="1 m/s"/><layer depth="20 m" north="0.5 m/s" east="0.2 m/s"/></current>'
+        '<world><current down="-0.1 m/s"><layer depth="0 m" north="1 m/s"/>'
+        '<layer depth="20 m" north="0.5 m/s" east="0.2 m/s" down="0.3 m/s"/></current>'
         '<tide amplitude="1.5 m" period="1000 s"/><bed depth="900 m"/></world>'
     )
     sim = Simulation(config(world))
     rows = [sim.enter(f"b{k}", "buoy", (50.0 * k, 0.0, z)) for k, z in enumerate((10.0, 500.0))]
-    flow = [sim.fleet.body(k)[B.V_WF_W : B.V_WF_W + 2] for k in rows]
-    assert np.allclose(flow[0], [0.75, 0.1]) and np.allclose(flow[1], [0.5, 0.2])
-    assert np.allclose(sim.water.current(np.array([0.0, 0.0, 10.0]), 0.0)[:2], [0.75, 0.1])
+    flow = [sim.fleet.body(k)[B.V_WF_W : B.V_WF_W + 3] for k in rows]
+    assert np.allclose(flow[0], [0.75, 0.1, 0.05]) and np.allclose(flow[1], [0.5, 0.2, 0.2])
+    assert np.allclose(sim.water.current(np.array([0.0, 0.0, 10.0]), 0.0), [0.75, 0.1, 0.05])
     sim.advance(1)
     assert sim.fleet.body(rows[0])[B.WATER_LEVEL] == pytest.approx(-1.5, abs=1e-6), "high water at the start"
 
@@ -130,7 +131,7 @@ def test_a_volume_that_varies_in_time(
     for t in (start, 0.25 * end + 0.75 * start, end, end + 99.0):
         p = np.array([0.5, 0.5, 3.0])
         ours = flow_at(flow, float(t), *p)
-        assert np.allclose(ours, sim.water.current(p, float(t))[:2], atol=1e-12)
+        assert np.allclose(ours, sim.water.current(p, float(t)), atol=1e-12)
     assert not np.allclose(volume.at(start), volume.at(end)), "it does vary"
 
 

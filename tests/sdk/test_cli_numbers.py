@@ -32,6 +32,7 @@ def run(*arguments: str) -> Any:
 def test_numbers_take_units_and_signs(sent: list[tuple[str, dict[str, Any]]]) -> None:
     for command in (
         ("weather", "--wind", "50kn", "-90"),
+        ("weather", "--current-down", "-0.1"),
         ("push", "boat", "50 lbf", "-1kN", "-.5", "0", "-20 N m", "1"),
         ("pose", "boat", "--position", "1 km", "-2", "30cm", "--attitude", "0", "0", "1.5707963267948966 rad"),
         ("fault", "boat", "ahrs", "bias", "-0.2 deg/s"),
@@ -39,8 +40,9 @@ def test_numbers_take_units_and_signs(sent: list[tuple[str, dict[str, Any]]]) ->
         ("fence", "set", "nets", "-20", "-40", "0.2 km", "-40", "20", "-.5", "--keep", "outside"),
     ):
         assert run(*command).exit_code == 0, run(*command).output
-    weather, push, pose, fault, speed, fence = (given for _, given in sent)
+    weather, current, push, pose, fault, speed, fence = (given for _, given in sent)
     assert weather == {"wind_speed": pytest.approx(50 * 1852 / 3600), "wind_direction": pytest.approx(-math.pi / 2)}
+    assert current == {"current_down": -0.1}, "an upward flow; the horizontal current stays"
     assert push["force"] == [pytest.approx(222.41108), -1000.0, -0.5] and push["torque"] == [0.0, -20.0, 1.0]
     assert pose["position"] == [1000.0, -2.0, 0.3] and pose["attitude"] == [0.0, 0.0, pytest.approx(math.pi / 2)]
     assert fault["amount"] == "-0.2 deg/s", "its last letter is no option -s"

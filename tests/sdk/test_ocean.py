@@ -18,7 +18,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.world import BedConfig, Bump, Spot, TemperatureConfig, World
 from wavesim_world.ocean import bed, seawater, water
-from wavesim_world.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_samples, read_volume
+from wavesim_world.ocean.volume import EARTH_RADIUS, UPWARD_COLUMN, VOLUME_COLUMNS, read_samples, read_volume
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,34 @@ def _volume(path: Path, values: Callable[[float, float, float], float]) -> None:
                 v = values(d, lat, lon)
                 lines.append(",".join(map(str, [d, lat, lon, v, v + 1, v / 100 + 2, v / 100 + 3])))
     path.write_text("\n".join(lines))
+
+
+def _upwelling(path: Path, of: Path) -> None:
+    """The volume of another file at two times, with an upward flow of 0.01 depth m/s that has doubled after 100 s."""
+    head, *lines = of.read_text().split("\n")
+    rows = [f"{t},{line},{(1 + t / 100) * 0.01 * float(line.split(',')[0])}" for t in (0, 100) for line in lines]
+    path.write_text("\n".join([f"elapsed_time_second,{head},{UPWARD_COLUMN}", *rows]))
+
+
+def test_a_volume_with_a_vertical_flow(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    """Positive up in the file, positive down in W; linear between the levels and the times; a gap is filled."""
+    _volume(tmp_path / "v.csv", lambda d, lat, lon: 0.1 * d)
+    _upwelling(tmp_path / "u.csv", tmp_path / "v.csv")
+    flat, loaded = (
+        config(f'<world><volume file="{name}.csv" latitude="0 deg" longitude="0 deg"/></world>') for name in "vu"
+    )
+    sea, p = water.Water(loaded), np.array([[5.0, 20.0, 17.0], [100.0, 50.0, 4.0]])
+    assert sea.current(p, 25.0)[:, 2] == pytest.approx([-1.25 * 0.17, -1.25 * 0.04], abs=1e-12)
+    assert sea.current(p, 1e6)[:, 2] == pytest.approx([-0.34, -0.08], abs=1e-12)
+    assert (sea.current(p, 25.0)[:, :2] == water.Water(flat).current(p, 25.0)[:, :2]).all()
+    assert (water.Water(flat).current(p, 25.0)[:, 2] == 0.0).all(), "without the column there is none"
+    text = (tmp_path / "u.csv").read_text()
+    (tmp_path / "u.csv").write_text(re.sub(r"(?m)^(0,30.0,0.002,0.001,.*),[^,]*$", r"\1,nan", text))
+    corner = np.array([0.002, 0.001, 0.0]) * EARTH_RADIUS * math.pi / 180.0 + (0.0, 0.0, 30.0)
+    assert water.Water(loaded).current(corner, 0.0)[2] == pytest.approx(-0.1), "from the level above"
+    (tmp_path / "u.csv").write_text(text.replace(",0.3\n", ",30\n", 1))
+    with pytest.raises(ConfigError, match=f":14: {UPWARD_COLUMN} is 30; use -10 to 10"):
+        water.Water(loaded)
 
 
 def test_a_linear_volume_is_reproduced(tmp_path: Path) -> None:
@@ -323,11 +351,14 @@ def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., LoadedC
     from wavesim_server.environment import flow
 
     _volume(tmp_path / "v.csv", lambda d, lat, lon: 0.1 * d + 1000 * lat * lat + 500 * lon)
+    _upwelling(tmp_path / "u.csv", tmp_path / "v.csv")
     (tmp_path / "s.ini").write_text("Data = 0 0 10,\n 50 3 14,\n 20 60 12,\n 70 70 20,\n 30 30 9,\n")
     rng = np.random.default_rng(1)
     for world in (
         '<world><current north="0.1 m/s" tide_amplitude="0.3 m/s" tide_direction="30 deg" tide_period="1 h"/><bed depth="30 m" slope_north="0.1"><bump height="-4 m" north="9 m" east="5 m" alpha="0.1 1/m" beta="0.02 1/m"/></bed></world>',
         '<world><soundings file="s.ini" north="-3 m" east="8 m"/><volume file="v.csv" latitude="0 deg" longitude="0 deg"/></world>',
+        '<world><bed depth="30 m"/><current down="0.2 m/s"><layer depth="0 m"/><layer depth="60 m" down="-0.5 m/s"/></current>'
+        '<volume file="u.csv" latitude="0 deg" longitude="0 deg"/></world>',
     ):
         loaded = config(world)
         sea = water.Water(loaded)
@@ -339,4 +370,4 @@ def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., LoadedC
         got = [seabed.bed_depth(b, net, cursor, 0, x, y) for x, y in p[:, :2]]
         assert got == pytest.approx(expected, rel=1e-9)
         current = sea.current(p, 777.0)
-        assert [flow.flow_at(f, 777.0, *q) for q in p] == pytest.approx(current[:, :2], abs=1e-12)
+        assert [flow.flow_at(f, 777.0, *q) for q in p] == pytest.approx(current, abs=1e-12)

@@ -183,11 +183,14 @@ def test_a_current_on_the_way_is_held_against_the_step_as_one_of_the_configurati
     sim.set_weather(current_north=2.0)
     with pytest.raises(ValueError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):
         sim.set_weather(current_north=6.0, current_east=-8.0, wind_speed=9.0)
-    assert (sim.weather_model.current.north, sim.weather_model.current.east, sim.weather_model.wind.speed) == (
-        2.0,
-        0.0,
-        0.0,
+    with pytest.raises(ValueError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):
+        sim.set_weather(current_north=0.0, current_down=-10.0)
+    assert (sim.weather_model.current.north, sim.weather_model.current.east, sim.weather_model.current.down) == (
+        2,
+        0,
+        0,
     )
+    assert sim.weather_model.wind.speed == 0.0
     sim.leave(row)
     sim.set_weather(current_north=6.0, current_east=-8.0)
     with pytest.raises(ConfigError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):

@@ -283,7 +283,7 @@ class Fleet(Stage):
             {"row": 1, "address": "10.0.0.2:5000", "silent": 7.2, "rtt_ms": 2.0, **session},
         ]
         weather = {
-            "current_W": [0.0, 0.3, 0.0],
+            "current_W": [0.0, 0.3, -0.05],
             "wind_speed": 8.0,
             "wind_direction": math.radians(225),
             "level": 0.0,
@@ -336,11 +336,19 @@ def test_the_weather_in_the_terms_of_an_operator(fleet: tuple[Fleet, Page]) -> N
     """Present values; period, height and the directions from which wind and waves come are sent as the server wants them."""
     source, page = fleet
     page.page.click("#tab-orders")
-    now = "Now: current 0.30 m/s to 090° · wind 8.0 m/s from 225° · waves Hs 1.50 m, Tp 8.0 s from 225°"
+    now = "Now: current 0.30 m/s to 090°, 0.05 m/s up · wind 8.0 m/s from 225° · waves Hs 1.50 m, Tp 8.0 s from 225°"
     expect(page.page.locator("#weather-now")).to_have_text(now)
     assert page.page.get_by_label("Peak period Tp").get_attribute("placeholder") == "8.0"
+    assert page.page.get_by_label("Current down").get_attribute("placeholder") in ("-0.05", "\u22120.05")
     page.shot("weather-form")
-    for label, number in (("Peak period Tp", "10"), ("Waves from", "270"), ("Current to", "180"), ("Wind from", "90")):
+    fields = {
+        "Peak period Tp": "10",
+        "Waves from": "270",
+        "Current to": "180",
+        "Current down": "0.1",
+        "Wind from": "90",
+    }
+    for label, number in fields.items():
         page.page.get_by_label(label, exact=True).fill(number)
     page.page.click("#weather")
     page.until(lambda: len(source.orders) == 1)
@@ -350,6 +358,7 @@ def test_the_weather_in_the_terms_of_an_operator(fleet: tuple[Fleet, Page]) -> N
         {
             "current_north": pytest.approx(-0.3),
             "current_east": pytest.approx(0.0, abs=1e-12),
+            "current_down": 0.1,
             "wind_direction": pytest.approx(math.pi / 2),
             "wave_peak": pytest.approx(2 * math.pi / 10),
             "wave_direction": pytest.approx(math.pi / 2),

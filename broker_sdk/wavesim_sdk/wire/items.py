@@ -512,6 +512,12 @@ class Weather:
         "rad",
         default=None,
     )
+    current_down: float | None = record_field(
+        Nullable(Number(-100.0, 100.0)),
+        "vertical component of the mean current, positive down; nil = unchanged",
+        "m/s",
+        default=None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

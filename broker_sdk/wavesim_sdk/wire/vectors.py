@@ -70,6 +70,7 @@ _REQUESTS = _items(
     i.Pose("", (1.5, -2.0, 10.0), None, (0.0,) * 6),
     i.Allocate("lauv", tuple(float(k) for k in range(6))),
     i.Weather(current_north=0.25, wave_height=1.5),
+    i.Weather(current_down=-0.05),
     i.Frames(("side",), 100_000_000),
     i.Mission("lauv", 7, 24, 25, (100.0, -50.0, 10.0, 1.5)),
     i.Missions(1, "takes 25 waypoints"),

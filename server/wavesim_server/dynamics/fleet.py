@@ -255,9 +255,8 @@ class FleetDynamics:
         b[:] = 0.0  # the kernel moves empty lanes too
         b[B.PX : B.PX + 3] = position
         b[B.QW : B.QW + 4] = frames.quaternion(*attitude)
-        b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS] = (
-            vehicle_type.compiled.rest_values
-        )
+        b[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = vehicle_type.compiled.initial_values
+        b[B.ACTUATOR_COMMAND : B.ACTUATOR_COMMAND + SLOTS] = vehicle_type.compiled.rest_values
         b[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
         if mooring is not None:
             b[B.MOORING : B.MOORING_DAMPING + 1] = (*mooring.anchor, mooring.length, mooring.stiffness, mooring.damping)
@@ -270,6 +269,7 @@ class FleetDynamics:
         for slot, start in actuator_state.start_delays.items():
             self._hold_actuator(row, slot, start)
         for slot in np.flatnonzero(vehicle_type.compiled.averaging_windows > 0.0).tolist():
+            self.feedback[row, slot] = vehicle_type.compiled.initial_values[slot]
             self._start_averaging(row, slot, max(1, round(vehicle_type.compiled.averaging_windows[slot] / self.step)))
 
     def remove(self, row: int) -> None:

@@ -99,7 +99,8 @@ class CompiledModel:
     motor_laws: Floats  # (SLOTS, 2)
     start_delays: Floats  # (SLOTS,), s
     averaging_windows: Floats  # (SLOTS,), s
-    rest_values: Floats  # (SLOTS,), values before any command
+    rest_values: Floats  # (SLOTS,), targets before any command
+    initial_values: Floats  # (SLOTS,), outputs when a body is added
     has_actuator: Mask  # (SLOTS,), true for existing actuators
 
 
@@ -124,9 +125,11 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
         np.zeros(SLOTS),
         np.zeros(SLOTS),
         np.zeros(SLOTS),
+        np.zeros(SLOTS),
         np.zeros(SLOTS, bool),
     )
     kind.rest_values[SLOT_BUCKET : SLOT_BUCKET + SWIVELS] = 1.0
+    kind.initial_values[:] = kind.rest_values
     p[P.ACTUATOR_RATE : P.ACTUATOR_RATE + SLOTS] = 1e300
     timing = (step, integrators.ALL[integrator].gains)
     for k in range(len(timing[1])):
@@ -151,6 +154,7 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
         p[P.BALLAST_PLACE + 3 * k : P.BALLAST_PLACE + 3 * k + 3] = tank.position
         slot = SLOT_BALLAST + k
         kind.limits[slot] = tank.minimum, tank.maximum
+        kind.initial_values[slot] = tank.initial
         _set_actuator_lag(kind, slot, 0.0, tank.rate, timing)
     ints[M.TANKS] = len(model.ballast)
     ints[M.FLAGS] = flags | _set_extensions(kind, model, timing)
@@ -465,6 +469,7 @@ def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequ
         names, first = registry.ACTUATOR_TYPES[k].coefficients, P.OTHER_COEFFICIENT + OTHER_COEFFICIENTS * n
         kind.params[first : first + len(names)] = _ordered_coefficients(a.name, names, a.coefficient)
         kind.limits[SLOT_BALLAST + n] = a.minimum, a.maximum
+        kind.initial_values[SLOT_BALLAST + n] = a.initial
         _set_actuator_lag(kind, SLOT_BALLAST + n, a.lag, a.rate, timing)
     return flags
 
@@ -510,11 +515,13 @@ def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tupl
         kind.limits[k] = t.minimum, t.maximum
         kind.motor_laws[k] = t.motor
         kind.dead_bands[k], kind.start_delays[k], kind.averaging_windows[k] = t.dead_band, t.start, t.feedback
+        kind.initial_values[k] = t.initial
         _set_actuator_lag(kind, k, t.lag, 0.0, timing)
         if t.swivel is not None:
             flags |= M.HAS_SWIVEL | M.HAS_THRUSTER_LAW
             slot = SLOT_ANGLE + k
             kind.limits[slot] = t.swivel.minimum, t.swivel.maximum
+            kind.initial_values[slot] = t.swivel.initial
             _set_actuator_lag(kind, slot, t.swivel.lag, t.swivel.rate, timing)
             turned = np.array([-direction[1], direction[0], 0.0])
             p[P.THRUSTER_WRENCH_TURNED + 6 * k : P.THRUSTER_WRENCH_TURNED + 6 * k + 6] = (
@@ -525,6 +532,7 @@ def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tupl
             flags |= M.HAS_SWIVEL | M.HAS_THRUSTER_LAW
             slot = SLOT_BUCKET + k
             kind.limits[slot] = t.deflector.minimum, t.deflector.maximum
+            kind.initial_values[slot] = t.deflector.initial
             _set_actuator_lag(kind, slot, t.deflector.lag, 0.0, timing)
     if model.allocation is not None:
         n = len(model.thruster)
@@ -569,6 +577,7 @@ def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[flo
         chord = np.array(f.chord) / norm(f.chord)
         slot = SLOT_FIN + k
         kind.limits[slot] = -f.limit, f.limit
+        kind.initial_values[slot] = f.initial
         _set_actuator_lag(kind, slot, f.lag, f.rate, timing)
         if f.law == "linear":
             flags |= M.HAS_FIN | (M.HAS_STALL if f.stall > 0.0 else 0)

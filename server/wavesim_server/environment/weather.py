@@ -287,14 +287,14 @@ def apply_to_bodies(
     """
     s, blocks, slots = w.state, f.blocks, f.slots
     parts = np.empty((5, w.sea.shape[0]))
-    n, e = uniform_flow(flow, time)
+    n, e, d = uniform_flow(flow, time)
     uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
     for i in range(count):
         row = order[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
         x, y, z = b[B.PX * LANES + l], b[B.PY * LANES + l], b[B.PZ * LANES + l]
         if not uniform:
-            n, e = flow_at(flow, time, x, y, z)
+            n, e, d = flow_at(flow, time, x, y, z)
         exposure = w.exposure[row]
         flags = int(exposure[E_FLAGS])
         depth = z - s[W_LEVEL]
@@ -318,10 +318,11 @@ def apply_to_bodies(
                 or b[B.WATER_SLOPE * LANES + l] != 0.0
                 or b[(B.WATER_SLOPE + 1) * LANES + l] != 0.0
             ):
-                _still_water(b, l)  # the sea has ended
+                _still_water(b, l)  # the sea has ended, or the flow has a vertical component
             b[B.V_WF_W * LANES + l] = b[(B.V_WF_W + 1) * LANES + l] = 0.0
         b[B.V_WF_W * LANES + l] += n + s[W_NORTH]
         b[(B.V_WF_W + 1) * LANES + l] += e + s[W_EAST]
+        b[(B.V_WF_W + 2) * LANES + l] += d
         if flags == 0:
             continue
         for k in range(6):
@@ -352,12 +353,13 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
             near = z - still < 2.0 * w.wind[I_HEIGHT] + 1.0
             at = SeaPoint(x, y, z - still, near)
             orbital_motion(w.sea, time, at, Footprint(0.0, 0.0, 1.0, 0.0), still, parts, b, 0)
-        n, e = flow_at(flow, time, x, y, z)
+        n, e, d = flow_at(flow, time, x, y, z)
         o[N_WATER_LEVEL] = b[B.WATER_LEVEL * LANES]
         for k in range(3):
             o[N_WATER_VELOCITY + k], o[N_WATER_ACCELERATION + k] = b[(B.V_WF_W + k) * LANES], b[(B.A_WF_W + k) * LANES]
         o[N_WATER_VELOCITY] += n + w.state[W_NORTH]
         o[N_WATER_VELOCITY + 1] += e + w.state[W_EAST]
+        o[N_WATER_VELOCITY + 2] += d
 
 
 @device_function
@@ -373,10 +375,10 @@ def fill_surroundings(
         row = rows[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
         x, y, z = b[B.PX * LANES + l], b[B.PY * LANES + l], b[B.PZ * LANES + l]
-        n, e = flow_at(flow, time, x, y, z)
+        n, e, d = flow_at(flow, time, x, y, z)
         up, _, _ = elevation(w.sea, time, x, y)
         o = out[row]
-        o[_CURRENT], o[_CURRENT + 1], o[_CURRENT + 2] = n + s[W_NORTH], e + s[W_EAST], 0.0
+        o[_CURRENT], o[_CURRENT + 1], o[_CURRENT + 2] = n + s[W_NORTH], e + s[W_EAST], d
         o[_WIND], o[_WIND + 1], o[_WIND + 2] = -s[W_WIND] * cosine, -s[W_WIND] * sine, 0.0
         o[_LEVEL], o[_WAVE] = up - s[W_LEVEL], up
 

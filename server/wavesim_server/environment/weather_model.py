@@ -28,6 +28,7 @@ from wavesim_world.ocean.water import Water
 CHANGEABLE = {
     "current_north": ("current", "north"),
     "current_east": ("current", "east"),
+    "current_down": ("current", "down"),
     "wind_speed": ("wind", "speed"),
     "wind_direction": ("wind", "direction"),
     "wave_height": ("waves", "height"),
@@ -196,7 +197,7 @@ class WeatherModel:
         repeatable. The surface jumps at the change.
         """
         self.current = current
-        self.flow.uniform[0:2] = current.north, current.east
+        self.flow.uniform[: flow.F_DOWN + 1] = current.north, current.east, current.down
         if (wind, waves) != (self.wind, self.waves):
             self.wind, self.waves = wind, waves
             self._make_components()
@@ -206,9 +207,9 @@ class WeatherModel:
 
     def uniform_flow(self, time: float) -> Floats:
         """Return the uniform part of the flow in W, including its drift."""
-        north, east = flow.uniform_flow(self.flow, time)
+        north, east, down = flow.uniform_flow(self.flow, time)
         state = self.weather.state
-        return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
+        return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], down])
 
 
 def _in_range(name: str, value: Any, key: Key) -> float:

@@ -78,9 +78,9 @@ export class BodyAnimation {
     this.current.clear();
     if (!show) return;
     const w = this.store.weather?.weather?.current_W;
-    if (w && Math.hypot(w[0]!, w[1]!) > 1e-3) {
-      const strength = Math.hypot(w[0]!, w[1]!),
-        d = new THREE.Vector3(...toThree(w[0]!, w[1]!, 0)).normalize(),
+    if (w && Math.hypot(w[0]!, w[1]!, w[2]!) > 1e-3) {
+      const strength = Math.hypot(w[0]!, w[1]!, w[2]!),
+        d = new THREE.Vector3(...toThree(w[0]!, w[1]!, w[2]!)).normalize(),
         cell = far / 5;
       const x0 = Math.round(middle.x / cell),
         z0 = Math.round(middle.z / cell);

@@ -1,5 +1,5 @@
 // Weather form in an operator's terms: significant wave height and peak period, and directions from which wind and waves
-// come; the current sets to a direction. It shows the present values; an unchanged field leaves its value unchanged.
+// come; the current sets to a direction, and its vertical component is positive down. It shows the present values; an unchanged field leaves its value unchanged.
 
 import type { SendCommand } from "./commander_forms";
 import { formatHeading } from "./coordinate_frames";
@@ -13,6 +13,7 @@ const DEG = 180 / Math.PI;
 interface Values {
   currentSpeed: number;
   currentTo: number;
+  currentDown: number;
   windSpeed: number;
   windFrom: number;
   height: number;
@@ -31,6 +32,7 @@ const FIELDS: Field[] = (
   [
     ["currentSpeed", "Current speed", "Current", "speed", "m/s", "Speed of the mean current"],
     ["currentTo", "Current to", "", "TO", "°", "Direction towards which the current flows"],
+    ["currentDown", "Current down", "", "down", "m/s", "Vertical component of the mean current; negative = upwards"],
     ["windSpeed", "Wind speed", "Wind", "speed", "m/s", "Mean wind speed 10 m above the water"],
     ["windFrom", "Wind from", "", "FROM", "°", "Direction from which the wind blows"],
     ["height", "Wave height Hs", "Waves", "Hs", "m", "Significant wave height"],
@@ -48,6 +50,7 @@ export function operatorWeather(w: Weather): Values {
   return {
     currentSpeed: Math.hypot(north, east),
     currentTo: degrees(Math.atan2(east, north)),
+    currentDown: at(w.current_W[2] ?? null),
     windSpeed: at(w.wind_speed),
     windFrom: degrees(at(w.wind_direction)),
     height: at(w.wave_height),
@@ -68,6 +71,7 @@ export function weatherCommand(given: Partial<Values>, now: Values | null): Reco
     command["current_north"] = speed * Math.cos(to);
     command["current_east"] = speed * Math.sin(to);
   }
+  set("current_down", given.currentDown);
   set("wind_speed", given.windSpeed);
   set("wind_direction", given.windFrom, (v) => v / DEG);
   set("wave_height", given.height);
@@ -128,20 +132,26 @@ export class WeatherForm {
       direction = (key: keyof Values): string => formatHeading(now?.[key] ?? null);
     const wind = now !== null && now.windSpeed > 0,
       current = now !== null && now.currentSpeed > 0.005,
+      vertical = now !== null && Math.abs(now.currentDown) > 0.005,
       waves = now !== null && now.height > 0;
     setText(
       this.present,
       !now
         ? "The values in effect are unknown"
         : [
-            `Now: current ${text("currentSpeed", 2)} m/s${current ? ` to ${direction("currentTo")}°` : ""}`,
+            `Now: current ${text("currentSpeed", 2)} m/s${current ? ` to ${direction("currentTo")}°` : ""}${
+              vertical
+                ? `, ${formatNumber(Math.abs(now.currentDown), 2)} m/s ${now.currentDown > 0 ? "down" : "up"}`
+                : ""
+            }`,
             `wind ${text("windSpeed", 1)} m/s${wind ? ` from ${direction("windFrom")}°` : ""}`,
             `waves Hs ${text("height", 2)} m${waves ? `, Tp ${text("period", 1)} s from ${direction("wavesFrom")}°` : ""}`,
           ].join(" · "),
     );
     for (const { key } of FIELDS) {
       const input = this.inputs.get(key)!,
-        value = key.endsWith("From") || key.endsWith("To") ? direction(key) : text(key, key === "currentSpeed" ? 2 : 1);
+        value =
+          key.endsWith("From") || key.endsWith("To") ? direction(key) : text(key, key.startsWith("current") ? 2 : 1);
       if (input.placeholder !== value) input.placeholder = value;
     }
   }

@@ -23,6 +23,7 @@ class Swivel:
     maximum: float = key("Maximum angle of the swivel.", "angle", 3.141592653589793, low=-3.1415927, high=3.1415927)
     lag: float = key("Time constant of the swivel's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
     rate: float = key("Maximum angular rate of the swivel; 0 = unlimited.", "angular rate", 0.0, low=0.0)
+    initial: float = key("Angle of the swivel when the body enters the simulation.", "angle", 0.0)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Deflector:
     minimum: float = key("Minimum command of the deflector; -1 = full astern.", default=-1.0, low=-1.0, high=1.0)
     maximum: float = key("Maximum command of the deflector; 1 = deflector up.", default=1.0, low=-1.0, high=1.0)
     lag: float = key("Time constant of the deflector's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
+    initial: float = key("Position of the deflector when the body enters the simulation.", default=1.0)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,17 @@ class Thruster:
         default=0.0,
         low=0.0,
     )
-    start: float = key("Simulation time from which the thruster responds to commands.", "time", 0.0, low=0.0)
+    start: float = key(
+        "Simulation time from which the thruster responds to commands. Until then, it keeps its `initial` output.",
+        "time",
+        0.0,
+        low=0.0,
+    )
+    initial: float = key(
+        "Thruster variable n (force in N or shaft speed in 1/s) when the body enters the simulation: the output y(t0) of "
+        "the first-order lag.",
+        default=0.0,
+    )
     feedback: float = key(
         "Window of the moving average of the force or shaft speed n that the thruster reports; 0 = no averaging.",
         "time",
@@ -229,6 +241,7 @@ class Fin:
     limit: float = key("Maximum angle of the fin to either side.", "angle", low=0.0, high=3.1415927)
     rate: float = key("Maximum angular rate of the fin; 0 = unlimited.", "angular rate", 0.0, low=0.0)
     lag: float = key("Time constant of the fin servo's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
+    initial: float = key("Angle of the fin when the body enters the simulation.", "angle", 0.0)
     inflow: bool = flag(
         "Whether the fin force depends on w_n, the speed of the fin along its normal. no: for models whose "
         "<lift> already includes this contribution of the fins.",
@@ -248,6 +261,7 @@ class Ballast:
     minimum: float = key("Minimum mass in the tank; a negative mass means buoyancy.", "mass")
     maximum: float = key("Maximum mass in the tank.", "mass")
     rate: float = key("Maximum flow into or out of the tank, kg/s; 0 = unlimited.", default=0.0, low=0.0)
+    initial: float = key("Mass in the tank when the body enters the simulation.", "mass", 0.0)
 
 
 @dataclass(frozen=True)
@@ -274,6 +288,7 @@ class OtherActuator:
         default=0.0,
         low=0.0,
     )
+    initial: float = key("Value of the actuator when the body enters the simulation, in SI units.", default=0.0)
     coefficient: tuple[Coefficient, ...] = children(Coefficient, "Coefficient of the actuator.")
 
 

@@ -210,7 +210,8 @@ class BodyConfig:
     speed: float = key(
         "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
         "that maintain this speed in level motion and calm weather. For an aircraft, it is the speed through the air; "
-        "the server also computes roll, pitch and the angles of the control surfaces. 0 m/s = not used.",
+        "the server also computes roll, pitch and the angles of the control surfaces. The actuators start with the outputs "
+        "of this motion instead of their `initial` values. 0 m/s = not used.",
         "speed",
         0.0,
     )

@@ -22,6 +22,7 @@ from wavesim_world.config.model import BodyConfig, Config
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
+from wavesim_world.config.world import Samples
 
 MIN_GRAVITY = 1e-3  #: smallest gravity in m/s2 except 0; its inverse appears in wave numbers and accelerations
 IN_AIR_M = 2.0  #: maximum height in m above the mean water level at which a body may start; the allowance covers waves
@@ -213,6 +214,8 @@ def _water(config: Config, path: Path) -> None:
     world = config.world
     if world.volume is not None and world.samples is not None:
         raise ConfigError("the world has both <volume> and <samples>; use only one", str(path))
+    if world.samples is not None:
+        _samples(world.samples, path)
     if config.world.pressure_2 and not config.world.pressure_1:
         raise ConfigError(
             "`pressure_2` needs `pressure_1`; remove both for the pressure of a standard ocean", str(path)
@@ -244,12 +247,32 @@ def _water(config: Config, path: Path) -> None:
             fail_at(s.place, f"scalar '{s.name}' has a `column`, but the world has no <volume>; add one")
 
 
+def _samples(samples: Samples, path: Path) -> None:
+    series = {"temperature": samples.temperature, "salinity": samples.salinity}
+    if samples.file and any(series.values()):
+        raise ConfigError(
+            "<samples> has both a `file` and the files of single quantities; use only one of these forms", str(path)
+        )
+    for name, files in series.items():
+        if not samples.file and not files:
+            other = "salinity" if name == "temperature" else "temperature"
+            needed = f"a <{name}>" if series[other] else "a `file`, or a <temperature> and a <salinity>"
+            raise ConfigError(f"<samples> needs {needed}", str(path))
+        for earlier, later in itertools.pairwise(files):
+            if later.time <= earlier.time:
+                fail_at(
+                    later.place,
+                    f"the times of the <{name}> files must ascend, but {later.time:g} s follows {earlier.time:g} s",
+                )
+
+
 def _files(config: Config, path: Path) -> None:
     folder = path.parent
     if (config.acoustics.profile == "file") != bool(config.acoustics.file):
         raise ConfigError('acoustics: use profile="file" and `file` together, or neither', str(path))
     world = config.world
-    sources = (world.soundings, world.volume, world.samples, *world.obstacles.mesh)
+    samples = (*world.samples.temperature, *world.samples.salinity) if world.samples is not None else ()
+    sources = (world.soundings, world.volume, world.samples, *samples, *world.obstacles.mesh)
     named = [config.acoustics.file, config.network.keys, *(s.file for s in sources if s is not None)]
     named += [b.program.run for b in config.fleet.bodies if b.program]
     for name in named:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import Any, NoReturn
 
@@ -13,9 +14,10 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.actuators import actuators_of
-from wavesim_world.config.actuators import Fin, Thruster
+from wavesim_world.config.actuators import Ballast, Deflector, Fin, OtherActuator, Swivel, Thruster
 from wavesim_world.config.exposure import Oscillator
 from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.schema import keys
 from wavesim_world.config.vehicle import CrossFlow, Matrix6, Model
 
 WATER_DENSITY = 1025.0  #: density of sea water for plausibility checks, kg/m3
@@ -234,9 +236,11 @@ def _actuators(model: Model, fail: Any) -> None:
     for tank in model.ballast:
         if tank.maximum < tank.minimum:
             fail(f"ballast '{tank.name}': `maximum` is below `minimum`")
+        _initial(f"ballast '{tank.name}'", tank, (tank.minimum, tank.maximum), "kg", fail)
     for other in model.actuator:
         if other.maximum < other.minimum:
             fail(f"actuator '{other.name}': `maximum` is below `minimum`")
+        _initial(f"actuator '{other.name}'", other, (other.minimum, other.maximum), other.unit, fail)
     names = [a.name for a in actuators_of(model)]
     for name in names:
         if names.count(name) > 1:
@@ -247,9 +251,35 @@ def _actuators(model: Model, fail: Any) -> None:
         fail(f"<allocation> needs 6 x {len(model.thruster)} numbers, got {len(model.allocation.rows)}")
 
 
+def _initial(
+    whose: str,
+    actuator: Thruster | Fin | Swivel | Deflector | Ballast | OtherActuator,
+    limits: tuple[float, float],
+    unit: str,
+    fail: Any,
+) -> None:
+    """Check the output of an actuator before the first tick. The default is always allowed."""
+    default = next(k.default for name, k in keys(type(actuator)) if name == "initial")
+    low, high = limits
+    if actuator.initial != default and not low <= actuator.initial <= high:
+        fail(f"{whose}: `initial` is {actuator.initial:g}; use {low:g} to {high:g} {unit}".rstrip())
+
+
+def _shaft_limits(t: Thruster) -> tuple[float, float]:
+    """Return the range of the thruster variable n, which follows from the limits of the command by the motor law."""
+    offset, gain = t.motor
+    ends = [gain * c + (math.copysign(offset, c) if abs(c) > 0.0 else 0.0) for c in (t.minimum, t.maximum)]
+    return min(ends), max(ends)
+
+
 def _thruster(t: Thruster, k: int, fail: Any) -> None:
     if t.maximum < t.minimum:
         fail(f"thruster '{t.name}': `maximum` is below `minimum`")
+    _initial(f"thruster '{t.name}'", t, _shaft_limits(t), "N" if t.law == "force" else "1/s", fail)
+    if (s := t.swivel) is not None:
+        _initial(f"the swivel of thruster '{t.name}'", s, (s.minimum, s.maximum), "rad", fail)
+    if (d := t.deflector) is not None:
+        _initial(f"the deflector of thruster '{t.name}'", d, (d.minimum, d.maximum), "", fail)
     if not any(t.direction):
         fail(f"thruster '{t.name}': `direction` is the zero vector")
     if (t.swivel or t.deflector) and k >= MAX_SWIVELS:
@@ -272,6 +302,7 @@ def _thruster(t: Thruster, k: int, fail: Any) -> None:
 def _fin(f: Fin, fail: Any) -> None:
     if not any(f.normal) or not any(f.chord):
         fail(f"fin '{f.name}': `normal` or `chord` is the zero vector")
+    _initial(f"fin '{f.name}'", f, (-f.limit, f.limit), "rad", fail)
     if np.linalg.norm(np.cross(f.normal, f.chord)) < 1e-6:
         fail(f"fin '{f.name}': `normal` and `chord` are parallel")
     if f.law == "linear" and f.area * f.lift_slope == 0.0:

@@ -65,6 +65,13 @@ class Layer:
     east: float = key(
         "East component of the flow velocity at this depth.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
     )
+    down: float = key(
+        "Vertical component of the flow velocity at this depth, positive down; negative in upwelling.",
+        "speed",
+        0.0,
+        low=-MAX_CURRENT,
+        high=MAX_CURRENT,
+    )
 
 
 @dataclass(frozen=True)
@@ -72,13 +79,22 @@ class Current:
     """Water flow that is the same everywhere: the sum of a mean flow and a tidal stream. The speed of the stream is
     amplitude cos(2 pi t / period + phase) along one direction.
 
-    If a drift, layers, or the flow of a <volume> are configured, they are added to this flow.
+    If a drift, layers, or the flow of a <volume> are configured, they are added to this flow. The drift and the tidal
+    stream are horizontal. Real water does not flow through its surface or its bed; <layer>s can make the vertical
+    component 0 there.
     """
 
     north: float = key(
         "North component of the mean current velocity.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT
     )
     east: float = key("East component of the mean current velocity.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
+    down: float = key(
+        "Vertical component of the mean current velocity, positive down; negative in upwelling.",
+        "speed",
+        0.0,
+        low=-MAX_CURRENT,
+        high=MAX_CURRENT,
+    )
     tide_amplitude: float = key(
         "Speed amplitude of the tidal stream; 0 m/s = no tidal stream.", "speed", 0.0, low=0.0, high=MAX_CURRENT
     )
@@ -95,8 +111,12 @@ class Current:
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
-        layers = max((float(hypot(k.north, k.east)) for k in self.layer), default=0.0)
-        return float(hypot(self.north, self.east)) + self.tide_amplitude + drift + layers
+        layers = max((_speed(k) for k in self.layer), default=0.0)
+        return _speed(self) + self.tide_amplitude + drift + layers
+
+
+def _speed(flow: Current | Layer) -> float:
+    return float(hypot(hypot(flow.north, flow.east), flow.down))
 
 
 @dataclass(frozen=True)
@@ -427,19 +447,35 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Temperature and salinity measured at points in space and time, from a CSV file. They replace the temperature and
-    conductivity profiles.
+class SampleFile:
+    """File with the values of one quantity at one time, in DUNE's format: a line `Latitude (degrees) = ...`, a line
+    `Longitude (degrees) = ...` with the origin of the file, and after `Data =` lines `x y z d`, separated by commas. x,
+    y and z are metres to the north, east and down of the origin, and d is the value: in C for the temperature, in psu
+    for the salinity, or `nan` for a missing value.
+    """
 
-    The file has the same columns as a <volume> file, except the flow columns, and its points may lie anywhere. The
+    file: str = text("Path of the file, relative to the configuration file.")
+    time: float = key("Simulation time of the values in the file.", "time", 0.0)
+    place: str = place()
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Temperature and salinity measured at points in space and time. They replace the temperature and conductivity
+    profiles.
+
+    The samples come from one CSV file, or from files in DUNE's format: one <temperature> and one <salinity> for each
+    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may lie anywhere. The
     value at a position is the mean of the points within a radius, weighted by inverse distance. If no point lies within
     the radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant before the
     first and after the last time.
     """
 
-    file: str = text("Path of the CSV file of water samples, relative to the configuration file.")
-    latitude: float = key("Latitude in the CSV file that corresponds to the origin of the world.", "angle")
-    longitude: float = key("Longitude in the CSV file that corresponds to the origin of the world.", "angle")
+    latitude: float = key("Latitude in the files that corresponds to the origin of the world.", "angle")
+    longitude: float = key("Longitude in the files that corresponds to the origin of the world.", "angle")
+    file: str = text("Path of the CSV file of water samples, relative to the configuration file.", "")
+    temperature: tuple[SampleFile, ...] = children(SampleFile, "Temperature at one time, in ascending order of time.")
+    salinity: tuple[SampleFile, ...] = children(SampleFile, "Salinity at one time, in ascending order of time.")
     radius: float = key(
         "Radius of influence of a sample. Samples beyond the radius have no weight. If no sample lies within it, "
         "the nearest sample applies.",
@@ -448,7 +484,10 @@ class Samples:
         low=1e-3,
     )
     power: float = key(
-        "Exponent of the weights of the samples: weight = 1 / distance^power.", default=2.0, low=0.5, high=8.0
+        "Exponent of the weights of the samples: weight = 1 / distance^power. DUNE uses 1.",
+        default=2.0,
+        low=0.5,
+        high=8.0,
     )
 
 

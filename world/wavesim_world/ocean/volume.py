@@ -31,10 +31,12 @@ VOLUME_COLUMNS = {
     "north": "northward_sea_water_velocity_meter_per_sec",
     "east": "eastward_sea_water_velocity_meter_per_sec",
 }
+#: optional column of a volume with the vertical flow; positive up in the file, as its CF standard name says
+UPWARD_COLUMN = "upward_sea_water_velocity_meter_per_sec"
 _AXES = ("depth_meter", "latitude_degree", "longitude_degree")
 _TIME = "elapsed_time_second"
 #: valid range of each column of the file; a quantity may also be NaN (not measured)
-_LIMITS = {
+LIMITS = {
     "depth_meter": (-100.0, 12_000.0),
     "latitude_degree": (-90.0, 90.0),
     "longitude_degree": (-180.0, 360.0),
@@ -43,6 +45,7 @@ _LIMITS = {
     VOLUME_COLUMNS["salinity"]: (0.0, 60.0),
     VOLUME_COLUMNS["north"]: (-10.0, 10.0),
     VOLUME_COLUMNS["east"]: (-10.0, 10.0),
+    UPWARD_COLUMN: (-10.0, 10.0),
 }
 
 
@@ -53,7 +56,8 @@ class VolumeGrid:
 
     ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s. ``values``
     has the shape (times, quantities, depths, north, east) and no gaps. ``filled`` marks grid points (times, depths,
-    north, east) without data, which have the value of their nearest neighbour.
+    north, east) without data, which have the value of their nearest neighbour. ``flow`` contains the quantities that
+    are the components of the flow: north, east and, if the file contains a vertical flow, down.
     """
 
     origin: tuple[float, float]
@@ -62,6 +66,7 @@ class VolumeGrid:
     times: Floats
     values: Floats
     filled: Mask
+    flow: tuple[int, ...] = (2, 3)
 
     def at(self, time_s: float) -> Floats:
         """Return the values (quantities, depths, north, east) at a given time. The values are constant before the first
@@ -95,18 +100,21 @@ class VolumeGrid:
         return np.asarray(top * (1 - c) + low * c)
 
 
-def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return rows (n, 4 + quantities) of depth, latitude, longitude, time and quantities, and the line number of each
-    row.
+def _read(
+    path: Path, what: str, quantities: Sequence[str], optional: Sequence[str] = ()
+) -> tuple[Floats, Floats, tuple[str, ...]]:
+    """Return rows (n, 4 + quantities) of depth, latitude, longitude, time and quantities, the line number of each row,
+    and the quantities. The quantities include those ``optional`` ones that the file contains.
     """
     rows: list[list[float]] = []
     lines: list[int] = []
-    wanted = (*_AXES, _TIME, *quantities)
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"the {what} is larger than {MAX_BYTES >> 20} MiB", str(path))
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
+            quantities = (*quantities, *(column for column in optional if column in (reader.fieldnames or ())))
+            wanted = (*_AXES, _TIME, *quantities)
             for column in wanted:
                 if column != _TIME and column not in (reader.fieldnames or ()):
                     raise ConfigError(f"the {what} has no column '{column}'", str(path), 1)
@@ -118,7 +126,7 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Flo
                         value = float(text)
                     except ValueError:
                         raise ConfigError(f"{column} is not a number", str(path), reader.line_num) from None
-                    low, high = _LIMITS.get(column, (-1e30, 1e30))
+                    low, high = LIMITS.get(column, (-1e30, 1e30))
                     unknown = math.isnan(value) and column in quantities
                     if not unknown and not low <= value <= high:
                         raise ConfigError(f"{column} is {value:g}; use {low:g} to {high:g}", str(path), reader.line_num)
@@ -131,10 +139,10 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Floats, Flo
         raise ConfigError(f"the {what} is not a valid CSV file in UTF-8", str(path)) from None
     if not rows:
         raise ConfigError(f"the {what} has no data", str(path))
-    return np.array(rows), np.array(lines, float)
+    return np.array(rows), np.array(lines, float), quantities
 
 
-def _east(latitude: float) -> float:
+def metres_east(latitude: float) -> float:
     """Return the number of metres in one degree of longitude."""
     return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
@@ -152,10 +160,10 @@ def _even(axis: Floats, name: str, path: Path) -> float:
 def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
     """Read a gridded volume. ``latitude`` and ``longitude`` (rad) are the position of the origin of W.
 
-    ``more`` names additional columns; in the values, they follow the columns of VOLUME_COLUMNS.
+    ``more`` names additional columns; in the values, they follow the columns of VOLUME_COLUMNS. The vertical flow, if
+    the file contains one, is the last quantity.
     """
-    quantities = (*VOLUME_COLUMNS.values(), *more)
-    data, lines = _read(path, "volume", quantities)
+    data, lines, quantities = _read(path, "volume", (*VOLUME_COLUMNS.values(), *more), [UPWARD_COLUMN])
     depths, lats, lons, times = (np.unique(data[:, c]) for c in range(4))
     shape = len(times), len(depths), len(lats), len(lons)
     index = tuple(np.searchsorted(a, data[:, c]) for a, c in ((times, 3), (depths, 0), (lats, 1), (lons, 2)))
@@ -186,8 +194,12 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
     for n in range(len(times)):
         for q in range(len(quantities)):
             _fill(values[n, q], filled[n])
+    flow: tuple[int, ...] = (2, 3)
+    if len(quantities) > len(VOLUME_COLUMNS) + len(more):
+        flow = (2, 3, len(quantities) - 1)
+        values[:, -1] = 0.0 - values[:, -1]  # downwards
     rad = math.pi / 180.0
-    metres, east = EARTH_RADIUS * rad, _east(latitude)
+    metres, east = EARTH_RADIUS * rad, metres_east(latitude)
     return VolumeGrid(
         ((lats[0] - latitude / rad) * metres, (lons[0] - longitude / rad) * east),
         (_even(lats, "latitude", path) * metres, _even(lons, "longitude", path) * east),
@@ -195,6 +207,7 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
         times,
         values,
         filled,
+        flow,
     )
 
 
@@ -261,7 +274,7 @@ def read_samples(path: Path, latitude: float, longitude: float, radius: float, p
     origin of W.
     """
     quantities = (VOLUME_COLUMNS["temperature"], VOLUME_COLUMNS["salinity"])
-    data, lines = _read(path, "samples", quantities)
+    data, lines, _ = _read(path, "samples", quantities)
     missing = np.flatnonzero(~np.isfinite(data).all(axis=1))
     if len(missing):
         raise ConfigError("the sample has a missing value", str(path), int(lines[missing[0]]))
@@ -275,5 +288,5 @@ def read_samples(path: Path, latitude: float, longitude: float, radius: float, p
         )
     rad = math.pi / 180.0
     north = (data[:, 1] - latitude / rad) * EARTH_RADIUS * rad
-    east = (data[:, 2] - longitude / rad) * _east(latitude)
+    east = (data[:, 2] - longitude / rad) * metres_east(latitude)
     return ScatteredSamples(np.stack([north, east, data[:, 0]], axis=1), data[:, 3], data[:, 4:], radius, power)

@@ -19,6 +19,7 @@ from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import ConductivityConfig, Current, Gaussian, Spot, TemperatureConfig, World
 from wavesim_world.ocean import seawater
+from wavesim_world.ocean.sample_files import SeparateSamples, read_sample_files
 from wavesim_world.ocean.volume import VOLUME_COLUMNS, ScatteredSamples, VolumeGrid, read_samples, read_volume
 
 Number = TypeVar("Number", float, Floats)
@@ -79,7 +80,7 @@ def uniform_current(current: Current, time_s: float) -> Floats:
         [
             current.north + stream * cos(current.tide_direction),
             current.east + stream * sin(current.tide_direction),
-            0.0,
+            current.down,
         ]
     )
 
@@ -91,12 +92,16 @@ class Water:
         world = self.world = loaded.config.world
         self.scalar_columns = list(dict.fromkeys(s.column for s in world.scalar if s.column))
         self.volume: VolumeGrid | None = None
-        self._measured: VolumeGrid | ScatteredSamples | None = None
+        self._measured: VolumeGrid | ScatteredSamples | SeparateSamples | None = None
         if v := world.volume:
             self.volume = read_volume(loaded.data_file(v.file), v.latitude, v.longitude, self.scalar_columns)
             self._measured = self.volume
         if m := world.samples:
-            self._measured = read_samples(loaded.data_file(m.file), m.latitude, m.longitude, m.radius, m.power)
+            self._measured = (
+                read_samples(loaded.data_file(m.file), m.latitude, m.longitude, m.radius, m.power)
+                if m.file
+                else read_sample_files(loaded, m)
+            )
 
     def pressure(self, p_W: Floats) -> Floats:
         """Return absolute pressure in dbar."""
@@ -145,8 +150,9 @@ class Water:
             depths = [layer.depth for layer in layers]
             flow[..., 0] += interpolate(p[..., 2], depths, [layer.north for layer in layers])
             flow[..., 1] += interpolate(p[..., 2], depths, [layer.east for layer in layers])
+            flow[..., 2] += interpolate(p[..., 2], depths, [layer.down for layer in layers])
         if self.volume is not None:
             values = self.volume(p, time_s)
-            flow[..., 0] += values[2]
-            flow[..., 1] += values[3]
+            for axis, quantity in enumerate(self.volume.flow):
+                flow[..., axis] += values[quantity]
         return flow
