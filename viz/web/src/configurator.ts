@@ -80,11 +80,21 @@ export class Configurator {
       },
       (part) => this.hull.choose(part),
     );
+    const file = h("input", { id: "save-file", placeholder: "file.xml" }),
+      replace = h("input", { type: "checkbox", id: "save-replace" });
     const host = {
       model: (): XmlTree | null => this.model,
       schema: (): Schema => this.schema,
       sensors: (): XmlTree => this.sensors,
-      open: (model: XmlTree): void => this.take1(model, true),
+      open: (model: XmlTree): void => {
+        this.take1(model, true);
+        this.list.querySelector("#unsaved")?.remove();
+        this.list.prepend(
+          h("option", { id: "unsaved", value: "" }, `${model.attributes["name"] ?? "model"} — not saved`),
+        );
+        this.list.selectedIndex = 0;
+        file.value = `${model.attributes["name"] ?? "model"}.xml`;
+      },
       changed: (chosen?: XmlTree): void => {
         this.ownSensors();
         if (chosen) {
@@ -105,8 +115,6 @@ export class Configurator {
       id: "import",
       onchange: () => void this.take(open),
     });
-    const file = h("input", { id: "save-file", placeholder: "file.xml" }),
-      replace = h("input", { type: "checkbox", id: "save-replace" });
     const view = (side: string, text: string): HTMLElement =>
       h("button", { onclick: () => this.bench.from(side) }, text);
     const turn = h(
@@ -226,6 +234,7 @@ export class Configurator {
   }
 
   private async load(name: string, file: HTMLInputElement): Promise<void> {
+    if (!name) return;
     const vehicle = name.startsWith("vehicle ") ? this.vehicles[Number(name.slice(8))] : undefined;
     if (vehicle) {
       const found = await getJson<VehicleInstruments>(
@@ -245,7 +254,7 @@ export class Configurator {
   }
 
   private take1(model: XmlTree, keepHull = false): void {
-    if (!keepHull) this.hull.close();
+    if (!keepHull) this.hull.release();
     this.vehicle = null;
     this.model = model;
     this.given = [];

@@ -10,6 +10,8 @@ export class HullDrawing {
   readonly group = new THREE.Group();
   private parts: THREE.Mesh<THREE.BufferGeometry, THREE.MeshStandardMaterial>[] = [];
   private solid: THREE.Mesh | null = null;
+  /** Centre of buoyancy of the mesh of <hull>, in body axes. */
+  centre: [number, number, number] | null = null;
 
   /** True while the parts of a file are shown. */
   get shown(): boolean {
@@ -98,9 +100,12 @@ export class HullDrawing {
       this.solid.geometry.dispose();
       this.solid = null;
     }
-    if (!text || this.shown) return this.shown;
-    const at = new Float32Array(decodeBase64(text)),
-      out = new Float32Array(at.length);
+    this.centre = null;
+    if (!text) return this.shown;
+    const at = new Float32Array(decodeBase64(text));
+    this.centre = centreOf(at);
+    if (this.shown) return true;
+    const out = new Float32Array(at.length);
     for (let k = 0; k < at.length; k += 3) out.set(toThree(at[k]!, at[k + 1]!, at[k + 2]!), k);
     const g = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(out, 3));
     g.computeVertexNormals();
@@ -108,4 +113,21 @@ export class HullDrawing {
     this.group.add(this.solid);
     return true;
   }
+}
+
+/** Centre of the volume inside triangles (nine numbers each), from the tetrahedra between them and the first vertex. */
+function centreOf(at: Float32Array): [number, number, number] {
+  const sum = [0, 0, 0],
+    o = [at[0]!, at[1]!, at[2]!];
+  let six = 0;
+  for (let k = 0; k < at.length; k += 9) {
+    const [a, b, c] = [0, 3, 6].map((j) => o.map((v, i) => at[k + j + i]! - v)) as [number[], number[], number[]],
+      volume =
+        a[0]! * (b[1]! * c[2]! - b[2]! * c[1]!) +
+        a[1]! * (b[2]! * c[0]! - b[0]! * c[2]!) +
+        a[2]! * (b[0]! * c[1]! - b[1]! * c[0]!);
+    six += volume;
+    for (let i = 0; i < 3; i++) sum[i]! += (volume * (a[i]! + b[i]! + c[i]!)) / 4;
+  }
+  return o.map((v, i) => v + (six ? sum[i]! / six : 0)) as [number, number, number];
 }

@@ -1,10 +1,9 @@
 // The hull file of the configurator: its parts, axes and unit, its mass properties, and what they become in the model.
 
-import { h, setChildren, toast } from "./dom";
-import { formatNumber } from "./dom";
+import { formatNumber, h, setChildren, toast } from "./dom";
 import { getJson, postJson, uploadFile } from "./http";
 import type { ModelEditor3D } from "./model_editor3d";
-import { partElement, type PartUse } from "./hull_parts";
+import { addUses, newSensors, partElement, type PartUse } from "./hull_parts";
 import { hullProperties } from "./hull_properties";
 import { findChild, nameOf, parseMetres, parseQuantities, type Schema } from "./xml_tree";
 import type { HullFile, HullFit, XmlTree } from "./page_protocol";
@@ -93,13 +92,22 @@ export class HullPanel {
     );
   }
 
-  /** Forget the file: another model is edited. */
+  /** Another model is edited: it does not name the files of this hull. */
+  release(): void {
+    if (this.used) this.uses = this.uses.map(() => null);
+    this.used = false;
+    this.offset = [0, 0, 0];
+    if (this.file) void this.place();
+  }
+
+  /** Forget the file. */
   close(): void {
     this.file = this.fit = null;
     this.used = false;
     this.requests++;
     this.bench.hull.take(null);
     this.draw();
+    this.host.changed();
   }
 
   /** Choose a part in the view or in the list. */
@@ -210,11 +218,9 @@ export class HullPanel {
   private async newModel(kind: string): Promise<void> {
     const model = await postJson<XmlTree>("/api/hull-model", { ...this.request(), type: kind });
     if (!model) return;
-    const own = this.uses.flatMap((use) => (use && !use.sensor ? [use.element] : []));
-    if (own.length) model.children = model.children.filter((c) => c.tag !== "thruster" && c.tag !== "fin");
-    model.children.push(...own);
-    const sensors = this.uses.flatMap((use) => (use?.sensor ? [use.element] : []));
-    if (sensors.length) model.children.push({ tag: "sensors", attributes: {}, text: "", children: sensors });
+    if (this.uses.some((use) => use && !use.sensor))
+      model.children = model.children.filter((c) => c.tag !== "thruster" && c.tag !== "fin");
+    addUses(this.uses, model);
     this.used = true;
     this.host.open(model);
     this.apply();
@@ -245,16 +251,19 @@ export class HullPanel {
     const model = this.host.model(),
       part = this.chosen;
     if (part === null || !this.fit || !model) return;
-    const use = partElement(what, this.fit.parts[part]!, model, this.host.sensors(), this.host.schema());
+    // before the hull belongs to a model, the elements wait for one
+    const target: XmlTree = this.used ? model : { tag: "model", attributes: {}, text: "", children: [] };
+    if (!this.used) addUses(this.uses, target);
+    const sensors = this.used ? this.host.sensors() : (findChild(target, "sensors") ?? newSensors()),
+      use = partElement(what, this.fit.parts[part]!, target, sensors, this.host.schema());
     this.uses[part] = use;
     if (this.roles[part] === "hull") this.roles[part] = "drawn";
-    this.host.changed(use.element);
-    toast(`${use.element.tag} ${nameOf(use.element)} was added at the part`);
-    if (this.roles.includes("hull")) void this.place();
-    else {
-      this.roles[part] = "hull"; // a hull needs one part
-      this.draw();
-    }
+    if (!this.roles.includes("hull")) this.roles[part] = "hull"; // a hull needs one part
+    if (this.used) {
+      this.host.changed(use.element);
+      toast(`${use.element.tag} ${nameOf(use.element)} was added at the part`);
+    } else toast(`${use.element.tag} ${nameOf(use.element)} joins the model that uses this hull`);
+    void this.place();
   }
 
   private setInertia(): void {
@@ -416,6 +425,9 @@ export class HullPanel {
           id: "hull-use",
           title: "The open model takes its buoyancy and its drawing from this hull",
           onclick: () => {
+            const model = this.host.model();
+            if (!model) return;
+            if (!this.used) addUses(this.uses, model);
             this.used = true;
             this.apply();
             this.host.changed();
@@ -428,6 +440,7 @@ export class HullPanel {
         { id: "hull-inertia", title: "Inertia for evenly distributed mass", onclick: () => this.setInertia() },
         "set inertia",
       ),
+      h("button", { id: "hull-close", onclick: () => this.close() }, "close the file"),
     );
   }
 }

@@ -1,6 +1,6 @@
 // Elements of a model that are made from parts of a hull file.
 
-import { formatMetres, formatNumbers, nameOf, newElement, type Schema } from "./xml_tree";
+import { findChild, formatMetres, formatNumbers, nameOf, newElement, type Schema } from "./xml_tree";
 import type { HullPartFrame, XmlTree } from "./page_protocol";
 
 export interface PartUse {
@@ -8,6 +8,28 @@ export interface PartUse {
   sensor: boolean;
   /** Move the element to the part after the axes or the unit of the file have changed. */
   follow(part: HullPartFrame, model: XmlTree | null): void;
+}
+
+export function newSensors(): XmlTree {
+  return { tag: "sensors", attributes: {}, text: "", children: [] };
+}
+
+/** Add the elements that were made from parts to a model, unless it contains them. */
+export function addUses(uses: (PartUse | null)[], model: XmlTree): void {
+  for (const use of uses) {
+    if (!use) continue;
+    let owner = model;
+    if (use.sensor) {
+      owner = findChild(model, "sensors") ?? newSensors();
+      if (!model.children.includes(owner)) model.children.push(owner);
+    }
+    if (owner.children.includes(use.element)) continue;
+    if (use.element.tag === "transducer") owner.children = owner.children.filter((c) => c.tag !== "transducer");
+    const taken = new Set(owner.children.map(nameOf));
+    if (use.element.attributes["name"])
+      use.element.attributes["name"] = freeName(use.element.attributes["name"], taken);
+    owner.children.push(use.element);
+  }
 }
 
 /** A name that no actuator or instrument has. */

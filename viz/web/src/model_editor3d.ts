@@ -170,7 +170,7 @@ export class ModelEditor3D {
   }
 
   from(side: string): void {
-    const far = this.size * 1.9,
+    const far = this.size * 1.9 * Math.max(1, 1 / this.camera.aspect), // a narrow view shows the whole length too
       at: Record<string, [number, number, number]> = {
         side: [0.25 * far, far * 0.86, -0.3 * far],
         above: [-0.001, 0, -far],
@@ -213,19 +213,11 @@ export class ModelEditor3D {
     this.rays.clear();
     const own = new Set(this.sensors?.children.map(nameOf)),
       chosen = this.chosen && this.sensors?.children.includes(this.chosen) ? nameOf(this.chosen) : null;
+    if (this.hull.centre) this.dot("centre of buoyancy", this.hull.centre, KINDS["buoyancy"]!.colour);
     for (const s of this.instruments) {
       const mine = own.has(s.name),
         colour = mine ? INSTRUMENT : GIVEN;
-      if (!mine && s.position) {
-        const dot = new THREE.Mesh(
-          new THREE.SphereGeometry(this.size * 0.014, 14, 10),
-          new THREE.MeshBasicMaterial({ color: colour, depthTest: false, transparent: true, opacity: 0.9 }),
-        );
-        dot.position.set(...toThree(s.position[0]!, s.position[1]!, s.position[2]!));
-        dot.renderOrder = 9;
-        dot.name = s.name;
-        this.rays.add(dot);
-      }
+      if (!mine && s.position) this.dot(s.name, s.position as [number, number, number], colour);
       if (!s.beams) continue;
       const points: number[] = [],
         r = s.beams.rays,
@@ -241,6 +233,18 @@ export class ModelEditor3D {
         ),
       );
     }
+  }
+
+  /** Draw a named position that cannot be edited here. */
+  private dot(name: string, at: [number, number, number], colour: string): void {
+    const dot = new THREE.Mesh(
+      new THREE.SphereGeometry(this.size * 0.014, 14, 10),
+      new THREE.MeshBasicMaterial({ color: colour, depthTest: false, transparent: true, opacity: 0.9 }),
+    );
+    dot.position.set(...toThree(...at));
+    dot.renderOrder = 9;
+    dot.name = name;
+    this.rays.add(dot);
   }
 
   private handle(t: XmlTree, key: string, colour: string, aim?: "direction" | "attitude"): void {
@@ -294,7 +298,6 @@ export class ModelEditor3D {
   /** Hide the primitive shape while the parts of a hull file are shown. */
   showParts(): void {
     if (this.body && this.hull.shown) this.body.visible = false;
-    if (this.hull.shown) this.hull.mesh("", bodyMaterial);
     this.dirty = true;
   }
 
