@@ -21,7 +21,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.extras import MissingPackage
 from wavesim_viz import hull_fit, hull_reader, uploads
 from wavesim_viz import hull_geometry as geometry
-from wavesim_viz.command_runner import CommandResult
+from wavesim_viz.command_runner import ProcessResult
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.xml_trees import RequestFailed
 from wavesim_world.hull import Hull
@@ -31,12 +31,12 @@ from wavesim_world.hull import Hull
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read hull files without a process for each, which would import its libraries again."""
 
-    def run(_module: str, arguments: list[str], folder: Path, _seconds: float) -> CommandResult:
+    def run(_module: str, arguments: list[str], folder: Path, _seconds: float) -> ProcessResult:
         try:
             hull_reader.save_parts(hull_reader.read_parts(folder / arguments[0]), folder / arguments[1])
         except WaveSimError as error:
-            return CommandResult(2, "", [str(error)])
-        return CommandResult(0, "", [])
+            return ProcessResult(2, "", [str(error)])
+        return ProcessResult(0, "", [])
 
     monkeypatch.setattr(hull_fit, "run_module", run)
 
@@ -201,7 +201,7 @@ def test_fbx_without_its_converter_names_it(tmp_path: Path, monkeypatch: pytest.
     path.write_bytes(
         fbx.text({"a": (vessel()["rudder"].vertices.tolist(), vessel()["rudder"].faces.tolist(), (0, 0, 0))})
     )
-    with pytest.raises(hull_reader.UnusableHull, match=r"pip install 'wavesim\[hulls\]'; or export the file as glTF"):
+    with pytest.raises(hull_reader.InvalidHull, match=r"pip install 'wavesim\[hulls\]'; or export the file as glTF"):
         hull_reader.read_parts(path)
 
 

@@ -13,7 +13,7 @@ from wavesim_viz.xml_trees import RequestFailed
 COMMAND_S = 120.0
 
 
-class CommandResult(NamedTuple):
+class ProcessResult(NamedTuple):
     """Exit code and output of a command."""
 
     code: int
@@ -27,7 +27,7 @@ class CommandResult(NamedTuple):
         return last.removeprefix("wavesim: ").removeprefix("Error: ")
 
 
-def run_module(module: str, arguments: Sequence[str], folder: Path, seconds: float = COMMAND_S) -> CommandResult:
+def run_module(module: str, arguments: Sequence[str], folder: Path, seconds: float = COMMAND_S) -> ProcessResult:
     """Run a module of Python as a program in a folder. Raises RequestFailed if it does not finish in time."""
     try:
         done = subprocess.run(
@@ -40,7 +40,7 @@ def run_module(module: str, arguments: Sequence[str], folder: Path, seconds: flo
         )
     except subprocess.TimeoutExpired:
         raise RequestFailed(f"`{arguments[0]}` did not finish within {seconds:g} s") from None
-    return CommandResult(done.returncode, done.stdout, done.stderr.strip().splitlines())
+    return ProcessResult(done.returncode, done.stdout, done.stderr.strip().splitlines())
 
 
 def run_wavesim(arguments: Sequence[str], folder: Path) -> str:

@@ -29,17 +29,17 @@ from wavesim_viz.page_content import InstrumentInfo, ModelInfo
 from wavesim_viz.page_protocol import (
     ElementRule,
     HullFile,
-    HullFit,
+    HullProperties,
+    ImportedVessel,
     ModelCheck,
     ModelEntry,
+    ReceivedFile,
     SavedFile,
     SavedMission,
     SavedModel,
     SimulatedMotion,
-    UploadedFile,
     VehicleEntry,
     VehicleInstruments,
-    VesselImport,
     XmlTree,
 )
 from wavesim_viz.scene import model_info
@@ -177,7 +177,7 @@ class Configurator:
 
     # -- uploads --------------------------------------------------------------------------------------
 
-    def upload(self, body: Any) -> UploadedFile:
+    def upload(self, body: Any) -> ReceivedFile:
         """Keep an uploaded file until another request uses it."""
         name, data = clean_name(body.get("file")), body["data"]
         if not data:
@@ -200,7 +200,7 @@ class Configurator:
             raise RequestFailed(f"{name} is larger than {MOST_UPLOAD >> 20} MiB; simplify the mesh")
         return self.hulls.open(name, path.read_bytes())
 
-    def fit_hull(self, body: Any) -> HullFit:
+    def fit_hull(self, body: Any) -> HullProperties:
         """Place a hull in body axes and return its properties."""
         return self.hulls.fit(body)
 
@@ -208,7 +208,7 @@ class Configurator:
         """Return a first model of a hull."""
         return self.hulls.model(body)
 
-    def import_vessel(self, body: Any) -> VesselImport:
+    def import_vessel(self, body: Any) -> ImportedVessel:
         """Read the uploaded files of a vessel, or of a panel code."""
         return import_vessel(body, self.uploads, self.results)
 

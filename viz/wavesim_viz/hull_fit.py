@@ -22,7 +22,7 @@ from wavesim_sdk.log_validation import is_number
 from wavesim_viz import hull_geometry as geometry
 from wavesim_viz.command_runner import run_module, run_wavesim
 from wavesim_viz.hull_reader import FORMATS, HullPart, load_parts
-from wavesim_viz.page_protocol import FloatingHull, HullFile, HullFit, XmlTree
+from wavesim_viz.page_protocol import FloatingHull, HullFile, HullProperties, XmlTree
 from wavesim_viz.uploads import FileStore, stem_of
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
 from wavesim_world.hull import Hull
@@ -47,7 +47,7 @@ class LoadedHull(NamedTuple):
         return np.concatenate([p.vertices for p in self.parts])
 
 
-class Placement(NamedTuple):
+class HullPose(NamedTuple):
     """Rotation (3, 3), scale and offset (3,) in m that turn positions in the file to body axes."""
 
     rotation: Array
@@ -67,7 +67,7 @@ class HullStore:
         self._lock = threading.Lock()
 
     def open(self, file: str, data: bytes) -> HullFile:
-        """Read a hull file in a process of its own, and describe its parts."""
+        """Read a hull file in a separate process, and describe its parts."""
         kind = file.rpartition(".")[2].lower()
         if kind not in FORMATS:
             raise RequestFailed(f"unknown type of hull file '.{kind}': use {', '.join(FORMATS)}")
@@ -114,7 +114,7 @@ class HullStore:
             raise RequestFailed("the viewer no longer has this hull; open the file again")
         return hull
 
-    def fit(self, body: Any) -> HullFit:
+    def fit(self, body: Any) -> HullProperties:
         """Place a hull in body axes, and return its properties and the files that a model can name."""
         hull = self._hull(body)
         placement = _placement(hull, body)
@@ -196,7 +196,7 @@ def _vector(body: Any, key: str) -> Array:
     return np.array(given, float)
 
 
-def _placement(hull: LoadedHull, body: Any) -> Placement:
+def _placement(hull: LoadedHull, body: Any) -> HullPose:
     unit, up, forward, origin = (str(body.get(k, "")) for k in ("unit", "up", "forward", "origin"))
     if unit not in geometry.UNITS:
         raise RequestFailed(f"unknown unit '{unit}': use {', '.join(geometry.UNITS)}")
@@ -208,7 +208,7 @@ def _placement(hull: LoadedHull, body: Any) -> Placement:
         turn = geometry.rotation(up, forward)
     except ValueError as error:
         raise RequestFailed(str(error)) from None
-    placement = Placement(turn, geometry.UNITS[unit], np.zeros(3))
+    placement = HullPose(turn, geometry.UNITS[unit], np.zeros(3))
     if origin != "file":
         points = placement.place(hull.corners())
         placement = placement._replace(offset=-0.5 * (points.min(axis=0) + points.max(axis=0)))
@@ -236,8 +236,8 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
         for other, u in whole.items():
             if other != k and not len(geometry.open_edges(u)) and _inside(t, u):
                 notes.append(
-                    f"part '{hull.parts[k].name}' lies inside part '{hull.parts[other].name}' and displaces no water of its "
-                    "own; it is not counted"
+                    f"part '{hull.parts[k].name}' lies inside part '{hull.parts[other].name}' and displaces no "
+                    "additional water; it is not counted"
                 )
                 del whole[k]
                 break
@@ -312,7 +312,7 @@ def _place(at: Array) -> str:
     return " ".join(f"{v + 0.0:.3g}" for v in at)
 
 
-def _first_model(model: Any, fit: HullFit, kind: str, file: str) -> Any:
+def _first_model(model: Any, fit: HullProperties, kind: str, file: str) -> Any:
     """Change the estimate of a torpedo to the shape, mass and buoyancy of a hull."""
     length, breadth, height = fit["size"]
     mass, centre = RESERVE * DENSITY * fit["volume"], np.array(fit["centre"])
@@ -353,7 +353,7 @@ def _first_model(model: Any, fit: HullFit, kind: str, file: str) -> Any:
     return model
 
 
-def _wave_damping(mass: float, fit: HullFit) -> str:
+def _wave_damping(mass: float, fit: HullProperties) -> str:
     """Return the diagonal of a linear drag matrix for a hull at the surface, from its box."""
     length, breadth, _ = fit["size"]
     stiffness = DENSITY * 9.81 * length * breadth * 0.7

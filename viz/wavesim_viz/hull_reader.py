@@ -29,11 +29,11 @@ MOST_TRIANGLES = 200_000
 MOST_PARTS = 200
 MEMORY = 4 << 30  #: maximum address space of this program, in bytes
 GREY = (0.62, 0.66, 0.7)
-#: minimum number of triangles of a body that becomes a part of its own
+#: minimum number of triangles of a body that becomes a separate part
 BODY_TRIANGLES = 4
 
 
-class UnusableHull(WaveSimError):
+class InvalidHull(WaveSimError):
     """Raised for a hull file that cannot be used. The text is one line for the user."""
 
 
@@ -49,10 +49,10 @@ class HullPart(NamedTuple):
 
 
 def read_parts(path: Path) -> list[HullPart]:
-    """Read all meshes of a file. Raises UnusableHull with the reason if the file cannot be used."""
+    """Read all meshes of a file. Raises InvalidHull with the reason if the file cannot be used."""
     kind = path.suffix.lower().lstrip(".")
     if kind not in FORMATS:
-        raise UnusableHull(f"unknown type of file '{path.suffix}': use {', '.join(FORMATS)}")
+        raise InvalidHull(f"unknown type of file '{path.suffix}': use {', '.join(FORMATS)}")
     check_installed("trimesh")
     check_installed("scipy")
     try:
@@ -61,19 +61,19 @@ def read_parts(path: Path) -> list[HullPart]:
         raise
     except Exception as error:  # the libraries can raise any exception for a corrupt file
         if "buffers" in str(error) or kind == "gltf":
-            raise UnusableHull("the file refers to other files; export it as one binary file (.glb)") from None
-        raise UnusableHull(f"the file is not a valid {kind.upper()} file") from None
+            raise InvalidHull("the file refers to other files; export it as one binary file (.glb)") from None
+        raise InvalidHull(f"the file is not a valid {kind.upper()} file") from None
     if not any(len(p.triangles) for p in found):
-        raise UnusableHull("the file contains no triangles")
+        raise InvalidHull("the file contains no triangles")
     if not all(np.isfinite(p.vertices).all() for p in found):
-        raise UnusableHull("the file has a vertex that is not finite")
+        raise InvalidHull("the file has a vertex that is not finite")
     if len(found) == 1:
         found = _bodies(found[0])
     if len(found) > MOST_PARTS:
-        raise UnusableHull(f"the file has {len(found)} parts; the maximum is {MOST_PARTS}: join some of them")
+        raise InvalidHull(f"the file has {len(found)} parts; the maximum is {MOST_PARTS}: join some of them")
     size = np.ptp(np.concatenate([p.vertices for p in found]), axis=0)
     if np.sort(size)[1] <= 1e-9 * size.max() or size.max() <= 0.0:
-        raise UnusableHull("the mesh has no extent: all of its vertices lie on a line")
+        raise InvalidHull("the mesh has no extent: all of its vertices lie on a line")
     return _distinct(found)
 
 
@@ -95,7 +95,7 @@ def _scene(path: Path, kind: str) -> Iterator[HullPart]:
 
 def _check_count(count: int) -> None:
     if count > MOST_TRIANGLES:
-        raise UnusableHull(
+        raise InvalidHull(
             f"the file has {count} triangles; the maximum is {MOST_TRIANGLES}: simplify the mesh and export it again"
         )
 
@@ -113,18 +113,18 @@ def _fbx(path: Path) -> Iterator[HullPart]:
     try:
         check_installed("assimp_py")
     except WaveSimError as error:
-        raise UnusableHull(f"FBX files need a converter: {error}; or export the file as glTF (.glb)") from None
+        raise InvalidHull(f"FBX files need a converter: {error}; or export the file as glTF (.glb)") from None
     import assimp_py
 
     # Assimp judges the type by the content if the ending does not fit: accept nothing but FBX
     start = path.read_bytes()[:4096]
     if not start.startswith(b"Kaydara FBX Binary") and b"FBX" not in start:
-        raise UnusableHull("the file is not a valid FBX file")
+        raise InvalidHull("the file is not a valid FBX file")
     try:
         scene = assimp_py.import_file(str(path), assimp_py.Process_Triangulate | assimp_py.Process_GlobalScale)
     except RuntimeError as error:
         reason = str(error).rpartition(": ")[2].strip()[:120]
-        raise UnusableHull(
+        raise InvalidHull(
             f"the FBX file cannot be converted ({reason}); export it as FBX 7.4 (2014) binary or, better, as glTF (.glb)"
         ) from None
 
@@ -161,7 +161,7 @@ def _part(name: str, vertices: Any, faces: Array, transform: Any, colour: Any) -
     """Return a mesh in the axes of the file, with vertices that coincide joined into one."""
     points = np.asarray(vertices, float)
     if not len(points) or faces.min() < 0 or faces.max() >= len(points):
-        raise UnusableHull("the file is damaged: a triangle refers to a vertex that is missing")
+        raise InvalidHull("the file is damaged: a triangle refers to a vertex that is missing")
     t = np.asarray(transform, float)
     points = points @ t[:3, :3].T + t[:3, 3]
     if np.linalg.det(t[:3, :3]) < 0.0:  # a mirrored part would be inside out
@@ -205,7 +205,7 @@ def _bodies(part: HullPart) -> list[HullPart]:
 
 
 def _distinct(parts: list[HullPart]) -> list[HullPart]:
-    """Give each part a printable name of its own."""
+    """Give each part a unique, printable name."""
     taken, found = set[str](), []
     for p in parts:
         name = "".join(c for c in p.name if c.isprintable()).strip()[:60] or "part"

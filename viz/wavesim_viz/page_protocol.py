@@ -569,7 +569,7 @@ class VehicleInstruments(TypedDict):
     given: Annotated[list[str], "inherited instruments"]
 
 
-class UploadedFile(TypedDict):
+class ReceivedFile(TypedDict):
     """/api/upload: a file that the viewer keeps until a request uses it."""
 
     upload: Annotated[str, "key of the file"]
@@ -624,7 +624,7 @@ class FloatingHull(TypedDict):
     gm_pitch: float
 
 
-class HullFit(TypedDict):
+class HullProperties(TypedDict):
     """/api/hull-fit: a hull in body axes, its mass properties, and the files that a model can name.
 
     A position in body axes is scale * rotation * p + offset, for a position p in the file.
@@ -654,7 +654,7 @@ class MissingValue(TypedDict):
     meaning: str
 
 
-class VesselImport(TypedDict):
+class ImportedVessel(TypedDict):
     """/api/vessel: the models of an uploaded vessel, or the values that it lacks."""
 
     models: list[XmlTree]

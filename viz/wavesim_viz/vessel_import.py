@@ -12,7 +12,7 @@ from typing import Any
 
 from wavesim_sdk.log_validation import is_short_text
 from wavesim_viz.command_runner import run_module
-from wavesim_viz.page_protocol import MissingValue, VesselImport
+from wavesim_viz.page_protocol import ImportedVessel, MissingValue
 from wavesim_viz.uploads import FileStore, clean_name, unpack, write_below
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
 
@@ -22,7 +22,7 @@ MOST_UPLOADS = 200  #: maximum number of files in a vessel folder
 _MISSING = re.compile(r"--set (\S+?)=\.\.\.\s+\((.*)\)")
 
 
-def import_vessel(body: Any, uploads: FileStore, results: FileStore) -> VesselImport:
+def import_vessel(body: Any, uploads: FileStore, results: FileStore) -> ImportedVessel:
     """Read uploaded files of a vessel. The answer contains the models and notes, or the values that are missing and the
     content that a model cannot represent.
 
@@ -85,7 +85,7 @@ def _with_tables(vessel: Path, files: Sequence[Path]) -> Path:
     return vessel
 
 
-def _run(path: Path, settings: dict[str, str], body: Any, folder: Path, results: FileStore) -> VesselImport:
+def _run(path: Path, settings: dict[str, str], body: Any, folder: Path, results: FileStore) -> ImportedVessel:
     given = {k: v for k, v in settings.items() if v.strip()}
     arguments = ["vehicles", "import", str(path), "--out", "models.xml"]
     if body.get("angles") in ("deg", "rad"):
@@ -107,8 +107,8 @@ def _run(path: Path, settings: dict[str, str], body: Any, folder: Path, results:
     return answer
 
 
-def _answer(code: int, errors: Sequence[str], folder: Path, path: Path) -> VesselImport:
-    answer: VesselImport = {
+def _answer(code: int, errors: Sequence[str], folder: Path, path: Path) -> ImportedVessel:
+    answer: ImportedVessel = {
         "models": [],
         "notes": [],
         "missing": [],

@@ -1,7 +1,7 @@
 // Requests to the viewer's server; errors are shown to the user.
 
 import { toast } from "./dom";
-import type { ErrorAnswer, UploadedFile } from "./page_protocol";
+import type { ErrorAnswer, ReceivedFile } from "./page_protocol";
 
 async function read<T>(response: Response): Promise<T | null> {
   if (response.headers.get("Content-Type")?.startsWith("application/json")) {
@@ -35,13 +35,13 @@ export async function postJson<T>(url: string, body: unknown): Promise<T | null>
 const MOST_UPLOAD = 64; // MiB, as the server states it
 
 /** Upload a file under a name; returns its key for later requests. */
-export async function uploadFile(file: File, name = file.name): Promise<UploadedFile | null> {
+export async function uploadFile(file: File, name = file.name): Promise<ReceivedFile | null> {
   if (file.size > MOST_UPLOAD * 2 ** 20) {
     toast(`${file.name} is larger than ${MOST_UPLOAD} MiB, which is the maximum`, true);
     return null;
   }
   try {
-    return await read<UploadedFile>(
+    return await read<ReceivedFile>(
       await fetch(`/api/upload?file=${encodeURIComponent(name)}`, {
         method: "POST",
         headers: { "Content-Type": "application/octet-stream" },

@@ -4,7 +4,7 @@ import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import { cssVariable } from "./dom";
 import { decodeBase64 } from "./http";
-import type { HullFile, HullFit } from "./page_protocol";
+import type { HullFile, HullProperties } from "./page_protocol";
 
 export class HullDrawing {
   readonly group = new THREE.Group();
@@ -57,7 +57,7 @@ export class HullDrawing {
   }
 
   /** Place the parts in body axes; `visible` and `clear` state how each is drawn. */
-  place(fit: HullFit, visible: boolean[], opacity: number): void {
+  place(fit: HullProperties, visible: boolean[], opacity: number): void {
     const r = fit.rotation,
       column = (k: number): [number, number, number] =>
         toThree(fit.scale * r[k]!, fit.scale * r[3 + k]!, fit.scale * r[6 + k]!),

@@ -6,7 +6,7 @@ import type { ModelEditor3D } from "./model_editor3d";
 import { addUses, newSensors, partElement, type PartUse } from "./hull_parts";
 import { hullProperties } from "./hull_properties";
 import { findChild, nameOf, parseMetres, parseQuantities, type Schema } from "./xml_tree";
-import type { HullFile, HullFit, XmlTree } from "./page_protocol";
+import type { HullFile, HullProperties, XmlTree } from "./page_protocol";
 
 export interface ModelHost {
   model(): XmlTree | null;
@@ -28,7 +28,7 @@ export class HullPanel {
   readonly box = h("details", { class: "section", id: "hull-panel" });
   private readonly body = h("div", {});
   private file: HullFile | null = null;
-  private fit: HullFit | null = null;
+  private fit: HullProperties | null = null;
   private roles: Role[] = [];
   private uses: (PartUse | null)[] = [];
   private chosen: number | null = null;
@@ -182,7 +182,7 @@ export class HullPanel {
   private async place(moved = false): Promise<void> {
     if (!this.file) return;
     const number = ++this.requests;
-    const fit = await postJson<HullFit>("/api/hull-fit", this.request());
+    const fit = await postJson<HullProperties>("/api/hull-fit", this.request());
     if (number !== this.requests || !this.file) return;
     if (!fit) {
       this.draw();

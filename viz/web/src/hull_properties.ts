@@ -1,7 +1,7 @@
 // Mass properties of a hull file as a table, with warnings about its surface.
 
 import { formatNumber, h } from "./dom";
-import type { HullFit } from "./page_protocol";
+import type { HullProperties } from "./page_protocol";
 
 const DENSITY = 1025;
 
@@ -13,7 +13,7 @@ function place(p: number[]): string {
   return p.map((v) => formatNumber(v, 3)).join("  ");
 }
 
-export function hullProperties(fit: HullFit): HTMLElement {
+export function hullProperties(fit: HullProperties): HTMLElement {
   const rows: [string, string, string][] = [
     ["length × breadth × height", fit.size.map(significant).join(" × "), "m"],
     ["surface", fit.closed ? "closed" : "open: convex hull", ""],

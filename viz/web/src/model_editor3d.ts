@@ -9,7 +9,7 @@ import { fromThree, toThree } from "./coordinate_frames";
 import { parseMetres, nameOf, parseVector, formatMetres, formatNumbers } from "./xml_tree";
 import { context2d, deviceRatio } from "./canvas";
 import { HullDrawing } from "./hull_drawing";
-import type { HullFit, InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
+import type { HullProperties, InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
 
 const KINDS: Record<
   string,
@@ -162,7 +162,7 @@ export class ModelEditor3D {
   }
 
   /** Move the camera so that a hull that was just opened fills the view. */
-  frame(fit: HullFit | null): void {
+  frame(fit: HullProperties | null): void {
     if (!fit) return;
     this.size = Math.max(...fit.size);
     this.scene.getObjectByName("axes")!.scale.setScalar(this.size * 0.42);

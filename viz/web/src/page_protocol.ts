@@ -983,7 +983,7 @@ export interface VehicleInstruments {
 }
 
 /** /api/upload: a file that the viewer keeps until a request uses it. */
-export interface UploadedFile {
+export interface ReceivedFile {
   /** key of the file */
   upload: string;
   file: string;
@@ -1045,7 +1045,7 @@ export interface FloatingHull {
  * /api/hull-fit: a hull in body axes, its mass properties, and the files that a model can name. A position in body axes
  * is scale * rotation * p + offset, for a position p in the file.
  */
-export interface HullFit {
+export interface HullProperties {
   file: string;
   appearance: string;
   /** 3x3, row by row */
@@ -1076,7 +1076,7 @@ export interface MissingValue {
 }
 
 /** /api/vessel: the models of an uploaded vessel, or the values that it lacks. */
-export interface VesselImport {
+export interface ImportedVessel {
   models: XmlTree[];
   notes: string[];
   missing: MissingValue[];

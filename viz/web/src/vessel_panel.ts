@@ -4,7 +4,7 @@ import { h, setChildren, toast } from "./dom";
 import { postJson, uploadFile } from "./http";
 import { findChild } from "./xml_tree";
 import type { ModelHost } from "./hull_panel";
-import type { VesselImport, XmlTree } from "./page_protocol";
+import type { ImportedVessel, XmlTree } from "./page_protocol";
 
 const MOST_FILES = 200;
 const PARTS: [string, string[]][] = [
@@ -57,10 +57,7 @@ export class VesselPanel {
       h(
         "div",
         { class: "soft" },
-        "Reads a Panisim folder or ZIP, a HydRA .json, a Capytaine .nc, WAMIT files and NEMOH folders, as `wavesim vehicles import` does.".replaceAll(
-          "`",
-          "",
-        ),
+        "Reads a Panisim folder or ZIP, a HydRA .json, a Capytaine .nc, WAMIT files and NEMOH folders, as wavesim vehicles import does.",
       ),
     );
   }
@@ -92,7 +89,7 @@ export class VesselPanel {
 
   private async read(): Promise<void> {
     this.say("reading…");
-    const found = await postJson<VesselImport>("/api/vessel", {
+    const found = await postJson<ImportedVessel>("/api/vessel", {
       uploads: this.uploads,
       settings: this.settings,
       angles: this.angles,
@@ -105,7 +102,7 @@ export class VesselPanel {
   }
 
   /** Ask for values that the files lack, and for permission to omit content. */
-  private questions(found: VesselImport): void {
+  private questions(found: ImportedVessel): void {
     const fields = found.missing.map((m) => {
       const input = h("input", {
         id: `vessel-set-${m.key}`,
@@ -163,7 +160,7 @@ export class VesselPanel {
     this.body.querySelector<HTMLElement>("input, select, button")?.focus();
   }
 
-  private result(found: VesselImport, model: XmlTree): void {
+  private result(found: ImportedVessel, model: XmlTree): void {
     const present = PARTS.filter(([, tags]) => tags.some((t) => findChild(model, t))),
       boxes = present.map(([name]) =>
         h("input", { type: "checkbox", checked: true, id: `vessel-take-${name.replace(" ", "-")}` }),
