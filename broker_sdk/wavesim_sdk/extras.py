@@ -7,7 +7,14 @@ import sys
 
 from wavesim_sdk.errors import WaveSimError
 
-EXTRAS = {"embreex": "scenes", "matplotlib": "plots", "PIL": "plots", "scipy": "scenes", "trimesh": "scenes"}
+EXTRAS = {
+    "assimp_py": "hulls",
+    "embreex": "scenes",
+    "matplotlib": "plots",
+    "PIL": "plots",
+    "scipy": "scenes",
+    "trimesh": "scenes",
+}
 
 #: for each command of an optional package, the distribution that provides it, with its extra (if any)
 COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(

@@ -154,6 +154,13 @@ def test_a_panisim_folder_is_carried_over_whole(data_dir: Path, tmp_path: Path) 
     )
     assert any('position="50 73 0 m"' in note and 'velocity="0.4 0 0 m/s"' in note for note in notes)
     assert any("sookshma_hydra.json" in note for note in notes)
+    # HydRA's axes: its mass matrix has the centre of mass of geometry.yml below the origin, so A24 = -z A22 is negative
+    hull, _, _ = read(
+        tmp_path / "sookshma_hydra.json", None, {"size": "1 0.24 0.5", "linear-drag": "0 0 0 0 0 0"}, None
+    )
+    assert 'centre="0.0289415957632 3.89727092713e-07 0.136 m"' in hull
+    added = np.array(model.added_mass.rows).reshape(6, 6)
+    assert added[1, 3] == pytest.approx(-0.20126471013481237) and added[2, 2] == pytest.approx(11.8548934409)
 
 
 @pytest.mark.parametrize(

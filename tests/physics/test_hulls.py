@@ -166,3 +166,18 @@ def test_meshes_that_are_no_hull(config: Make, tmp_path: Path) -> None:
     both = model("open.stl").replace("<mass", '<buoyancy volume="3 m3"/><mass')
     with pytest.raises(ConfigError, match="<hull> replaces <buoyancy> and <restoring>"):
         Simulation(config(f"<world><bed depth='300 m'/></world>{both}"))
+
+
+def test_a_submerged_mesh_stays_upright(config: Make, tmp_path: Path) -> None:
+    """A hull of many faces far below the surface: its centre of buoyancy is that of the mesh, above the centre of mass."""
+    ball = trimesh.creation.icosphere(3, radius=0.7)
+    ball.apply_transform(trimesh.transformations.rotation_matrix(1.0, [1.0, 2.0, 3.0]))
+    save(tmp_path / "boat.stl", np.asarray(ball.triangles))
+    numbers = {"l": 1.0, "b": 1.0, "h": 1.0, "mass": 1460.0, "zg": 0.05, "xx": 300.0, "yy": 300.0}
+    text = model("boat.stl", **(numbers | {"added": 700.0, "d": 200.0})).replace('"surface"', '"underwater"')
+    sim = Simulation(config(f"<time step='20 ms'/><world><bed depth='1000 m'/></world>{text}"))
+    row = sim.enter("v", "raft", (0.0, 0.0, 50.0))
+    for _ in range(100):
+        sim.advance()
+    roll, pitch, _ = frames.euler(np.array(sim.state()[row]["q_WB"]))
+    assert abs(math.degrees(roll)) < 0.1 and abs(math.degrees(pitch)) < 0.1

@@ -113,3 +113,16 @@ def test_refusals() -> None:
         Hull(np.zeros((4, 3)))
     with pytest.raises(ValueError, match="the hull cannot float: it must displace 200 m3"):
         Hull(box).afloat(200.0 * RHO, (0.0, 0.0, 0.0))
+
+
+def test_the_centre_of_the_whole_volume_keeps_its_digits() -> None:
+    """A ship far from the origin of its file, with thousands of faces: the centre of buoyancy of a submerged body."""
+    ship = wigley(10.0, 3.0, 1.0, 0.8)
+    offset = np.array([30.0, -20.0, 10.0])
+    near, far = Hull(ship), Hull(ship + offset)
+    deep = near.wetted_part((0.0, 0.0, 1.0), -2.0)
+    assert near.centre == pytest.approx(deep.centre, abs=1e-9)
+    assert far.centre - offset == pytest.approx(near.centre, abs=1e-9)
+    assert near.wetted_area((0.0, 0.0, 1.0), -2.0) == pytest.approx(
+        0.5 * np.linalg.norm(np.cross(ship[:, 1] - ship[:, 0], ship[:, 2] - ship[:, 0]), axis=1).sum()
+    )

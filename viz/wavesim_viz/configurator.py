@@ -10,8 +10,6 @@ import csv
 import math
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,13 +22,21 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.guidance.mission_files import parse_mission
 from wavesim_sdk.log_validation import is_number, is_short_text
+from wavesim_viz import model_files
+from wavesim_viz.command_runner import run_wavesim
 from wavesim_viz.equipment import described_instruments, instrument
+from wavesim_viz.hull_fit import HullStore
+from wavesim_viz.hull_reader import FORMATS
 from wavesim_viz.page_content import InstrumentInfo, ModelInfo
 from wavesim_viz.page_protocol import (
     ElementRule,
+    HullFile,
+    HullProperties,
     ImportedMission,
+    ImportedVessel,
     ModelCheck,
     ModelEntry,
+    ReceivedFile,
     SavedFile,
     SavedMission,
     SavedModel,
@@ -40,6 +46,8 @@ from wavesim_viz.page_protocol import (
     XmlTree,
 )
 from wavesim_viz.scene import model_info
+from wavesim_viz.uploads import MOST_UPLOAD, FileStore, clean_name
+from wavesim_viz.vessel_import import import_vessel
 from wavesim_viz.xml_trees import RequestFailed, classes, parse, root_of, to_element, to_text, to_tree
 from wavesim_world.config import LoadedConfig, Model, library, load, load_text
 from wavesim_world.config.build import read_models
@@ -47,7 +55,6 @@ from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.config.validation import check_model
 from wavesim_world.ocean.bed import sea_bed
 
-COMMAND_S = 120.0
 MOST_SECONDS = 600.0
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}\.xml")
 
@@ -57,6 +64,8 @@ class Configurator:
 
     def __init__(self, folder: Path, configuration: Callable[[], str]) -> None:
         self.folder, self._configuration = folder, configuration
+        self.uploads, self.results = FileStore(), FileStore()
+        self.hulls = HullStore(self.uploads, self.results)
 
     # -- contents ----------------------------------------------------------------------------------
 
@@ -166,8 +175,50 @@ class Configurator:
             path = Path(folder) / name
             path.write_text(text)
             more = [f"--section={s}"] if (s := _word(body, "section")) else []
-            xml = _run(["vehicles", "import", str(path), *more], Path(folder))
+            xml = run_wavesim(["vehicles", "import", str(path), *more], Path(folder))
         return [to_tree(m) for m in parse(xml.encode()).iter("model")]
+
+    # -- uploads --------------------------------------------------------------------------------------
+
+    def upload(self, body: Any) -> ReceivedFile:
+        """Keep an uploaded file until another request uses it."""
+        name, data = clean_name(body.get("file")), body["data"]
+        if not data:
+            raise RequestFailed(f"{name.name} is empty")
+        return {"upload": self.uploads.add(str(name), data), "file": str(name), "size": len(data)}
+
+    def hull_files(self, _query: Any) -> list[str]:
+        """List the hull files in the folder."""
+        return sorted(p.name for p in self.folder.iterdir() if p.suffix.lower()[1:] in FORMATS and p.is_file())
+
+    def open_hull(self, body: Any) -> HullFile:
+        """Read a hull file, which was uploaded or lies in the folder."""
+        if "upload" in body:
+            return self.hulls.open(*self.uploads.get(body["upload"]))
+        name = str(body.get("file", ""))
+        if name not in self.hull_files(None):
+            raise RequestFailed(f"no hull file '{name}' in the folder")
+        path = self.folder / name
+        if path.stat().st_size > MOST_UPLOAD:
+            raise RequestFailed(f"{name} is larger than {MOST_UPLOAD >> 20} MiB; simplify the mesh")
+        return self.hulls.open(name, path.read_bytes())
+
+    def fit_hull(self, body: Any) -> HullProperties:
+        """Place a hull in body axes and return its properties."""
+        return self.hulls.fit(body)
+
+    def hull_model(self, body: Any) -> XmlTree:
+        """Return a first model of a hull."""
+        return self.hulls.model(body)
+
+    def import_vessel(self, body: Any) -> ImportedVessel:
+        """Read the uploaded files of a vessel, or of a panel code."""
+        return import_vessel(body, self.uploads, self.results)
+
+    def _supply(self, model: Any, folder: Path) -> dict[str, bytes]:
+        """Copy the files that a model names to a folder, and return them."""
+        places = [self.folder, *sorted({path.parent for _, path in self._sources().values()})]
+        return model_files.supply(model, folder, self.results, places)
 
     # -- checking and testing -------------------------------------------------------------------------
 
@@ -177,13 +228,22 @@ class Configurator:
         """
         try:
             with tempfile.TemporaryDirectory() as folder:
+                self._supply(body.get("model"), Path(folder))
                 model = self._read(body.get("model"), Path(folder))
+                hull = model_files.hull_triangles(model, Path(folder))
         except RequestFailed:
             raise
         except WaveSimError as error:
             return {"ok": False, "error": getattr(error, "message", str(error))}
         suite = model.sensors.instruments if model.sensors is not None else ()
-        return {"ok": True, "look": model_info(model), "instruments": _instruments(suite), "given": []}
+        answer: ModelCheck = {
+            "ok": True,
+            "look": model_info(model),
+            "instruments": _instruments(suite),
+            "hull": hull,
+            "given": [],
+        }
+        return answer
 
     def check_instruments(self, body: Any) -> ModelCheck:
         """Use the configuration reader to check a vehicle whose own instruments were changed. Return the result."""
@@ -231,6 +291,7 @@ class Configurator:
             raise RequestFailed(f"invalid test duration: expected 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
+            self._supply(body.get("model"), folder)
             model = self._read(body.get("model"), folder)
             commands = _commands(body.get("commands")) or preset(model, str(body.get("kind", "turn")))
             if not commands:
@@ -255,7 +316,7 @@ class Configurator:
             arguments += ["--start", "0", "0", depth, "--out", "track.csv"]
             for k, actuator in enumerate(commands):
                 arguments += ["--map", f"{actuator}=c{k}"]
-            _run(arguments, folder)
+            run_wavesim(arguments, folder)
             with (folder / "track.csv").open(newline="") as file:
                 rows = list(csv.reader(file))
         columns = [list(map(float, column)) for column in zip(*rows[1:], strict=True)]
@@ -278,11 +339,20 @@ class Configurator:
         trial = self._target(f"{target.stem}-trial.xml", overwrite)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
+            files = self._supply(body.get("model"), folder)
+            for beside, data in files.items():
+                own = self.folder / beside
+                if own.exists() and not overwrite and own.read_bytes() != data:
+                    raise RequestFailed(
+                        f"{beside} already exists with other content; tick 'replace', or rename that file"
+                    )
             model = self._read(body.get("model"), folder)
             (folder / target.name).write_text((folder / "model.xml").read_text())
             (folder / trial.name).write_text(_trial_configuration(model, target.name))
             load(folder / trial.name)
             texts = [(folder / p.name).read_text() for p in (target, trial)]
+        for beside, data in files.items():
+            _write(self.folder / beside, data)
         _write(target, texts[0])
         _write(trial, texts[1])
         return {"file": str(target), "trial": str(trial)}
@@ -369,11 +439,12 @@ class Configurator:
                     etree.SubElement(fence, "corner", north=f"{n:g} m", east=f"{e:g} m")
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str | bytes) -> None:
     """Write a file. If that fails, any existing file with this name remains unchanged."""
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        draft.write_text(text)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(text.encode() if isinstance(text, str) else text)
         draft.replace(target)
     except OSError as error:
         raise RequestFailed(f"cannot write {target}: {error.strerror}") from None
@@ -483,22 +554,3 @@ def _points(points: Any, count: int) -> list[list[float]]:
         ):
             raise RequestFailed(f"invalid point: expected {count} finite numbers")
     return points
-
-
-def _run(arguments: list[str], folder: Path) -> str:
-    """Run a `wavesim` command in a separate process; return its output, or its one-line error message."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "wavesim_sdk", *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise RequestFailed(f"`wavesim {arguments[0]}` did not finish within {COMMAND_S:g} s") from None
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"`wavesim {arguments[0]}` failed"]
-        raise RequestFailed(lines[-1].removeprefix("wavesim: ").removeprefix("Error: "))
-    return done.stdout

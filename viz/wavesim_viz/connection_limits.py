@@ -18,6 +18,7 @@ MAX_PER_ADDRESS = 64
 BURST, OPENINGS_PER_S = 32, 1.0
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s to receive the body of a request
+UPLOAD_S = 120.0  #: maximum time in s to receive an uploaded file
 
 
 class ConnectionRateLimiter:

@@ -559,6 +559,7 @@ class ModelCheck(TypedDict):
     error: NotRequired[str]
     look: NotRequired[ModelInfo]
     instruments: NotRequired[list[InstrumentInfo]]
+    hull: NotRequired[Annotated[str, "mesh of <hull> in body axes: base64 of 32-bit floats, nine for each triangle"]]
     given: NotRequired[Annotated[list[str], "inherited instruments"]]
 
 
@@ -570,6 +571,102 @@ class VehicleInstruments(TypedDict):
     look: ModelInfo
     instruments: list[InstrumentInfo]
     given: Annotated[list[str], "inherited instruments"]
+
+
+class ReceivedFile(TypedDict):
+    """/api/upload: a file that the viewer keeps until a request uses it."""
+
+    upload: Annotated[str, "key of the file"]
+    file: str
+    size: int
+
+
+class HullPartMesh(TypedDict):
+    """Part of a hull file, in the axes and the unit of the file."""
+
+    name: str
+    colour: str
+    triangles: int
+    vertices: Annotated[str, "base64 of 32-bit floats x y z"]
+    corners: Annotated[str, "base64 of 32-bit vertex numbers, three for each triangle"]
+
+
+class HullFile(TypedDict):
+    """/api/hull: the parts of a hull file, and guesses of its unit and axes."""
+
+    hull: Annotated[str, "key of the hull"]
+    file: str
+    size: Annotated[list[float], "extent along the axes of the file, in its unit"]
+    unit: str
+    up: str
+    forward: str
+    known: Annotated[bool, "whether the format defines its unit and its vertical axis"]
+    parts: list[HullPartMesh]
+
+
+class HullPartFrame(TypedDict):
+    """Position of a part in body axes, m."""
+
+    name: str
+    centre: list[float]
+    size: list[float]
+    axis: Annotated[list[float], "direction of its axis of symmetry"]
+    normal: Annotated[list[float], "direction in which it is thinnest"]
+    area: float
+
+
+class FloatingHull(TypedDict):
+    """Hull that floats upright with the mass of the model: z of the waterline (m), draft (m), wetted area (m2), centre
+    of buoyancy (m) and metacentric heights (m).
+    """
+
+    waterline: float
+    draft: float
+    wetted: float
+    centre: list[float]
+    gm_roll: float
+    gm_pitch: float
+
+
+class HullProperties(TypedDict):
+    """/api/hull-fit: a hull in body axes, its mass properties, and the files that a model can name.
+
+    A position in body axes is scale * rotation * p + offset, for a position p in the file.
+    """
+
+    file: str
+    appearance: str
+    rotation: Annotated[list[float], "3x3, row by row"]
+    scale: float
+    offset: list[float]
+    size: Annotated[list[float], "length, breadth and height, m"]
+    closed: bool
+    triangles: int
+    volume: Annotated[float, "m3"]
+    area: Annotated[float, "m2"]
+    centre: Annotated[list[float], "centre of the volume, m"]
+    gyration: Annotated[list[float], "radii of gyration for evenly distributed mass, m"]
+    afloat: FloatingHull | None
+    parts: list[HullPartFrame]
+    notes: list[str]
+
+
+class MissingValue(TypedDict):
+    """Value that an imported file lacks, as a key of `wavesim vehicles import --set`."""
+
+    key: str
+    meaning: str
+
+
+class ImportedVessel(TypedDict):
+    """/api/vessel: the models of an uploaded vessel, or the values that it lacks."""
+
+    models: list[XmlTree]
+    notes: list[str]
+    missing: list[MissingValue]
+    angles: Annotated[bool, "whether the unit of the angles must be stated"]
+    omitted: Annotated[list[str], "content that a model cannot represent"]
+    source: str
 
 
 class SimulatedMotion(TypedDict):

@@ -29,7 +29,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
-from wavesim_viz.connection_limits import BODY_S, ConnectionRateLimiter, address_of, upgraded
+from wavesim_viz.connection_limits import BODY_S, UPLOAD_S, ConnectionRateLimiter, address_of, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
 from wavesim_viz.live import ViewerSource
@@ -48,6 +48,7 @@ from wavesim_viz.replay import ReplaySource
 from wavesim_viz.requests import MOST_ROW, InvalidRequest, parse_request
 from wavesim_viz.s57 import ChartCell
 from wavesim_viz.tiles import Tileset
+from wavesim_viz.uploads import MOST_UPLOAD
 from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
@@ -370,6 +371,26 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
     return call
 
 
+async def upload(request: web.Request) -> web.StreamResponse:
+    """Receive a file for the configurator. Its name is in ``?file=``."""
+    if role_of(request) != "control":
+        raise RequestFailed("this viewer is read-only; to write files and run programs, start it with --control")
+    text = f"the file is larger than {MOST_UPLOAD >> 20} MiB, which is the maximum"
+    if (request.content_length or 0) > MOST_UPLOAD:
+        raise RequestFailed(text)
+    data = bytearray()
+    try:
+        async with asyncio.timeout(UPLOAD_S):
+            async for chunk in request.content.iter_chunked(1 << 18):
+                data += chunk
+                if len(data) > MOST_UPLOAD:
+                    raise RequestFailed(text)
+    except TimeoutError:
+        raise RequestFailed(f"the upload was not complete within {UPLOAD_S:g} s") from None
+    found = request.app[CONFIGURATOR].upload({"file": request.query.get("file"), "data": bytes(data)})
+    return web.json_response(found)
+
+
 def make_app(
     source: ViewerSource | None,
     rate: float,
@@ -399,6 +420,12 @@ def make_app(
     app.router.add_get("/api/vehicles", json_call(Configurator.vehicles))
     app.router.add_get("/api/vehicle", json_call(Configurator.vehicle))
     app.router.add_get("/api/schema", json_call(Configurator.schema))
+    app.router.add_get("/api/hull-files", json_call(Configurator.hull_files))
+    app.router.add_post("/api/upload", upload)
+    app.router.add_post("/api/hull", json_call(Configurator.open_hull, changes=True))
+    app.router.add_post("/api/hull-fit", json_call(Configurator.fit_hull, changes=True))
+    app.router.add_post("/api/hull-model", json_call(Configurator.hull_model, changes=True))
+    app.router.add_post("/api/vessel", json_call(Configurator.import_vessel, changes=True))
     app.router.add_post("/api/import", json_call(Configurator.import_model, changes=True))
     app.router.add_post("/api/check", json_call(Configurator.check, changes=True))
     app.router.add_post("/api/test", json_call(Configurator.test_drive, changes=True))

@@ -49,8 +49,8 @@ class FloatingState:
 
 
 class Hull:
-    """Closed surface of triangles (n, 3, 3) in m, body axes. Raises ValueError if the surface is not closed or is
-    inside out.
+    """Closed surface of triangles (n, 3, 3) in m, body axes, with its ``volume`` (m3) and the ``centre`` of that volume
+    (m). Raises ValueError if the surface is not closed or is inside out.
     """
 
     def __init__(self, triangles: Any) -> None:
@@ -60,6 +60,8 @@ class Hull:
         if not _closed(t):
             raise ValueError("the surface is not closed: each edge must belong to two faces, once in each direction")
         self.volume = self._volume_and_centre(t, np.zeros(3)).volume
+        # about a point within the hull: a distant one would leave no digits for the centre
+        self.centre = self._volume_and_centre(t, t.mean(axis=(0, 1))).centre
         if self.volume <= 0.0:
             raise ValueError("the surface is inside out: faces must be counter-clockwise when seen from outside")
 
@@ -69,6 +71,12 @@ class Hull:
         """
         n = np.asarray(down, float)
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
+
+    def wetted_area(self, down: Sequence[float], level: float) -> float:
+        """Return the area in m2 of the surface below the water plane. The water plane itself does not count."""
+        t = self._cut(np.asarray(down, float), level)[0]
+        cross = np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
+        return float(0.5 * np.sqrt((cross * cross).sum(axis=1)).sum())
 
     def level(self, down: Sequence[float], volume: float) -> float:
         """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the hull is

@@ -274,7 +274,7 @@ def _set_rigid_body(p: Floats, model: Model, world: World, hull: Hull | None) ->
     p[P.CONTACT_MARGIN] = contact_margin(shape)
     if model.restoring is None:
         if hull is not None:
-            volume, centre = hull.volume, tuple(hull.wetted_part((0.0, 0.0, 1.0), -1e9).centre)
+            volume, centre = hull.volume, tuple(hull.centre)
             p[P.VOLUME] = volume
             p[P.BOUNDING_RADIUS] = max(shape.bounding_radius, float(norm(hull.triangles).max()))
         else:

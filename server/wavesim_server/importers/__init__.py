@@ -1,5 +1,5 @@
 """Models from parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls from
-result tables of panel codes (Capytaine, NEMOH, WAMIT).
+result tables of panel codes (Capytaine, HydRA, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
 <model>, the values that the file lacks, and the content that a model cannot represent. No content is dropped silently,
@@ -57,6 +57,6 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return uuv.read(path, data, settings, angles)
     raise ConfigError(
-        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc or a WAMIT .1",
+        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc, a HydRA .json or a WAMIT .1",
         str(path),
     )

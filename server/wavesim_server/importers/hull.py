@@ -11,7 +11,7 @@ import numpy as np
 from lxml import etree
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import capytaine, nemoh, panel_results, retardation, wamit
+from wavesim_server.importers import capytaine, hydra, nemoh, panel_results, retardation, wamit
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 
@@ -19,11 +19,12 @@ def is_panel_output(path: Path) -> bool:
     """Return whether a path is the output of a panel code."""
     if path.is_dir():
         return any(p.name.lower() == "nemoh.cal" for p in path.iterdir())
-    return path.suffix.lower() in (".nc", ".nc4", *wamit.SUFFIXES)
+    return path.suffix.lower() in (".nc", ".nc4", ".json", *wamit.SUFFIXES)
 
 
 def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (``path`` is any one of them).
+    """Return the hull from a Capytaine NetCDF file, a HydRA JSON file, a NEMOH folder, or the WAMIT files (``path`` is
+    any one of them).
 
     Raises ConfigError, with the reason, if the results cannot be imported.
     """
@@ -41,6 +42,8 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
         found = nemoh.read(path, draft)
     elif path.suffix.lower() in wamit.SUFFIXES:
         found = wamit.read(path, draft)
+    elif path.suffix.lower() == ".json":
+        found = hydra.read(path)
     else:
         found = capytaine.read(path, draft)
     draft.notes += found.notes
@@ -59,17 +62,27 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
     if stiffness is None:
         given = draft.require_numbers("restoring", 36)
         stiffness = np.array(given).reshape(6, 6) if given is not None else np.zeros((6, 6))
-    if draft.missing or found.coefficients is None or found.operators is None:
+    if draft.missing or (found.infinite is None and (found.coefficients is None or found.operators is None)):
         return draft
     _add_restoring(draft, stiffness, found.depth)
-    memory = retardation.identify_memory(found.coefficients)
-    draft.matrix("added-mass", memory.infinite)
+    memory: retardation.RadiationMemory | None
+    if found.infinite is not None:
+        memory, note = hydra.identify_memory(found, path.name)
+        draft.notes.append(note)
+        draft.matrix("added-mass", found.infinite)
+    else:
+        assert found.coefficients is not None
+        memory = retardation.identify_memory(found.coefficients)
+        draft.matrix("added-mass", memory.infinite)
     draft.add("linear-drag", diagonal=format_numbers(*(drag or [])))
-    _add_radiation(draft, memory)
+    if memory is not None:
+        add_radiation(draft, memory)
     if found.density:
         draft.notes.append(
             f"the tables are for water of {found.density:g} kg/m3; set <world density=...> to this value"
         )
+    if found.operators is None:
+        return draft
     w = found.operators.frequencies
     draft.notes.append(
         f"the operators cover wave periods from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s; for other periods, the values at the nearest end of this range are used"
@@ -123,7 +136,7 @@ def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
     draft.elements.append(element)
 
 
-def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
+def add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
     """Add <radiation>, and a note about the fit error."""
     if len(memory.frequencies):
         element = draft.add("radiation")

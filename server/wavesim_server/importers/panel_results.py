@@ -64,6 +64,7 @@ class PanelResults:
     depth: float = 0.0
     density: float = 0.0  # density of the water, kg/m3; 0 = not stated
     notes: tuple[str, ...] = ()
+    infinite: Array | None = None  # added mass at infinite frequency, if a file states it without a table
 
 
 def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -16,8 +15,9 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import panel_hull
+from wavesim_server.importers import hydra, panel_hull
 from wavesim_server.importers import panisim_vessel as vessel
+from wavesim_server.importers.hull import add_radiation
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
 PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
@@ -175,13 +175,13 @@ def _add_masses(
             "inertia", gyration=format_numbers(*(gyration if gyration is not None else geometry["gyration"])) + " m"
         )
     own = f"{draft.name}_hydra.json"
-    hydra = next((p for p in (folder / own, folder.parent / own) if p.is_file()), None)
-    hydra = hydra or vessel.locate(folder, hydro.get("hydra_file"))
-    data = {} if hydra is None else json.loads(hydra.read_text())
+    file = next((p for p in (folder / own, folder.parent / own) if p.is_file()), None)
+    file = file or vessel.locate(folder, hydro.get("hydra_file"))
+    results = None if file is None else hydra.read(file)
     if added is not None:
         draft.matrix("added-mass", added)
-    elif hydra is not None:
-        draft.matrix("added-mass", np.array(data["A_inf"], float))
+    elif results is not None and results.infinite is not None:
+        draft.matrix("added-mass", results.infinite)
     elif "added-mass" in draft.settings:
         draft.matrix("added-mass", np.diag(draft.require_numbers("added-mass", 6) or []))
     else:
@@ -193,13 +193,12 @@ def _add_masses(
             f"added mass: no matrix and no HydRA file '{hydro.get('hydra_file')}'; estimated by strips of elliptic "
             f"sections from the {'box' if hull is None else 'hull file'} (expect 30 % error); --set added-mass=... replaces it"
         )
-    if hydra is not None and not underwater:
-        stiff = np.array(data["C"], float)
-        stiff[np.abs(stiff) < 1e-12 * np.abs(stiff).max()] = 0.0  # rounding errors
-        draft.matrix("restoring", stiff)
-        draft.notes.append(
-            f"from {hydra.name}: added mass at infinite frequency and restoring, but not damping and waves"
-        )
+    if file is not None and results is not None and results.stiffness is not None and not underwater:
+        draft.matrix("restoring", results.stiffness)
+        memory, note = hydra.identify_memory(results, file.name)
+        draft.notes += [note, *results.notes]
+        if memory is not None:
+            add_radiation(draft, memory)
         geometry.ignore("CB")  # the restoring is about the equilibrium, which includes it
         if (floating := float(inertia.get("buoyancy_mass", mass))) != mass:
             draft.unused.append(f"inertia.yml: buoyancy_mass = {floating:g}, because it differs from the mass")

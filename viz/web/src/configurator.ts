@@ -2,9 +2,12 @@
 
 import { setChildren, h, toast } from "./dom";
 import { getJson, postJson } from "./http";
+import { HullPanel } from "./hull_panel";
 import { ModelTest } from "./model_test";
-import { findChild, newElement, nameOf, type Schema } from "./xml_tree";
+import { findChild, newElement, nameOf, parseMetres, type Schema } from "./xml_tree";
 import { ModelEditor3D } from "./model_editor3d";
+import { moveOrigin } from "./origin";
+import { VesselPanel } from "./vessel_panel";
 import type {
   AttributeRule,
   ModelCheck,
@@ -36,6 +39,8 @@ export class Configurator {
   private readonly verdict = h("div", { class: "verdict", id: "verdict", role: "status" });
   private readonly chosenBox = h("div", { class: "section" });
   private readonly tries = new ModelTest(() => this.sent());
+  private readonly hull: HullPanel;
+  private readonly vessel: VesselPanel;
   private readonly back = h(
     "button",
     {
@@ -68,10 +73,41 @@ export class Configurator {
     this.bench = new ModelEditor3D(
       (t) => this.choose(t),
       () => {
+        const d = this.chosen === this.bench.origin ? parseMetres(this.bench.origin.attributes["position"]) : null;
+        if (d) this.shiftOrigin(d);
         this.build();
         this.changed();
       },
+      (part) => this.hull.choose(part),
     );
+    const file = h("input", { id: "save-file", placeholder: "file.xml" }),
+      replace = h("input", { type: "checkbox", id: "save-replace" });
+    const host = {
+      model: (): XmlTree | null => this.model,
+      schema: (): Schema => this.schema,
+      sensors: (): XmlTree => this.sensors,
+      open: (model: XmlTree): void => {
+        this.take1(model, true);
+        this.list.querySelector("#unsaved")?.remove();
+        this.list.prepend(
+          h("option", { id: "unsaved", value: "" }, `${model.attributes["name"] ?? "model"} — not saved`),
+        );
+        this.list.selectedIndex = 0;
+        file.value = `${model.attributes["name"] ?? "model"}.xml`;
+      },
+      changed: (chosen?: XmlTree): void => {
+        this.ownSensors();
+        if (chosen) {
+          this.chosen = chosen;
+          this.opened.add(chosen);
+        }
+        this.build();
+        this.refresh();
+      },
+      shiftOrigin: (d: [number, number, number]): void => this.shiftOrigin(d),
+    };
+    this.hull = new HullPanel(this.bench, host);
+    this.vessel = new VesselPanel(host);
     const open = h("input", {
       type: "file",
       accept: ".xml,.ini,.yaml,.yml",
@@ -79,8 +115,6 @@ export class Configurator {
       id: "import",
       onchange: () => void this.take(open),
     });
-    const file = h("input", { id: "save-file", placeholder: "file.xml" }),
-      replace = h("input", { type: "checkbox", id: "save-replace" });
     const view = (side: string, text: string): HTMLElement =>
       h("button", { onclick: () => this.bench.from(side) }, text);
     const turn = h(
@@ -128,7 +162,7 @@ export class Configurator {
       ),
       this.side,
     );
-    this.side.append(this.chosenBox, this.tries.box);
+    this.side.append(this.chosenBox, this.hull.box, this.vessel.box, this.tries.box);
     document.body.append(this.root);
     this.list.addEventListener("change", () => void this.load(this.list.value, file));
     window.addEventListener("keydown", (e) => {
@@ -151,7 +185,7 @@ export class Configurator {
   permit(sea: boolean, write: boolean): void {
     this.back.classList.toggle("hidden", !sea);
     this.write = write;
-    for (const id of ["save", "import", "try-turn", "try-step"])
+    for (const id of ["save", "import", "try-turn", "try-step", "hull-open", "vessel-files", "vessel-folder"])
       this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
     if (!write)
       this.verdict.textContent = "this viewer is read-only; to check, test and save models, start it with --control";
@@ -200,6 +234,7 @@ export class Configurator {
   }
 
   private async load(name: string, file: HTMLInputElement): Promise<void> {
+    if (!name) return;
     const vehicle = name.startsWith("vehicle ") ? this.vehicles[Number(name.slice(8))] : undefined;
     if (vehicle) {
       const found = await getJson<VehicleInstruments>(
@@ -218,7 +253,8 @@ export class Configurator {
     }
   }
 
-  private take1(model: XmlTree): void {
+  private take1(model: XmlTree, keepHull = false): void {
+    if (!keepHull) this.hull.release();
     this.vehicle = null;
     this.model = model;
     this.given = [];
@@ -235,6 +271,7 @@ export class Configurator {
   }
 
   private takeVehicle(vehicle: VehicleEntry, sensors: XmlTree): void {
+    this.hull.close();
     this.vehicle = vehicle;
     this.model = null;
     this.sensors = sensors;
@@ -246,6 +283,8 @@ export class Configurator {
     this.past.length = 0;
     this.bench.forget();
     this.tries.reset(this.vehicle !== null);
+    this.hull.box.classList.toggle("hidden", this.vehicle !== null);
+    this.vessel.box.classList.toggle("hidden", this.vehicle !== null);
     this.remember();
     this.build();
     this.bench.set(this.model, this.sensors);
@@ -264,6 +303,15 @@ export class Configurator {
         `opened ${found[0]!.attributes["name"] ?? file.name}${found.length > 1 ? `, the first of ${found.length} models` : ""}`,
       );
     } else if (found) toast("the file contains no <model>", true);
+  }
+
+  /** Move the body's origin: every position is relative to it. */
+  private shiftOrigin(d: [number, number, number]): void {
+    this.bench.origin.attributes["position"] = "0 0 0 m";
+    if (!this.model || !d.some(Boolean)) return;
+    moveOrigin(this.model, d, this.hull.shift(d));
+    this.bench.set(this.model, this.sensors);
+    toast("the origin was moved: positions were adjusted, but matrices keep their values");
   }
 
   // -- form ------------------------------------------------------------------------------------------
@@ -442,9 +490,13 @@ export class Configurator {
         h(
           "div",
           { class: "soft" },
-          "Click a thruster, a fin, a sensor or a centre in the view or on the left; then drag its arrows or enter numbers.",
+          "Click a thruster, a fin, a sensor, a centre or the origin in the view, or an element on the left; then drag its arrows or enter numbers.",
         ),
       );
+      return;
+    }
+    if (t === this.bench.origin) {
+      setChildren(this.chosenBox, h("h3", {}, "origin of the body"), ...this.originForm());
       return;
     }
     const of = this.ruleOf(t),
@@ -455,6 +507,26 @@ export class Configurator {
       h("div", { class: "soft" }, ...marked(rule.doc)),
       ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)),
     );
+  }
+
+  private originForm(): HTMLElement[] {
+    const inputs = ["forward", "starboard", "down"].map((side) =>
+      h("input", { type: "number", step: "any", value: 0, "aria-label": `Move the origin ${side}, m` }),
+    );
+    const move = (): void => {
+      this.shiftOrigin(inputs.map((i) => Number(i.value) || 0) as [number, number, number]);
+      this.build();
+      this.refresh();
+    };
+    return [
+      h(
+        "div",
+        { class: "soft" },
+        "Every position is relative to the origin, and so are the matrices. Drag its arrows, or move it by x, y, z in m:",
+      ),
+      h("div", { class: "row thirds" }, ...inputs),
+      h("div", { class: "row" }, h("button", { id: "move-origin", onclick: move }, "move the origin")),
+    ];
   }
 
   private choose(t: XmlTree | null): void {
@@ -540,7 +612,8 @@ export class Configurator {
       ? `✓ ${this.vehicle ? "Vehicle" : "Model"} is valid`
       : (found.error ?? "refused");
     if (found.look) {
-      this.bench.look(found.look, found.instruments ?? []);
+      this.bench.look(found.look, found.instruments ?? [], found.hull);
+      this.bench.showParts();
       this.bench.set(this.model, this.sensors);
       this.bench.choose(this.chosen);
     }

@@ -8,7 +8,8 @@ import { cssVariable } from "./dom";
 import { fromThree, toThree } from "./coordinate_frames";
 import { parseMetres, nameOf, parseVector, formatMetres, formatNumbers } from "./xml_tree";
 import { context2d, deviceRatio } from "./canvas";
-import type { InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
+import { HullDrawing } from "./hull_drawing";
+import type { HullProperties, InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
 
 const KINDS: Record<
   string,
@@ -22,6 +23,7 @@ const KINDS: Record<
   mass: { key: "centre", colour: "#111111", label: () => "centre of mass" },
   buoyancy: { key: "centre", colour: "#3fa7ff", label: () => "centre of buoyancy" },
   load: { key: "position", colour: "#8d99a6", label: () => "load" },
+  origin: { key: "position", colour: "#f4f4f4", label: () => "origin" },
 };
 const INSTRUMENT = "#5bd68a",
   GIVEN = "#8d99a6";
@@ -36,6 +38,9 @@ export class ModelEditor3D {
   private readonly gizmo: TransformControls;
   private readonly handles = new THREE.Group();
   private readonly rays = new THREE.Group();
+  readonly hull = new HullDrawing();
+  /** Handle of the body's origin: dragging it moves the origin, not a part. */
+  readonly origin: XmlTree = { tag: "origin", attributes: { position: "0 0 0 m" }, text: "", children: [] };
   private instruments: InstrumentInfo[] = [];
   private sensors: XmlTree | null = null;
   private body: THREE.Mesh | null = null;
@@ -47,6 +52,7 @@ export class ModelEditor3D {
   constructor(
     private readonly onChoose: (t: XmlTree | null) => void,
     private readonly onMove: () => void,
+    private readonly onPart: (part: number) => void,
   ) {
     this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true });
     this.canvas.tabIndex = 0;
@@ -85,6 +91,7 @@ export class ModelEditor3D {
       sun,
       this.handles,
       this.rays,
+      this.hull.group,
       axes,
       this.gizmo.getHelper(),
     );
@@ -110,6 +117,8 @@ export class ModelEditor3D {
             this.onChoose(tree);
             return;
           }
+      const part = this.hull.pick(ray);
+      if (part !== null) this.onPart(part);
     });
   }
 
@@ -130,7 +139,7 @@ export class ModelEditor3D {
   }
 
   /** Draw a checked model with its instruments. */
-  look(model: ModelInfo, instruments: InstrumentInfo[]): void {
+  look(model: ModelInfo, instruments: InstrumentInfo[], hull = ""): void {
     this.instruments = instruments;
     const first = this.body === null;
     if (this.body) {
@@ -141,6 +150,7 @@ export class ModelEditor3D {
     material.transparent = true;
     material.opacity = 0.72;
     this.body = new THREE.Mesh(bodyGeometry(model), material);
+    this.body.visible = !this.hull.mesh(hull, material);
     this.scene.add(this.body);
     const size = Math.max(...model.shape.size);
     if (first || Math.abs(size - this.size) > 0.3 * this.size) {
@@ -151,8 +161,16 @@ export class ModelEditor3D {
     this.dirty = true;
   }
 
+  /** Move the camera so that a hull that was just opened fills the view. */
+  frame(fit: HullProperties | null): void {
+    if (!fit) return;
+    this.size = Math.max(...fit.size);
+    this.scene.getObjectByName("axes")!.scale.setScalar(this.size * 0.42);
+    this.from("side");
+  }
+
   from(side: string): void {
-    const far = this.size * 1.9,
+    const far = this.size * 1.9 * Math.max(1, 1 / this.camera.aspect), // a narrow view shows the whole length too
       at: Record<string, [number, number, number]> = {
         side: [0.25 * far, far * 0.86, -0.3 * far],
         above: [-0.001, 0, -far],
@@ -178,6 +196,7 @@ export class ModelEditor3D {
     };
     model?.children.forEach(visit);
     for (const e of sensors.children) this.handle(e, "position", INSTRUMENT, "attitude");
+    if (model) this.handle(this.origin, "position", KINDS["origin"]!.colour);
     this.beams();
     this.choose(this.chosen && this.places.has(this.chosen) ? this.chosen : null);
     this.dirty = true;
@@ -194,19 +213,11 @@ export class ModelEditor3D {
     this.rays.clear();
     const own = new Set(this.sensors?.children.map(nameOf)),
       chosen = this.chosen && this.sensors?.children.includes(this.chosen) ? nameOf(this.chosen) : null;
+    if (this.hull.centre) this.dot("centre of buoyancy", this.hull.centre, KINDS["buoyancy"]!.colour);
     for (const s of this.instruments) {
       const mine = own.has(s.name),
         colour = mine ? INSTRUMENT : GIVEN;
-      if (!mine && s.position) {
-        const dot = new THREE.Mesh(
-          new THREE.SphereGeometry(this.size * 0.014, 14, 10),
-          new THREE.MeshBasicMaterial({ color: colour, depthTest: false, transparent: true, opacity: 0.9 }),
-        );
-        dot.position.set(...toThree(s.position[0]!, s.position[1]!, s.position[2]!));
-        dot.renderOrder = 9;
-        dot.name = s.name;
-        this.rays.add(dot);
-      }
+      if (!mine && s.position) this.dot(s.name, s.position as [number, number, number], colour);
       if (!s.beams) continue;
       const points: number[] = [],
         r = s.beams.rays,
@@ -222,6 +233,18 @@ export class ModelEditor3D {
         ),
       );
     }
+  }
+
+  /** Draw a named position that cannot be edited here. */
+  private dot(name: string, at: [number, number, number], colour: string): void {
+    const dot = new THREE.Mesh(
+      new THREE.SphereGeometry(this.size * 0.014, 14, 10),
+      new THREE.MeshBasicMaterial({ color: colour, depthTest: false, transparent: true, opacity: 0.9 }),
+    );
+    dot.position.set(...toThree(...at));
+    dot.renderOrder = 9;
+    dot.name = name;
+    this.rays.add(dot);
   }
 
   private handle(t: XmlTree, key: string, colour: string, aim?: "direction" | "attitude"): void {
@@ -269,6 +292,12 @@ export class ModelEditor3D {
     else this.gizmo.detach();
     if (place && !place.userData["aim"]) this.gizmo.setMode("translate");
     this.beams();
+    this.dirty = true;
+  }
+
+  /** Hide the primitive shape while the parts of a hull file are shown. */
+  showParts(): void {
+    if (this.body && this.hull.shown) this.body.visible = false;
     this.dirty = true;
   }
 

@@ -969,6 +969,8 @@ export interface ModelCheck {
   error?: string;
   look?: ModelInfo;
   instruments?: InstrumentInfo[];
+  /** mesh of <hull> in body axes: base64 of 32-bit floats, nine for each triangle */
+  hull?: string;
   /** inherited instruments */
   given?: string[];
 }
@@ -981,6 +983,111 @@ export interface VehicleInstruments {
   instruments: InstrumentInfo[];
   /** inherited instruments */
   given: string[];
+}
+
+/** /api/upload: a file that the viewer keeps until a request uses it. */
+export interface ReceivedFile {
+  /** key of the file */
+  upload: string;
+  file: string;
+  size: number;
+}
+
+/** Part of a hull file, in the axes and the unit of the file. */
+export interface HullPartMesh {
+  name: string;
+  colour: string;
+  triangles: number;
+  /** base64 of 32-bit floats x y z */
+  vertices: string;
+  /** base64 of 32-bit vertex numbers, three for each triangle */
+  corners: string;
+}
+
+/** /api/hull: the parts of a hull file, and guesses of its unit and axes. */
+export interface HullFile {
+  /** key of the hull */
+  hull: string;
+  file: string;
+  /** extent along the axes of the file, in its unit */
+  size: number[];
+  unit: string;
+  up: string;
+  forward: string;
+  /** whether the format defines its unit and its vertical axis */
+  known: boolean;
+  parts: HullPartMesh[];
+}
+
+/** Position of a part in body axes, m. */
+export interface HullPartFrame {
+  name: string;
+  centre: number[];
+  size: number[];
+  /** direction of its axis of symmetry */
+  axis: number[];
+  /** direction in which it is thinnest */
+  normal: number[];
+  area: number;
+}
+
+/**
+ * Hull that floats upright with the mass of the model: z of the waterline (m), draft (m), wetted area (m2), centre of
+ * buoyancy (m) and metacentric heights (m).
+ */
+export interface FloatingHull {
+  waterline: number;
+  draft: number;
+  wetted: number;
+  centre: number[];
+  gm_roll: number;
+  gm_pitch: number;
+}
+
+/**
+ * /api/hull-fit: a hull in body axes, its mass properties, and the files that a model can name. A position in body axes
+ * is scale * rotation * p + offset, for a position p in the file.
+ */
+export interface HullProperties {
+  file: string;
+  appearance: string;
+  /** 3x3, row by row */
+  rotation: number[];
+  scale: number;
+  offset: number[];
+  /** length, breadth and height, m */
+  size: number[];
+  closed: boolean;
+  triangles: number;
+  /** m3 */
+  volume: number;
+  /** m2 */
+  area: number;
+  /** centre of the volume, m */
+  centre: number[];
+  /** radii of gyration for evenly distributed mass, m */
+  gyration: number[];
+  afloat: FloatingHull | null;
+  parts: HullPartFrame[];
+  notes: string[];
+}
+
+/** Value that an imported file lacks, as a key of `wavesim vehicles import --set`. */
+export interface MissingValue {
+  key: string;
+  meaning: string;
+}
+
+/** /api/vessel: the models of an uploaded vessel, or the values that it lacks. */
+export interface ImportedVessel {
+  models: XmlTree[];
+  notes: string[];
+  missing: MissingValue[];
+  /** whether the unit of the angles must be stated */
+  angles: boolean;
+  /** content that a model cannot represent */
+  omitted: string[];
+  source: string;
 }
 
 /** /api/test: motion of a simulated model, with one column per quantity. */
