@@ -1,4 +1,4 @@
-"""Force of an operator on the hull of a body, which ends by itself if the operator's program dies."""
+"""Force of an operator on the hull of a body, which ends automatically if the operator's program exits."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ def command(body: str, action: str, values: tuple[str, ...], server: str) -> Non
 
 @click.group()
 def snapshot() -> None:
-    """Save the complete state of a running simulation, or return to it.
+    """Save and restore the state of a running simulation.
 
     NAME is the name of a snapshot in the server's memory, or a file that ends in .snapshot.
     """
@@ -322,7 +322,7 @@ def _snapshot_command(action: str, help_text: str) -> click.Command:
 
 for _action, _help in (
     ("save", "Save the state under NAME. It replaces an earlier snapshot of this name."),
-    ("restore", "Return to the snapshot NAME. Clients stay connected."),
+    ("restore", "Restore the snapshot NAME. Clients stay connected."),
     ("remove", "Remove the snapshot NAME from the server's memory."),
 ):
     snapshot.add_command(_snapshot_command(_action, _help))

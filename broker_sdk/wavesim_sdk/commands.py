@@ -29,14 +29,14 @@ from wavesim_sdk.wire.items import (
     Mission,
     Pose,
     Push,
-    Snapshot,
+    SnapshotAction,
     VehicleCommand,
     Weather,
 )
 from wavesim_sdk.wire.messages import Right
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
-Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence | Snapshot
+Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence | SnapshotAction
 SNAPSHOT_ACTIONS = ("save", "restore", "remove")
 SNAPSHOT_SUFFIX = ".snapshot"  #: suffix of a file name; a name without it, and without a folder, is not a file
 TIME_CHANGE_VERBS = ("reset", "rewind")  #: verbs of the clock that change the simulation time
@@ -81,7 +81,7 @@ VERBS: dict[str, tuple[type[Any], str, Right]] = {
         Right.FENCE,
     ),
     "snapshot": (
-        Snapshot,
+        SnapshotAction,
         "save the complete state of the simulation under a name or in a file, restore it, or remove it",
         Right.CONTROL,
     ),
@@ -101,12 +101,12 @@ def verb_of(command: Command) -> str:
 
 def target_body(command: Command) -> str | None:
     """Return the name of the body that a command acts on: None if it acts on no body, "" for the sender's own body."""
-    return None if isinstance(command, Control | Weather | Fence | Snapshot) else command.body
+    return None if isinstance(command, Control | Weather | Fence | SnapshotAction) else command.body
 
 
 def for_body(command: Command, body: str) -> Command:
     """Return a copy of the command, addressed to the body with this name."""
-    if isinstance(command, Control | Weather | Fence | Snapshot):
+    if isinstance(command, Control | Weather | Fence | SnapshotAction):
         return command
     return replace(command, body=body)
 
@@ -156,7 +156,7 @@ def check_plausible(command: Command) -> Command:
         _check_vehicle_command(command)
     if isinstance(command, Fence) and command.corners:
         check_fence(command)
-    if isinstance(command, Snapshot):
+    if isinstance(command, SnapshotAction):
         _check_snapshot(command)
     if isinstance(command, Pose | Weather):
         names = [f.name for f in fields(command) if f.name != "body"]
@@ -191,7 +191,7 @@ def is_snapshot_file(name: str) -> bool:
     return "/" in name or name.endswith(SNAPSHOT_SUFFIX)
 
 
-def _check_snapshot(command: Snapshot) -> None:
+def _check_snapshot(command: SnapshotAction) -> None:
     if command.action not in SNAPSHOT_ACTIONS:
         raise ValueError(f"snapshot: unknown action '{command.action}'{suggest_name(command.action, SNAPSHOT_ACTIONS)}")
     if not is_snapshot_file(command.name) and not _SNAPSHOT_NAME.fullmatch(command.name):

@@ -45,7 +45,7 @@ __all__ = [
     "smallest_signed_angle",
 ]
 
-GIMBAL_LOCK = 1e-9  #: cosine of the pitch below which roll and heading cannot be told apart
+GIMBAL_LOCK = 1e-9  #: cosine of the pitch below which roll and heading cannot be separated
 
 
 def smallest_signed_angle(angle: Any) -> Floats:

@@ -45,7 +45,7 @@ class PrivilegedRequests:
         (requires the `control` right). The actions are save, restore and remove.
         """
         try:
-            return self.request(commands.check_plausible(items.Snapshot(action, name)))
+            return self.request(commands.check_plausible(items.SnapshotAction(action, name)))
         except ValueError as error:
             raise InvalidArgument(str(error)) from None
 

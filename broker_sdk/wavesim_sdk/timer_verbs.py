@@ -10,7 +10,7 @@ TIMER_VERBS: dict[str, tuple[str, str]] = {
     "resume": ("", "resume the simulation clock after a pause"),
     "step": ("ticks", "advance a paused or stopped simulation by TICKS ticks"),
     "speed": ("factor", "set the speed: 1 = real time, 0 = as fast as possible"),
-    "reset": ("", "reset the simulation to its beginning and stop the clock; clients stay connected"),
-    "rewind": ("time", "return to the last automatic snapshot at or before TIME (simulation time in s)"),
+    "reset": ("", "reset the simulation to its beginning, and stop it"),
+    "rewind": ("time", "rewind to the last automatic snapshot up to TIME (s)"),
     "shutdown": ("", "shut down the server"),
 }

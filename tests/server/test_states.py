@@ -15,7 +15,16 @@ from wavesim_sdk.shared_memory import BEGUN, DONE, SharedMemoryArea, TableView
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES
 from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
-from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Reading, Right, SensorsMessage, Snapshot, Type
+from wavesim_sdk.wire.messages import (
+    HEADER_BYTES,
+    MAX_DATAGRAM,
+    Join,
+    Reading,
+    Right,
+    SensorsMessage,
+    StateContents,
+    Type,
+)
 from wavesim_sdk.wire.session import Admission, Session
 from wavesim_sdk.wire.state import Body
 from wavesim_server.network.crews import CrewMember, SessionGrant
@@ -160,7 +169,7 @@ class Fleet:
     @staticmethod
     def _client(m: CrewMember, kind: Type, messages: list[Any]) -> tuple[Any, ...]:
         first, *more = messages
-        assert isinstance(first, Snapshot) and first.parts == len(more)
+        assert isinstance(first, StateContents) and first.parts == len(more)
         readings: list[Reading] = list(first.sensors)
         for k, part in enumerate(more):
             assert isinstance(part, SensorsMessage) and (part.tick, part.part) == (first.tick, k)

@@ -10,7 +10,7 @@ import pytest
 from tests.server.harbour import Client, Harbour
 from wavesim_sdk.observer import Observer
 from wavesim_sdk.tables import RunState
-from wavesim_sdk.wire.items import Control, RunStateChanged, Snapshot, TimeChanged
+from wavesim_sdk.wire.items import Control, RunStateChanged, SnapshotAction, TimeChanged
 from wavesim_sdk.wire.messages import Role
 from wavesim_world.config import LoadedConfig
 
@@ -117,8 +117,8 @@ def test_memory_holds_a_bounded_number_of_named_snapshots(harbour: Harbour) -> N
 def test_right_is_needed(harbour: Harbour) -> None:
     a, b = harbour.join("a"), harbour.join("b")
     step(harbour, 10)
-    numbers = [a.session.request(Control("reset")), a.session.request(Snapshot("save", "x"))]
-    refused = [b.session.request(Control("reset")), b.session.request(Snapshot("save", "x"))]
+    numbers = [a.session.request(Control("reset")), a.session.request(SnapshotAction("save", "x"))]
+    refused = [b.session.request(Control("reset")), b.session.request(SnapshotAction("save", "x"))]
     harbour.run(0.1)
     assert [a.outcome(n) for n in numbers] == [(True, "reset at 0.100 s"), (True, "saved the snapshot 'x' at 0.000 s")]
     assert all("no right to" in outcome_text(b, n) for n in refused)

@@ -42,10 +42,10 @@ def test_deviations_are_those_of_allantools(n: int) -> None:
 def test_the_stated_uncertainty_is_that_of_repeated_recordings() -> None:
     """Of 60 axes, at least 85 % have the planted value within two standard deviations; the spread of the estimates is at most
     as stated, but not much smaller. The absent instability is found in few."""
-    found: dict[str, list[allan.Coefficient]] = {k: [] for k in allan.COEFFICIENTS}
+    found: dict[str, list[allan.NoiseCoefficient]] = {k: [] for k in allan.COEFFICIENTS}
     for seed in range(20):
         x = planted(8000, 4.0, 3e-4, 4e-5, seed)
-        for axis, c in allan.curves(allan.Recording("x", 4.0, {"rates": x}))["rates"].items():
+        for axis, c in allan.curves(allan.InertialRecording("x", 4.0, {"rates": x}))["rates"].items():
             for k in found:
                 found[k] += [c.coefficients[k]] if axis != "mean" else []
     for name, true in (("noise", 3e-4), ("walk", 4e-5)):

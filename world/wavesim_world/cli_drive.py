@@ -32,7 +32,7 @@ class GamepadLost(WaveSimError):
 
 
 @dataclass(frozen=True)
-class Control:
+class AxisControl:
     """Gamepad axis of one demand or actuator: its number, its sign, and the value of a full deflection."""
 
     number: int
@@ -40,7 +40,7 @@ class Control:
     scale: float
 
     @classmethod
-    def parse(cls, text: str, scale: float) -> Control:
+    def parse(cls, text: str, scale: float) -> AxisControl:
         """Return the control for an axis such as ``3`` or ``-1``."""
         plain = text.removeprefix("-")
         if not plain.isdecimal() or int(plain) > 63:
@@ -63,7 +63,7 @@ def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     return found
 
 
-def _controls(mapping: str, model: Model, axes: Mapping[str, str], scales: Mapping[str, str]) -> dict[str, Control]:
+def _controls(mapping: str, model: Model, axes: Mapping[str, str], scales: Mapping[str, str]) -> dict[str, AxisControl]:
     """Return the control of each demand or actuator."""
     from wavesim_world.actuators import actuators_of
     from wavesim_world.manual_axes import DEMANDS, default_wrench
@@ -82,7 +82,7 @@ def _controls(mapping: str, model: Model, axes: Mapping[str, str], scales: Mappi
         full[name] = Quantity(quantity).convert(text, None, None)
         if mapping != "force" and not abs(full[name]) <= 1.0:
             raise click.UsageError(f"invalid scale {text} of '{name}': use a fraction of the maximum, from -1 to 1")
-    return {name: Control.parse(text, full[name]) for name, text in wanted.items() if text != "none"}
+    return {name: AxisControl.parse(text, full[name]) for name, text in wanted.items() if text != "none"}
 
 
 def _model_of(server: str, body: str) -> Model:

@@ -59,7 +59,7 @@ class MissionFile:
     waypoints: tuple[Waypoint, ...]
     lookahead: float | None = None  #: lookahead distance in m that the file states; None = none
     acceptance: float | None = None  #: acceptance radius in m that the file states; None = none
-    notices: tuple[str, ...] = ()  #: what the file contains besides waypoints, and how values were converted
+    notices: tuple[str, ...] = ()  #: contents of the file other than waypoints, and conversions of values
     text: str = field(default="", repr=False)  #: text of the file
 
 
@@ -69,7 +69,7 @@ def read_mission(
     """Read a mission file.
 
     ``origin`` is the origin of the world, or a function that returns it. It is needed only for latitudes and longitudes.
-    ``speed`` (m/s) applies to waypoints for which the file states no speed of their own; it replaces the vehicle's default
+    ``speed`` (m/s) applies to waypoints for which the file states no speed; it replaces the vehicle's default
     speed in a plan. Raises ConfigError if the file is invalid or contains no waypoint.
     """
     return parse_mission(str(path), _text(Path(path)), origin, speed=speed)

@@ -48,7 +48,7 @@ from wavesim_sdk.wire.messages import (
     Refuse,
     Requests,
     SensorsMessage,
-    Snapshot,
+    StateContents,
     StateMessage,
     StepMessage,
     Type,
@@ -351,7 +351,7 @@ class ClientSession:
         whole, self._state = self._state, None
         return self._build_state(whole)
 
-    def _build_state(self, message: Snapshot, step: bool = False) -> list[SessionEvent]:
+    def _build_state(self, message: StateContents, step: bool = False) -> list[SessionEvent]:
         if self.welcome is None:
             return []  # the names of its values are not known yet
         if not message.parts:

@@ -585,7 +585,7 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotAction:
     """Save the complete state of the simulation in the server's memory, or return to it (requires the `control`
     right).
     """
@@ -628,7 +628,7 @@ REQUESTS = TaggedUnion(
         Request.WRITTEN: Written,
         Request.FRAME_PART: FramePart,
         Request.FENCE: Fence,
-        Request.SNAPSHOT: Snapshot,
+        Request.SNAPSHOT: SnapshotAction,
     },
 )
 AnyRequest = (
@@ -654,5 +654,5 @@ AnyRequest = (
     | Written
     | FramePart
     | Fence
-    | Snapshot
+    | SnapshotAction
 )

@@ -298,7 +298,7 @@ READINGS = List(Struct(Reading), MAX_DATAGRAM)
 
 # not frozen: that would triple the cost of making one, and each step brings one
 @dataclass(slots=True)
-class Snapshot:
+class StateContents:
     """The fields that STATE and STEP have in common."""
 
     tick: int = record_field(TICKS, "tick of this state")
@@ -320,12 +320,12 @@ class Snapshot:
 
 
 @dataclass(slots=True)
-class StateMessage(Snapshot):
+class StateMessage(StateContents):
     pass
 
 
 @dataclass(slots=True)
-class StepMessage(Snapshot):
+class StepMessage(StateContents):
     last_event: int = record_field(UINT32, "number of the last event before this step")
 
 

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, overload
 
 from wavesim_sdk.errors import UnknownName
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
-from wavesim_sdk.wire.messages import EFFORT, Reading, Snapshot
+from wavesim_sdk.wire.messages import EFFORT, Reading, StateContents
 
 MAX_PARTS = 4096
 _NAN = math.nan
@@ -205,7 +205,7 @@ class Body:
         """Add the sensor described by a SENSOR event."""
         self.layouts[description.number] = Layout(description)
 
-    def build_state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
+    def build_state(self, message: StateContents, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
         """Create a state with named values from a message and its parts."""
         values: dict[str, Value] = {}
         pieces: list[Reading] = []
@@ -277,7 +277,7 @@ class Parts:
         parts = self._by_tick.get(tick, {})
         return [parts[k] for k in sorted(parts)]
 
-    def is_complete(self, message: Snapshot) -> bool:
+    def is_complete(self, message: StateContents) -> bool:
         """Return whether all parts of a state have arrived."""
         if not message.parts:
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, SEAL_BYTES, Reading, SensorsMessage, Snapshot
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, SEAL_BYTES, Reading, SensorsMessage, StateContents
 
 FLOAT_BYTES = 9
 READING_BYTES = 24  #: maximum size in bytes of a reading without its values
@@ -14,13 +14,13 @@ ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a payload in
 FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum total size in bytes of the readings in a SENSORS datagram
 
 
-def reading_bytes_available(message: Snapshot) -> int:
+def reading_bytes_available(message: StateContents) -> int:
     """Return the number of bytes that are left for readings in a STATE or STEP."""
     lists = (message.motion, message.actuation, message.effort, ())
     return ROOM - AROUND_BYTES - sum(LIST_BYTES + FLOAT_BYTES * len(some or ()) for some in lists)
 
 
-def split_readings(message: Snapshot, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
+def split_readings(message: StateContents, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
     """Split readings into those that fit into the state itself and those that are sent in SENSORS datagrams.
 
     A sensor that has more numbers than fit into a datagram is split; each piece contains the index of its first number.

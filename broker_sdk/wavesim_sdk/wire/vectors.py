@@ -104,7 +104,7 @@ _EMULATOR_REQUESTS = _items(
 
 _DEVICE_EVENTS = _items(i.EVENTS, i.DeviceFault("late", 0.5))
 _TIME_EVENTS = _items(i.EVENTS, i.TimeChanged(0, 2_500_000_000))
-_TIME_REQUESTS = _items(i.REQUESTS, i.Snapshot("save", "before-turn"))
+_TIME_REQUESTS = _items(i.REQUESTS, i.SnapshotAction("save", "before-turn"))
 
 #: test vectors, each as (token, sequence, ack, message)
 VECTORS: list[tuple[int, int, int, Any]] = [

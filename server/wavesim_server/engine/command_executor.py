@@ -47,7 +47,7 @@ from wavesim_world.sensor_faults import parse_fault
 _FAILED = "the server failed while executing"
 #: exceptions that the simulation raises for invalid values
 INVALID_COMMAND_ERRORS = (ValueError, WaveSimError)
-TimeChange = items.Control | items.Snapshot
+TimeChange = items.Control | items.SnapshotAction
 FEW = 20  #: maximum number of names listed in a refusal
 
 
@@ -238,7 +238,7 @@ class CommandExecutor:
         self.events.emit(ExecutedEvent(c.number, int(ok), text, self.sim.time_ns, c.payload))
 
     def _execute(self, c: ClientMessage, command: Any) -> None:
-        if isinstance(command, items.Snapshot) or (
+        if isinstance(command, items.SnapshotAction) or (
             isinstance(command, items.Control) and command.verb in commands.TIME_CHANGE_VERBS
         ):
             self.request_time_change(command, lambda ok, text: self._answer(c, ok, text))
@@ -262,7 +262,7 @@ class CommandExecutor:
             text = self.fences.change(command)
             self.tables.publish_fences(self.fences.current)
             return f"{text} {since}"
-        assert not isinstance(command, items.Snapshot)  # see _execute
+        assert not isinstance(command, items.SnapshotAction)  # see _execute
         row = self._row_of(command.body)
         verb = commands.verb_of(command)
         try:

@@ -84,9 +84,9 @@ class TimeChanges:
         )  #: automatic snapshots, in ascending order of time
         self.named: dict[str, Snapshot] = {}
         #: changes that wait until all emulators have answered, each with the function that reports its result
-        self._waiting: list[tuple[items.Control | items.Snapshot, Callable[[bool, str], None]]] = []
+        self._waiting: list[tuple[items.Control | items.SnapshotAction, Callable[[bool, str], None]]] = []
 
-    def request(self, command: items.Control | items.Snapshot, report: Callable[[bool, str], None]) -> None:
+    def request(self, command: items.Control | items.SnapshotAction, report: Callable[[bool, str], None]) -> None:
         """Queue a command, which :meth:`carry_out` executes; call ``report`` with its result."""
         self._waiting.append((command, report))
 
@@ -104,7 +104,7 @@ class TimeChanges:
             except (ValueError, WaveSimError) as error:
                 report(False, str(error))
 
-    def _execute(self, command: items.Control | items.Snapshot, report: Callable[[bool, str], None]) -> None:
+    def _execute(self, command: items.Control | items.SnapshotAction, report: Callable[[bool, str], None]) -> None:
         engine = self._engine
         if isinstance(command, items.Control) and command.verb == "reset":
             report(True, f"reset at {engine.sim.time_s:.3f} s")

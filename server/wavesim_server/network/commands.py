@@ -30,7 +30,7 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
         raise ValueError(f"this session has no right to '{commands.verb_of(command)}'; grant it with <network><grant>")
-    if isinstance(command, items.Snapshot) and commands.is_snapshot_file(command.name):
+    if isinstance(command, items.SnapshotAction) and commands.is_snapshot_file(command.name):
         raise ValueError("snapshot: a session may not name a file; use a name without '/' and '.snapshot'")
     body = commands.target_body(command)
     if body is None:

@@ -47,7 +47,7 @@ MOVING = (0.05, 0.01)
 
 
 @dataclass(frozen=True)
-class Recording:
+class InertialRecording:
     """Samples of one IMU in SI units at a constant rate."""
 
     name: str
@@ -63,7 +63,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Coefficient:
+class NoiseCoefficient:
     """A noise coefficient. If it cannot be distinguished from 0, it is unresolved, and ``limit`` bounds it."""
 
     value: float
@@ -72,14 +72,14 @@ class Coefficient:
     resolved: bool
 
     @classmethod
-    def of_square(cls, square: float, sigma: float) -> Coefficient:
+    def of_square(cls, square: float, sigma: float) -> NoiseCoefficient:
         """Return the root of an estimated square with this standard deviation."""
         root, limit = math.sqrt(square), math.sqrt(square + 2.0 * sigma)
         return cls(root, sigma / (2.0 * root), limit, True) if square > 2.0 * sigma else cls(0.0, 0.0, limit, False)
 
-    def scaled(self, factor: float) -> Coefficient:
+    def scaled(self, factor: float) -> NoiseCoefficient:
         """Return the coefficient in another unit."""
-        return Coefficient(factor * self.value, factor * self.sigma, factor * self.limit, self.resolved)
+        return NoiseCoefficient(factor * self.value, factor * self.sigma, factor * self.limit, self.resolved)
 
     def __str__(self) -> str:
         return f"{self.value:.3g} +- {self.sigma:.1g}" if self.resolved else f"< {self.limit:.2g}"
@@ -92,7 +92,7 @@ class Curve:
     times: Floats  #: averaging times in s
     deviations: Floats
     errors: Floats  #: relative standard deviations of the deviations
-    coefficients: dict[str, Coefficient]
+    coefficients: dict[str, NoiseCoefficient]
     instability_time: float  #: correlation time of the bias instability in s; 0 if it is a flat part of the curve
 
 
@@ -120,7 +120,7 @@ def cluster_sizes(samples: int) -> list[int]:
     return [1 << k for k in range(int(math.log2(samples / CLUSTERS)) + 1)]
 
 
-def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, Coefficient], float]:
+def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, NoiseCoefficient], float]:
     """Return the coefficients and the correlation time (s) of the bias instability.
 
     The correlation time is 0 if the instability is a flat part of the curve. It is not 0 if a Gauss-Markov process,
@@ -140,7 +140,7 @@ def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, Coe
         seconds = times[-1] * (1.0 + 0.5 / errors[-1] ** 2)  # duration, multiplied by the number of averaged axes
         spread[2] = math.hypot(spread[2], squares[2] * math.sqrt(6.0 * lag / seconds))
     return {
-        name: Coefficient.of_square(square, sigma)
+        name: NoiseCoefficient.of_square(square, sigma)
         for name, square, sigma in zip(COEFFICIENTS, map(float, squares), map(float, spread), strict=True)
     }, lag
 
@@ -168,7 +168,7 @@ def _fit(times: Floats, variances: Floats, errors: Floats, level: Floats) -> tup
     return squares, spread, misfit
 
 
-def curves(recording: Recording) -> dict[str, dict[str, Curve]]:
+def curves(recording: InertialRecording) -> dict[str, dict[str, Curve]]:
     """Return the curve of each axis, and of the mean variance of the axes (`mean`), for `rates` and `force`."""
     found: dict[str, dict[str, Curve]] = {}
     for group, x in recording.values.items():
@@ -198,7 +198,7 @@ def declared_deviation(p: ImuConfig, group: str, times: Floats) -> Floats:
 # ------------------------------------------------------------------ input
 
 
-def from_log(log: Log, vehicle: str, sensor: str = "") -> Recording:
+def from_log(log: Log, vehicle: str, sensor: str = "") -> InertialRecording:
     """Return the samples of an IMU in a log: the IMU with this name, or the first one. Raise LogError if there is
     none.
     """
@@ -229,7 +229,7 @@ def from_log(log: Log, vehicle: str, sensor: str = "") -> Recording:
     return _regular(f"{vehicle}/{name}", time, values, notes, cast("ImuConfig", instrument.parameters))
 
 
-def from_csv(path: Path, columns: Mapping[str, tuple[Sequence[str], str]], rate: float = 0.0) -> Recording:
+def from_csv(path: Path, columns: Mapping[str, tuple[Sequence[str], str]], rate: float = 0.0) -> InertialRecording:
     """Return the samples in a CSV file with a header.
 
     ``columns`` contains, for `time`, `rates` and `force`, the names of the columns (one for the time, three for the
@@ -267,7 +267,7 @@ def from_csv(path: Path, columns: Mapping[str, tuple[Sequence[str], str]], rate:
 
 def _regular(
     name: str, time: Floats, values: dict[str, Floats], notes: list[str], declared: ImuConfig | None
-) -> Recording:
+) -> InertialRecording:
     """Return the longest part without gaps. Raise LogError if it is too short."""
     steps = np.diff(time)
     if len(time) < LEAST or not (steps >= 0.0).all() or time[-1] <= time[0]:
@@ -282,13 +282,13 @@ def _regular(
             f"{len(ends) - 2} gaps: only the longest part without gaps is used, {last - first} of {len(time)} samples",
         ]
     rate = (last - first - 1) / (time[last - 1] - time[first])
-    return Recording(name, float(rate), {k: v[first:last] for k, v in values.items()}, declared, tuple(notes))
+    return InertialRecording(name, float(rate), {k: v[first:last] for k, v in values.items()}, declared, tuple(notes))
 
 
 # ------------------------------------------------------------------ output
 
 
-def report(recording: Recording, found: dict[str, dict[str, Curve]]) -> dict[str, Any]:
+def report(recording: InertialRecording, found: dict[str, dict[str, Curve]]) -> dict[str, Any]:
     """Return the results as a tree of numbers, for JSON."""
     tree: dict[str, Any] = {"rate": recording.rate, "seconds": recording.seconds, "notes": list(recording.notes)}
     for group, each in found.items():
@@ -314,7 +314,7 @@ def declared_coefficients(p: ImuConfig, group: str) -> dict[str, float]:
     return {"quantisation": float(getattr(r, f"{which}_step")) / math.sqrt(12.0), **found}
 
 
-def table(recording: Recording, found: dict[str, dict[str, Curve]]) -> list[str]:
+def table(recording: InertialRecording, found: dict[str, dict[str, Curve]]) -> list[str]:
     """Return the coefficients as lines of text. The units are those of the configuration keys."""
     lines = [f"{recording.name}: {recording.seconds:.6g} s at {recording.rate:.6g} Hz", *recording.notes]
     for group, each in found.items():
@@ -346,7 +346,7 @@ def _data_sheet(c: Curve, group: str) -> str:
     )
 
 
-def draw(recording: Recording, found: dict[str, dict[str, Curve]], out: Path) -> None:
+def draw(recording: InertialRecording, found: dict[str, dict[str, Curve]], out: Path) -> None:
     """Draw the Allan deviations of all axes with their uncertainty and, if they are known, the configured ones."""
     from matplotlib.figure import Figure
 

@@ -298,7 +298,7 @@ def learn(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Train learned dead reckoning on the dataset in FOLDER, or on recorded runs.
+    """Train learned dead reckoning on a dataset or on recorded runs.
 
     `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to exactly
     one part: training, validation or test. The trained network and, for comparison, methods without learning are scored

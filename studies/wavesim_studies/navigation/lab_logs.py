@@ -30,7 +30,7 @@ def record(
 ) -> None:
     """Run a vehicle and write its log.
 
-    ``every`` is the period in s at which new sensor values are recorded. ``state`` is the period in s at which the
+    New sensor values are recorded every ``every`` seconds. ``state`` is the period in s at which the
     program commands the actuators, and at which the true states and the commands are recorded; it must be a multiple of
     ``every``.
     """

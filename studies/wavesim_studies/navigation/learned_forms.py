@@ -1,7 +1,7 @@
 """Planar learned dead reckoning in several forms: dense and recurrent networks that predict a position, a velocity, or a
 velocity and the yaw.
 
-All forms except the last are those of a dissertation on a model boat (Panisim, IIT Madras 2025), so that its
+All forms except the last are those of a dissertation on a model boat (Panisim 2025), so that its
 comparison can be repeated for any vehicle. Networks predict one step from the previous state, which is their own
 prediction; in training, it is the reference. The last form, ``lstm-velocity-yaw``, has no such feedback: its memory
 replaces the previous state, so that errors of the velocity cannot accumulate. It predicts the yaw as a correction of

@@ -25,7 +25,7 @@ class ControlSurface:
 
 
 @dataclass(frozen=True)
-class Propeller:
+class AircraftPropeller:
     """Propeller in air: T = rho D^4 n^2 KT(J) and Q = rho D^5 n^2 KQ(J), with J = u_a/(n D).
 
     It applies to every <thruster> of the aircraft, whose command is the shaft speed n in 1/s. u_a is the speed through
@@ -74,4 +74,4 @@ class Aerodynamics:
         "Length over which an aircraft that hits the water loses 63 % of its speed.", "length", 0.5, low=0.01
     )
     control: tuple[ControlSurface, ...] = children(ControlSurface, "Control surface that a <fin> moves.")
-    propeller: Propeller | None = child(Propeller, "Propeller of the thrusters, in air.")
+    propeller: AircraftPropeller | None = child(AircraftPropeller, "Propeller of the thrusters, in air.")

@@ -208,10 +208,9 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Initial surge speed of the body through the water. From the model, the server computes the thruster commands "
-        "that maintain this speed in level motion and calm weather. For an aircraft, it is the speed through the air; "
-        "the server also computes roll, pitch and the angles of the control surfaces. The actuators start with the outputs "
-        "of this motion instead of their `initial` values. 0 m/s = not used.",
+        "Initial surge speed through the water. From the model, the server computes the thruster commands "
+        "that maintain it in level motion, and the actuators start with these outputs instead of `initial`. For an "
+        "aircraft, it is the airspeed; pitch, roll and control surfaces are computed too. 0 m/s = not used.",
         "speed",
         0.0,
     )
