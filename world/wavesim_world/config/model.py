@@ -208,7 +208,7 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Initial surge speed through the water. From the model, the server computes the thruster commands "
+        "Initial surge speed through the water. From the model, the server computes thruster commands "
         "that maintain it in level motion, and the actuators start with these outputs instead of `initial`. For an "
         "aircraft, it is the airspeed; pitch, roll and control surfaces are computed too. 0 m/s = not used.",
         "speed",
