@@ -44,7 +44,7 @@ def test_the_history_ends_at_the_time_of_the_return() -> None:
         history = History()
         for t in range(21):
             history.add(frame(float(t), 10.0 * t), ROSTER, [[0, 10.0 * t, 1.0, 5.0, 0.1, 0.1, 0.1]])
-        sent: Any = [{"time": 1.0}, {"time": 19.0}]
+        sent: Any = [{"time": 1.0}, {"time": 3.0}, {"time": 19.0}]  # at 3 s, another one will be sent
         history.add_events({"sent": sent, "receptions": sent, "notices": [notice(2.0), notice(20.0)], "missed": 0})
         before = history.tracks_version
         history.discard_after(3.0)

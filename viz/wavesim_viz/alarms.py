@@ -130,16 +130,16 @@ class AlarmMonitor:
     def discard_after(self, time_s: float) -> None:
         """Restore the alarms of an earlier time, because the simulation has returned to it. Acknowledgements stay."""
         for key, condition in list(self._conditions.items()):
-            if condition.since > time_s:
+            if condition.since >= time_s:  # it occurs again if it began at this time
                 del self._conditions[key]
             elif condition.over is not None and condition.over > time_s:
                 condition.over = None
         for alarm in list(self.all):
             past = self._past.get(alarm.id, [])
-            while alarm.since + self._delay_of(alarm.kind) > time_s and past:
+            while alarm.since + self._delay_of(alarm.kind) >= time_s and past:
                 alarm.since, alarm.until = past.pop()
                 alarm.count -= 1
-            if alarm.since + self._delay_of(alarm.kind) > time_s:
+            if alarm.since + self._delay_of(alarm.kind) >= time_s:
                 self._remove(alarm)
             elif alarm.until is not None and alarm.until > time_s:
                 alarm.until = None
@@ -149,7 +149,7 @@ class AlarmMonitor:
             if alarm_ is not None and (alarm_.until is not None or all(a is not alarm_ for a in self.all)):
                 condition.alarm = None
         self.all.sort(key=lambda a: a.since)
-        self._noted = {name: alarm for name, alarm in self._noted.items() if alarm.since <= time_s}
+        self._noted = {name: alarm for name, alarm in self._noted.items() if alarm.since < time_s}
         self._time = time_s
         self.version += 1
 

@@ -85,7 +85,7 @@ class History:
         self.moments = [m for m in self.moments if m.time <= time_s]
         self._since = {row: entry for row, entry in self._since.items() if entry[1] <= time_s}
         for events in (self._sent, self._heard, self._notices):
-            kept = [e for e in events if e["time"] <= time_s]
+            kept = [e for e in events if e["time"] < time_s]  # events at this time occur again
             events.clear()
             events.extend(kept)  # type: ignore[arg-type]  # the same kind of event
         if not self.moments:

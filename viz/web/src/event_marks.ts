@@ -48,7 +48,7 @@ export class EventMarks {
 
   /** Forget what this page has seen after a time to which the simulation has returned. */
   discardAfter(time: number): void {
-    this.seen = this.seen.filter((m) => m.time <= time);
+    this.seen = this.seen.filter((m) => m.time < time);
   }
 
   /** All events, in the order of time. */

@@ -34,13 +34,9 @@ export class RewindSlider {
     const { slider } = this;
     slider.addEventListener("pointerdown", () => (this.pressed = true));
     slider.addEventListener("input", () => this.choose(snapshotBefore(this.times, Number(slider.value))));
-    slider.addEventListener("change", () => {
-      // a key changes the value too, but only Enter confirms it
-      if (this.pressed) this.ask();
-      this.pressed = false;
-    });
+    // not its change event, which does not come if the value is that of the last change event
     for (const end of ["pointerup", "pointercancel"])
-      slider.addEventListener(end, () => window.setTimeout(() => this.release())); // after its change event
+      window.addEventListener(end, () => window.setTimeout(() => this.release(end === "pointerup"))); // after the click
     slider.addEventListener("blur", () => this.choose(null));
     slider.addEventListener("keydown", (e) => this.key(e));
     this.element.append(
@@ -58,9 +54,11 @@ export class RewindSlider {
     if (times.length) this.element.classList.remove("hidden"); // it stays in its place after a reset
   }
 
-  private release(): void {
-    if (this.pressed) this.choose(null); // the thumb has not moved
+  private release(isComplete: boolean): void {
+    if (!this.pressed) return;
     this.pressed = false;
+    if (isComplete) this.ask();
+    else this.choose(null);
   }
 
   private key(e: KeyboardEvent): void {

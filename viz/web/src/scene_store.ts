@@ -169,9 +169,9 @@ export class SceneStore {
   /** Discard everything that is later than a time, because the simulation has returned to it. */
   discardAfter(time: number): void {
     this.cutTracks(time);
-    this.events = this.events.filter((e) => e.time <= time);
-    this.notices = this.notices.filter((n) => n.time <= time);
-    for (const [id, s] of this.sent) if (s.time > time) this.sent.delete(id);
+    this.events = this.events.filter((e) => e.time < time); // those at this time occur again
+    this.notices = this.notices.filter((n) => n.time < time);
+    for (const [id, s] of this.sent) if (s.time >= time) this.sent.delete(id);
     this.distances.clear(); // numbers of signals are used again
     for (const e of this.events) if ("receiver" in e) this.measure(e);
   }

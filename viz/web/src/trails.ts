@@ -43,6 +43,7 @@ export class Trails {
   /** Add tracks from before this page was opened. */
   history(dark: boolean): void {
     this.ends.clear();
+    this.jumps = this.store.jumps;
     this.pieces = 0;
     this.trail.geometry.setDrawRange(0, 0);
     this.whole(dark);
