@@ -259,4 +259,4 @@ def test_how_many_rows_the_tables_of_the_simulation_have() -> None:
         "snapshots": 1,
         "time_change": 1,
     }
-    assert dict((t.name, n) for t, n in simulation_tables(5, 8, 60))["snapshots"] == 60
+    assert {t.name: n for t, n in simulation_tables(5, 8, 60)}["snapshots"] == 60
