@@ -42,6 +42,8 @@ from wavesim_sdk.tables import (
     SENT,
     SIGNALS,
     SIMULATION_TABLES,
+    SNAPSHOTS,
+    TIME_CHANGE,
     RunState,
     Table,
 )
@@ -177,6 +179,16 @@ class SharedState:
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))
         return total, rows[np.arange(first, total) % len(rows)]
+
+    def snapshot_times(self) -> list[int]:
+        """Return the simulation times (ns) of the automatic snapshots that the server holds, in ascending order."""
+        times = self.simulation[SNAPSHOTS.name].snapshot()[1]["time_ns"]
+        return [int(t) for t in times[times >= 0]]
+
+    def time_change(self) -> Record:
+        """Return the record of the newest time change (``time_change`` table); its ``count`` is 0 if there was none."""
+        change: Record = self.simulation[TIME_CHANGE.name].snapshot()[1][0]
+        return change
 
     def estimates(self) -> Record:
         """Return the estimates from on-board navigators, by row; bodies without an estimate have zeros."""
@@ -337,9 +349,9 @@ class SensorTableClaim:
             semaphore.close()
 
 
-def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
+def simulation_tables(vehicles: int, signals: int, snapshots: int = 1) -> list[tuple[Table, int]]:
     """Return the tables of the *simulation* area, each with its number of rows."""
-    rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
+    rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)} | {SNAPSHOTS.name: snapshots}
     rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals, FENCES.name: FENCE_CORNERS}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 

@@ -49,7 +49,10 @@ KEPT_FRAMES = 256  #: maximum number of frames kept during :meth:`Observer.wait`
 
 @dataclass
 class FleetFrame:
-    """The requested bodies at one tick; ``is_complete`` is False if a part of the frame was lost."""
+    """The requested bodies at one tick; ``is_complete`` is False if a part of the frame was lost.
+
+    ``time_changes`` lists the time changes since the previous frame. ``signals`` and ``fates`` follow the last of them.
+    """
 
     tick: int
     time_ns: int
@@ -58,6 +61,7 @@ class FleetFrame:
     is_complete: bool
     signals: list[SignalSeen] = field(default_factory=list)
     fates: list[FateSeen] = field(default_factory=list)
+    time_changes: list[TimeChanged] = field(default_factory=list)
 
 
 class Observer(PrivilegedRequests):
@@ -101,6 +105,7 @@ class Observer(PrivilegedRequests):
         self._parts: dict[int, dict[int, Fleet]] = {}
         self._signals: list[SignalSeen] = []
         self._fates: list[FateSeen] = []
+        self._time_changes: list[TimeChanged] = []
         self._newest = -1
         self._outcomes = RequestOutcomes()
         self._kept: list[FleetFrame] = []  # frames that came during wait()
@@ -192,6 +197,9 @@ class Observer(PrivilegedRequests):
             case TimeChanged():
                 self._newest = -1
                 self._parts.clear()
+                self._signals.clear()
+                self._fates.clear()
+                self._time_changes.append(event)
             case SignalSeen():
                 self._signals.append(event)
             case FateSeen():
@@ -222,4 +230,6 @@ class Observer(PrivilegedRequests):
         data = b"".join(parts[k].bodies for k in sorted(parts))
         bodies = np.frombuffer(data[: len(data) // FLEET_DTYPE.itemsize * FLEET_DTYPE.itemsize], FLEET_DTYPE)
         signals, fates, self._signals, self._fates = self._signals, self._fates, [], []
-        return FleetFrame(tick, first.time_ns, first.run_state, bodies, len(parts) == first.parts, signals, fates)
+        changes, self._time_changes = self._time_changes, []
+        complete = len(parts) == first.parts
+        return FleetFrame(tick, first.time_ns, first.run_state, bodies, complete, signals, fates, changes)

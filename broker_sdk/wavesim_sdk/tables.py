@@ -580,6 +580,28 @@ FENCES = Table(
     ),
 )
 
+SNAPSHOTS = Table(
+    "snapshots",
+    "Automatic snapshots that the server holds, in ascending order of time. Rows after the last snapshot have the time -1.",
+    "engine",
+    (integer("time_ns", "ns", "Simulation time of the snapshot."),),
+)
+
+TIME_CHANGE = Table(
+    "time_change",
+    "Newest time change: a reset, or the return to a snapshot. The records that precede it in `sent`, `reception` and "
+    "`notice` belong to the discarded part of the run if they are later than `time_ns`.",
+    "front",
+    (
+        integer("count", "", "Number of time changes since the start of the server."),
+        integer("time_ns", "ns", "Simulation time after the change."),
+        integer("before_ns", "ns", "Simulation time before the change."),
+        integer("sent", "", "Number of records ever written to `sent` before the change."),
+        integer("reception", "", "Number of records ever written to `reception` before the change."),
+        integer("notice", "", "Number of records ever written to `notice` before the change."),
+    ),
+)
+
 ESTIMATE = Table(
     "estimate",
     "Estimate from an on-board navigator, published by its broker. In shared memory, all zeros = no estimate yet.",
@@ -592,7 +614,20 @@ ESTIMATE = Table(
     ),
 )
 
-SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE, FENCES)
+SIMULATION_TABLES = (
+    CLOCK,
+    WORLD,
+    WEATHER,
+    CLIENTS,
+    CREW,
+    SIGNALS,
+    SENT,
+    RECEPTION,
+    NOTICE,
+    FENCES,
+    SNAPSHOTS,
+    TIME_CHANGE,
+)
 VEHICLE_TABLES = (
     IDENTITY,
     GEOMETRY,

@@ -97,7 +97,9 @@ def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
     rows = {INSTRUMENTS.name: max(1, sum(sensors.values())), LINES.name: max(1, len(loaded.config.fleet.line))}
     vehicles = [(t, rows.get(t.name, shared.vehicles)) for t in VEHICLE_TABLES]
     vehicles += [(sensor_table_of(s), count) for s, count in sensors.items()]
-    return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}
+    time = loaded.config.time
+    simulation = simulation_tables(shared.vehicles, shared.signals, time.snapshots if time.snapshot_period else 1)
+    return {"simulation": simulation, "vehicles": vehicles}
 
 
 def exit_without_resource(part: str, error: Exception) -> NoReturn:

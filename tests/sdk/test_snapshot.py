@@ -256,4 +256,7 @@ def test_how_many_rows_the_tables_of_the_simulation_have() -> None:
         "sent": HISTORY_ROWS,
         "reception": HISTORY_ROWS,
         "notice": HISTORY_ROWS,
+        "snapshots": 1,
+        "time_change": 1,
     }
+    assert {t.name: n for t, n in simulation_tables(5, 8, 60)}["snapshots"] == 60

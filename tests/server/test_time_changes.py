@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Client, Harbour
+from wavesim_sdk.attach import SharedState
 from wavesim_sdk.observer import Observer
 from wavesim_sdk.tables import RunState
-from wavesim_sdk.wire.items import Control, RunStateChanged, SnapshotAction, TimeChanged
-from wavesim_sdk.wire.messages import Role
+from wavesim_sdk.wire.items import Control, RunStateChanged, SignalSeen, SnapshotAction, TimeChanged
+from wavesim_sdk.wire.messages import Fleet, Role
 from wavesim_world.config import LoadedConfig
 
 FLEET = """<time step="10 ms" pace="fast" duration="3 s" {time}/>
@@ -96,6 +97,39 @@ def test_automatic_snapshots_are_bounded_and_end_with_a_rewind(harbour: Harbour)
     )
 
 
+def test_viewers_learn_where_they_can_return(harbour: Harbour) -> None:
+    """The table lists the snapshots as they are taken, discarded by a return, and lost by a reset."""
+    state = SharedState.from_areas(harbour.areas["simulation"], harbour.areas["vehicles"])
+    assert state.snapshot_times() == []
+    step(harbour, 290)
+    assert state.snapshot_times() == [1_500_000_000, 2_000_000_000, 2_500_000_000]
+    harbour.order("rewind", time=2.2)
+    harbour.run(0.1)
+    assert state.snapshot_times() == [1_500_000_000, 2_000_000_000]
+    change = state.time_change()
+    assert (change["count"], change["time_ns"], change["before_ns"]) == (1, 2_000_000_000, 2_900_000_000)
+    harbour.order("reset")
+    harbour.run(0.1)
+    change = state.time_change()
+    assert (change["count"], change["time_ns"], change["before_ns"]) == (2, 0, 2_000_000_000)
+    assert state.snapshot_times() == []
+
+
+def test_records_before_a_time_change_are_told_from_those_after_it(harbour: Harbour) -> None:
+    """A reader that comes late sees both in one table; the numbers at the change separate them."""
+    state = SharedState.from_areas(harbour.areas["simulation"], harbour.areas["vehicles"])
+    step(harbour, 60)
+    harbour.front.tables.notice(580_000_000, 2, "c", "before")
+    assert harbour.order("rewind", time=0.5)[0]
+    harbour.run(0.1)
+    harbour.front.tables.notice(510_000_000, 2, "c", "after")
+    harbour.run(0.1)
+    total, records = state.history("notice", 0)
+    texts = [bytes(r["text"]).decode() for r in records]
+    split = int(state.time_change()["notice"])
+    assert total == len(texts) and "before" in texts[:split] and texts[split:] == ["after"]
+
+
 def test_without_a_period_nothing_is_stored(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.format(time="")), limit=0.2, real=True)
     step(harbour, 200)
@@ -152,6 +186,10 @@ def test_observer_continues(harbour: Harbour) -> None:
     harbour.run(0.1)
     assert eye.of(TimeChanged) == [TimeChanged(0, 500_000_000)]
     observer = Observer("eye", ("127.0.0.1", 1))
+    observer._signals = [SignalSeen(1, 0, 0, 400_000_000, 25e3, 180.0, (0.0, 0.0, 5.0))]
     observer._newest, observer._parts = 50, {50: {}}
     assert observer._feed(TimeChanged(0, 500_000_000)) is None
     assert observer._newest == -1 and not observer._parts
+    frame = observer._feed(Fleet(0, 0, 2, 0, 1, b""))
+    assert frame is not None and not frame.signals, "they belong to the discarded part of the run"
+    assert frame.time_changes == [TimeChanged(0, 500_000_000)]

@@ -132,13 +132,18 @@ def test_a_late_viewer_gets_what_was() -> None:
         tracks["0"]["time"]
     )
     history.add_events(
-        {"sent": [], "receptions": [{"id": k} for k in range(9999)], "notices": [{"text": "x"}], "missed": 0}
+        {
+            "sent": [],
+            "receptions": [{"id": k, "time": 9.0} for k in range(9999)],
+            "notices": [{"text": "x", "time": 9.0}],
+            "missed": 0,
+        }
     )
     events = history.events()
     assert (
-        events["receptions"][-1] == {"id": 9998}
+        events["receptions"][-1]["id"] == 9998
         and len(events["receptions"]) < 2000
-        and events["notices"] == [{"text": "x"}]
+        and events["notices"] == [{"text": "x", "time": 9.0}]
     )
     history.add(frame(0.0, (0.0, 0.0, 1.0)), roster, [])
     assert len(history.moments) == 1 and not history.events()["notices"]

@@ -42,6 +42,7 @@ SEVERITIES: dict[str, Severity] = {
 #: kinds whose condition must last for the time in the ``delay`` rule before it is an alarm
 DELAYED = ("navigation", "stale")
 MOST = 300  #: maximum number of alarms kept; the oldest finished ones are removed first
+MOST_PAST = 100  #: maximum number of earlier occurrences of an alarm that are kept, for time changes
 MOST_SUBJECTS = 3  #: maximum number of conditions that the text of one alarm lists
 
 
@@ -111,17 +112,54 @@ class AlarmMonitor:
     """All alarms of a source. The hub sends the list of alarms again when the list has changed."""
 
     def __init__(self, rules: AlarmRules | None = None) -> None:
-        self.rules = rules or AlarmRules()
+        self.rules, self.version = rules or AlarmRules(), 0
         self.clear()
 
     def clear(self) -> None:
-        """Clear everything, because simulation time has restarted."""
+        """Clear everything."""
         self.all: list[Alarm] = []  #: all alarms, with the newest last
+        #: start and end of the earlier occurrences of each alarm, by its number
+        self._past: dict[int, list[tuple[float, float | None]]] = {}
         self._conditions: dict[tuple[str, int], _Condition] = {}
-        self._time, self._last_id, self.version = -math.inf, 0, 1
+        self._time, self._last_id = -math.inf, 0
+        self.version += 1
         self._fences_changed = False
         #: alarms for fence crossings that no frame has shown yet, by the name of the body
         self._noted: dict[str, Alarm] = {}
+
+    def discard_after(self, time_s: float) -> None:
+        """Restore the alarms of an earlier time, because the simulation has returned to it. Acknowledgements stay."""
+        for key, condition in list(self._conditions.items()):
+            if condition.since >= time_s:  # it occurs again if it began at this time
+                del self._conditions[key]
+            elif condition.over is not None and condition.over > time_s:
+                condition.over = None
+        for alarm in list(self.all):
+            past = self._past.get(alarm.id, [])
+            while alarm.since + self._delay_of(alarm.kind) >= time_s and past:
+                alarm.since, alarm.until = past.pop()
+                alarm.count -= 1
+            if alarm.since + self._delay_of(alarm.kind) >= time_s:
+                self._remove(alarm)
+            elif alarm.until is not None and alarm.until > time_s:
+                alarm.until = None
+                self._conditions[alarm.kind, alarm.row] = _Condition(alarm.since, alarm=alarm)
+        for condition in self._conditions.values():
+            alarm_ = condition.alarm
+            if alarm_ is not None and (alarm_.until is not None or all(a is not alarm_ for a in self.all)):
+                condition.alarm = None
+        self.all.sort(key=lambda a: a.since)
+        self._noted = {name: alarm for name, alarm in self._noted.items() if alarm.since < time_s}
+        self._time = time_s
+        self.version += 1
+
+    def _delay_of(self, kind: str) -> float:
+        """Return the time in s for which a condition of this kind must hold before it is an alarm."""
+        return self.rules.delay if kind in DELAYED else 0.0
+
+    def _remove(self, alarm: Alarm) -> None:
+        self.all.remove(alarm)
+        self._past.pop(alarm.id, None)
 
     def evaluate(
         self, frame: ViewerFrame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: BodyHealth
@@ -129,7 +167,7 @@ class AlarmMonitor:
         """Compare the current state with the rules."""
         now = frame.time_s
         if now < self._time:
-            self.clear()
+            self.discard_after(now)  # the frame precedes the report of the time change
         self._time = now
         found: dict[tuple[str, int], list[str]] = {}
         for kind, row, text in self._found(frame, beliefs, vitals):
@@ -144,7 +182,7 @@ class AlarmMonitor:
             condition.over = None
             if condition.alarm is not None:
                 condition.alarm.text = text  # sent with the next change
-            elif kind not in DELAYED or now - condition.since >= self.rules.delay:
+            elif now - condition.since >= self._delay_of(kind):
                 name = names.get(row, f"row {row}")
                 noted = self._noted.pop(name, None) if kind == "fence" else None
                 condition.alarm = noted or self._raise(kind, row, name, text, condition.since)
@@ -201,11 +239,14 @@ class AlarmMonitor:
             alarm = Alarm(self._last_id, kind, SEVERITIES.get(kind, "low"), name, row, text, time)
         else:
             self.all.remove(alarm)
+            past = self._past.setdefault(alarm.id, [])
+            past.append((alarm.since, alarm.until))
+            del past[:-MOST_PAST]
             alarm.text, alarm.since, alarm.until, alarm.count = text, time, None, alarm.count + 1
             alarm.seen = alarm.shelved is not None
         self.all.append(alarm)
         if len(self.all) > MOST:
-            self.all.remove(next((a for a in self.all if a.until is not None), self.all[0]))
+            self._remove(next((a for a in self.all if a.until is not None), self.all[0]))
         return alarm
 
     def acknowledge(self, number: int | None) -> bool:

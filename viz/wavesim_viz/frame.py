@@ -33,6 +33,7 @@ FARTHEST, FASTEST = 1e7, 1e5  #: maximum distance (m) and velocity (m/s); a stat
 #: number of values per signal: number, row of the sender, origin (3), radius, level, source level, frequency
 SIGNAL = 9
 MOST_SIGNALS = 256
+NEW_RUN = -1.0  #: time that precedes all times of a run
 
 
 def no_signals() -> Array:
@@ -58,6 +59,8 @@ class ViewerFrame:
     #: number of jumps of simulation time: a source sets 1 for a jump; viewers receive the total so far, because they
     #: may miss frames
     jumped: int = 0
+    #: time in s to which a time change has led since the previous frame; None = no time change, NEW_RUN = another run
+    returned_s: float | None = None
     v_WB_B: Any = None  #: velocity over ground of each body in B in m/s; it is not part of the bytes that are sent
 
     def pack(self) -> bytes:
@@ -113,6 +116,11 @@ class HeldBodyDetector:
         """
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)
+
+    def restart(self) -> None:
+        """Forget which bodies have moved, because the simulation time has changed."""
+        self._moved.clear()
+        self._tick = -1
 
     def update(self, tick: int, roster: Sequence[RosterEntry], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any) -> Any:
         """Return one boolean per row, which states whether the body is frozen."""

@@ -71,7 +71,7 @@ class History:
         self.clear()
 
     def clear(self) -> None:
-        """Clear everything, because simulation time has restarted."""
+        """Clear everything."""
         self.moments: list[MotionSample] = []
         self._every = FIRST_S
         self._since: dict[int, tuple[Any, float]] = {}  # row -> body in it, and since when
@@ -79,10 +79,22 @@ class History:
         self._heard: deque[SignalReception] = deque(maxlen=MOST_RECEPTIONS)
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
+    def discard_after(self, time_s: float) -> None:
+        """Discard everything that is later than a time, because the simulation has returned to it."""
+        self.tracks_version += 1
+        self.moments = [m for m in self.moments if m.time <= time_s]
+        self._since = {row: entry for row, entry in self._since.items() if entry[1] <= time_s}
+        for events in (self._sent, self._heard, self._notices):
+            kept = [e for e in events if e["time"] < time_s]  # events at this time occur again
+            events.clear()
+            events.extend(kept)  # type: ignore[arg-type]  # the same kind of event
+        if not self.moments:
+            self._every = FIRST_S
+
     def add(self, frame: ViewerFrame, roster: Sequence[RosterEntry], beliefs: Sequence[Numbers]) -> None:
         """Add a sample if enough time has passed since the last sample."""
         if self.moments and frame.time_s < self.moments[-1].time:
-            self.clear()
+            self.discard_after(frame.time_s)  # the frame precedes the report of the time change
         if self.moments and frame.time_s - self.moments[-1].time < self._every:
             return
         for row, name, model, _, generation in roster:

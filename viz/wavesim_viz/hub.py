@@ -338,6 +338,9 @@ class Hub:
                 frame.jumped = self._jumps
                 if (data := frame.pack()) != self._frame[1]:  # static scene, sent once
                     self._frame = (self._frame[0] + 1, data)
+            if frame.returned_s is not None:
+                with part("the time change"):
+                    self._discard_after(frame.returned_s)
             self._publish_updates(source, frame, now)
         for screen in self._screens.values():
             with part(f"the image of {screen.name!r}"):
@@ -405,6 +408,16 @@ class Hub:
         if now >= self._due["panel"]:
             self._due["panel"] = now + PANEL_S
             self._send_panels(source)
+
+    def _discard_after(self, time_s: float) -> None:
+        """Forget what is later than the time to which the simulation has returned, here and on the pages."""
+        if isinstance(self.history, History):
+            self.history.discard_after(time_s)
+        self.alarms.discard_after(time_s)
+        self._due = dict.fromkeys(self._due, 0.0)  # everything that pages show is sent again soon
+        for viewer in self.viewers:
+            viewer.texts.append(None)  # first a frame of the new time, or the page would draw the old one again
+        self._broadcast({"type": "time_change", "time": time_s})
 
     def _read_fences(self, source: ViewerSource) -> None:
         """Send the fences when they have changed."""

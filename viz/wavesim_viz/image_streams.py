@@ -50,14 +50,31 @@ class FrameStream(Protocol):
         """Release the source of the frames."""
 
 
+class RestartDetector:
+    """Detector of time changes in the frames from one sonar: the time of a frame is lower than that of the previous one."""
+
+    def __init__(self) -> None:
+        self._last_ns = -1  #: time of the last frame in ns
+
+    def check(self, found: list[ImagingFrame]) -> tuple[bool, list[ImagingFrame]]:
+        """Return whether the time has changed, and the frames that follow the change."""
+        first = 0
+        for k, frame in enumerate(found):
+            time_ns = int(frame.record["time_ns"])
+            if time_ns < self._last_ns:
+                first = -k - 1  # a change before the first frame counts too
+            self._last_ns = time_ns
+        return first < 0, found[-first - 1 :] if first < 0 else found
+
+
 class LiveFrames:
     """Frames from the rings of a running server."""
 
     def __init__(self, reader: FrameReader) -> None:
-        self._reader = reader
+        self._reader, self._restarts = reader, RestartDetector()
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        return False, list(iter(self._reader.next, None))
+        return self._restarts.check(list(iter(self._reader.next, None)))
 
     def close(self) -> None:
         pass
@@ -69,14 +86,14 @@ class ReceivedFrames:
     def __init__(self, done: Callable[[], None]) -> None:
         """``done`` is called when no page shows the frames any longer."""
         self._came: deque[ImagingFrame] = deque(maxlen=MAX_RECEIVED)
-        self._done = done
+        self._done, self._restarts = done, RestartDetector()
 
     def add(self, frame: ImagingFrame) -> None:
         """Add a frame. The receiving thread calls this method."""
         self._came.append(frame)
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        return False, [self._came.popleft() for _ in range(len(self._came))]
+        return self._restarts.check([self._came.popleft() for _ in range(len(self._came))])
 
     def close(self) -> None:
         self._done()

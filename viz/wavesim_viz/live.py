@@ -27,6 +27,7 @@ from wavesim_viz.equipment import InstrumentDescription, body_equipment, model_o
 from wavesim_viz.fences import change_fences, fence_infos
 from wavesim_viz.fleet_status import MissionTracker
 from wavesim_viz.frame import (
+    NEW_RUN,
     HeldBodyDetector,
     ViewerFrame,
     bodies,
@@ -64,6 +65,7 @@ GRACE_NS = 500_000_000  #: time in ns that is subtracted from the age of a value
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )
+MAX_SNAPSHOTS = 500  #: maximum number of snapshots that a page receives; of more, only every second, third, ... one
 MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 
@@ -133,7 +135,7 @@ class ViewerSource(Protocol):
         """Send a command to the program that drives a body and return its answer. This may block for seconds."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        """Start, pause, step or stop the simulation. This may block."""
+        """Start, pause, step, stop, reset or rewind the simulation. This may block."""
 
     def log_state(self) -> str:
         """Return the state of the log: "ok", "off", or what is wrong with the log. An empty text means that the state
@@ -234,12 +236,15 @@ class LiveSource:
         self.trouble = ""
         self._scene, self._version = scene.empty(name), 0
         self._retry = 0.0
+        self._returned_s: float | None = None  #: what the next frame reports as its time change
         self._attach()  # the server must exist at the start: raises
 
     def _attach(self) -> None:
         self.state = SharedState(self.name)
         with Commander(self.name) as commander:
             status = commander.send("status").data
+        self._returned_s = NEW_RUN if self._version else None
+        self._time_changes = int(self.state.time_change()["count"])
         self._seen = {t: self.state.simulation[t].snapshot()[0] for t in ("sent", "reception", "notice")}
         self._missions = MissionTracker()
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
@@ -284,6 +289,7 @@ class LiveSource:
     def frame(self) -> ViewerFrame | None:
         if not self._alive():
             return None
+        returned_s = self._take_time_change()  # before the state, which must not be older
         s = self.state.snapshot()
         written = int(self.state.vehicles["identity"].header[DONE])
         if written != self._written:
@@ -305,7 +311,23 @@ class LiveSource:
             int(clock["ticks_late"]),
             float(self.state.weather()["level"]),
             v_WB_B=v,
+            jumped=int(returned_s is not None),
+            returned_s=returned_s,
         )
+
+    def _take_time_change(self) -> float | None:
+        """Return the time (s) to which the server has returned since the last call, or None. Afterwards,
+        :meth:`new_signals` continues with the first record after the time change.
+        """
+        change = self.state.time_change()
+        if (count := int(change["count"])) != self._time_changes:
+            # the earliest of several times is unknown
+            self._returned_s = int(change["time_ns"]) * 1e-9 if count == self._time_changes + 1 else 0.0
+            self._time_changes = count
+            self._seen = {table: int(change[table]) for table in self._seen}
+            self._held_detector.restart()
+        returned_s, self._returned_s = self._returned_s, None
+        return returned_s
 
     def roster(self) -> list[RosterEntry]:
         return self._roster
@@ -345,7 +367,13 @@ class LiveSource:
         sessions += [
             {"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MAX_SESSIONS]
         ]
-        return {"weather": to_json_value(self.state.weather()), "clients": sessions, "connected": len(on) + len(crew)}
+        times = self.state.snapshot_times()
+        return {
+            "weather": to_json_value(self.state.weather()),
+            "clients": sessions,
+            "connected": len(on) + len(crew),
+            "snapshots": [t * 1e-9 for t in times[:: max(1, -(-len(times) // MAX_SNAPSHOTS))]],
+        }
 
     def sea_components(self) -> list[list[float]] | None:
         if self._sea_surface is None:

@@ -439,6 +439,9 @@ class WeatherReport(TypedDict):
     connected: Annotated[int | None, "number of clients; null: unknown"]
     log: NotRequired[Annotated[str, "state of the log: ok, off, or what is wrong with it; empty: unknown"]]
     replay: NotRequired[ReplayClock]
+    snapshots: NotRequired[
+        Annotated[list[float], "times of the automatic snapshots that the server holds, s; missing: unknown"]
+    ]
 
 
 class MissionState(TypedDict):

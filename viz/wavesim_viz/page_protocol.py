@@ -95,6 +95,15 @@ class TracksMessage(TypedDict):
     bodies: dict[str, TrackPoints]
 
 
+class TimeChangeMessage(TypedDict):
+    """Time to which the simulation was reset or has returned; -1 means that another run has begun. The page discards
+    everything that it has received about later times.
+    """
+
+    type: Literal["time_change"]
+    time: float
+
+
 class AlarmsMessage(TypedDict):
     """All alarms, with the newest last."""
 
@@ -238,6 +247,7 @@ ServerMessage = (
     | SoundsMessage
     | MarksMessage
     | TracksMessage
+    | TimeChangeMessage
     | AlarmsMessage
     | EstimatesMessage
     | WeatherMessage

@@ -17,7 +17,7 @@ from wavesim_viz import image_streams, scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.fences import configured_fences
-from wavesim_viz.frame import SIGNAL, HeldBodyDetector, ViewerFrame, bodies
+from wavesim_viz.frame import NEW_RUN, SIGNAL, HeldBodyDetector, ViewerFrame, bodies
 from wavesim_viz.live import MAX_SIGNALS, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
@@ -64,6 +64,8 @@ class RemoteSource:
         self._sent: list[SentSignal] = []
         self._receptions: list[SignalReception] = []
         self._missed = 0
+        self._returned_s: float | None = None  #: what the next frame reports as its time change
+        self._rejoined = False  #: whether the next snapshot is the first of a new session
         self._pace: tuple[float, float, float] = (time.monotonic(), 0.0, 0.0)
         self._closed = threading.Event()
         self._observer = self._join()  # the server must answer at the start: raises
@@ -96,11 +98,17 @@ class RemoteSource:
                 self._observer = self._join()
             except (WaveSimError, OSError):
                 continue
-            self.trouble = ""
+            self._rejoined, self.trouble = True, ""
             break
 
     def _handle_snapshot(self, frame: FleetFrame) -> None:
         with self._lock:
+            back_to = [c.time_ns * 1e-9 for c in frame.time_changes]
+            if self._rejoined and self._newest is not None and frame.time_ns < self._newest.time_ns:
+                back_to.append(NEW_RUN)  # the session was lost, so nobody knows what happened in the meantime
+            self._rejoined = False
+            if back_to:
+                self._discard_after(min(back_to))
             self._newest = frame
             for s in frame.signals:
                 self._signals[s.id] = s
@@ -148,6 +156,13 @@ class RemoteSource:
             old = frame.time_ns - LIFE_S * 1e9
             self._signals = {k: s for k, s in self._signals.items() if s.emission_ns > old}
 
+    def _discard_after(self, time_s: float) -> None:
+        """Drop what is later than the time to which the server has returned."""
+        self._returned_s = min(time_s, self._returned_s if self._returned_s is not None else time_s)
+        self._signals = {k: s for k, s in self._signals.items() if s.emission_ns * 1e-9 < time_s}
+        self._sent = [s for s in self._sent if s["time"] < time_s]
+        self._receptions = [r for r in self._receptions if r["time"] < time_s]
+
     def scene(self) -> tuple[int, Scene]:
         return 1, self._described
 
@@ -164,9 +179,14 @@ class RemoteSource:
         if (failed := self._failed) is not None:
             self._failed = None
             raise failed
-        frame = self._newest
-        if frame is None or self.trouble:
-            return None
+        with self._lock:
+            frame = self._newest
+            if frame is None or self.trouble:
+                return None
+            returned_s, self._returned_s = self._returned_s, None
+        if returned_s is not None:
+            self._held_detector.restart()
+            self._pace = (time.monotonic(), frame.time_ns * 1e-9, self._pace[2])
         b, t = frame.bodies, frame.time_ns * 1e-9
         at, then, factor = self._pace
         if (now := time.monotonic()) > at + 1.0:
@@ -181,7 +201,16 @@ class RemoteSource:
         table = table[table[:, 6] > self._described["sound"]["noise"]]
         held = self._held_detector.update(frame.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
         packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"], held)
-        return ViewerFrame(t, frame.tick, frame.run_state, packed, table, factor=factor)
+        return ViewerFrame(
+            t,
+            frame.tick,
+            frame.run_state,
+            packed,
+            table,
+            factor=factor,
+            jumped=int(returned_s is not None),
+            returned_s=returned_s,
+        )
 
     def new_signals(self) -> SignalEvents | None:
         with self._lock:

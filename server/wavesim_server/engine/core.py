@@ -115,6 +115,7 @@ class Engine:
         self.enter_residents()
         self.publication.begin(self.end_tick)
         self.publication.publish_fences(self.fences.current)
+        self.publication.publish_snapshots(())
         self.run.publish()
 
     def enter_residents(self) -> None:

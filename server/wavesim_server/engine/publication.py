@@ -82,6 +82,14 @@ class EngineTables:
         """Publish the current fences, at the start and after each change."""
         self.areas["simulation"]["fences"].publish(fence_rows(fences), self.sim.tick)
 
+    def publish_snapshots(self, times_ns: Sequence[int]) -> None:
+        """Publish the simulation times of the automatic snapshots."""
+        table = self.areas["simulation"]["snapshots"]
+        rows = table.begin_write()
+        rows["time_ns"] = -1
+        rows["time_ns"][: len(times_ns)] = times_ns
+        table.end_write(self.sim.tick)
+
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Publish the motion, sound, weather and clock for this tick."""
         sim, tick = self.sim, self.sim.tick

@@ -143,6 +143,12 @@ class TimeChanges:
         """Take an automatic snapshot if it is due at a tick, before the engine serves this tick."""
         if self.period and tick % self.period == 0 and not (self.recent and self.recent[-1].tick >= tick):
             self.recent.append(self.take())
+            self._publish_recent()
+
+    def _publish_recent(self) -> None:
+        """Publish the times to which viewers may return."""
+        step_ns = self._engine.sim.step_ns
+        self._engine.publication.publish_snapshots([s.tick * step_ns for s in self.recent])
 
     def next_tick(self, tick: int) -> int | None:
         """Return the next tick after ``tick`` at which an automatic snapshot is due; None = never."""
@@ -185,6 +191,7 @@ class TimeChanges:
         self._change(parts)
         while self.recent and self.recent[-1].tick > snapshot.tick:
             self.recent.pop()
+        self._publish_recent()
 
     def _change(self, parts: dict[str, Any] | None) -> None:
         """Return to a snapshot, given by its parts, or to the beginning (None)."""
@@ -195,6 +202,7 @@ class TimeChanges:
         generations = e.sim.identity["generation"].copy()
         if parts is None:
             self.recent.clear()
+            self._publish_recent()
             self._begin_again()
             served = Served(False, False)
         else:

@@ -495,6 +495,7 @@ class Front:
             f"the simulation time changed from {e.before_ns * 1e-9:.3f} s to {e.time_ns * 1e-9:.3f} s"
             + (f"; the log continues in {place}" if (place := self.event_dispatcher.change_time(e.time_ns)) else "")
         )
+        self.tables.time_change(e.time_ns, e.before_ns, self.clock.tick)
         self.steps.cancel()
         self.request_handler.change_time()
         self.sessions.announce_time_change(items.TimeChanged(e.time_ns, e.before_ns))

@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Record, as_numbers, as_words
 from wavesim_sdk.shared_memory import SharedMemoryArea, TableView
-from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
+from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT, TIME_CHANGE
 from wavesim_sdk.wire.messages import ESTIMATE_NUMBERS, Role
 from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server.network.crews import CrewMember
@@ -60,6 +60,7 @@ class FrontTables:
         self.clients, self.crew = simulation[CLIENTS.name], simulation[CREW.name]
         self.sent, self.receptions = NewestRecords(simulation[SENT.name]), NewestRecords(simulation[RECEPTION.name])
         self.notices = NewestRecords(simulation[NOTICE.name])
+        self.time_changes = simulation[TIME_CHANGE.name]
         self.estimates = vehicles[ESTIMATE.name]
         self.departed_status: dict[int, int] = {}  # row -> status to publish
         self._estimate_records = np.zeros(self.estimates.capacity, self.estimates.dtype)
@@ -77,6 +78,13 @@ class FrontTables:
         """Add a human-readable notice."""
         record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # cut between characters
         self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
+
+    def time_change(self, time_ns: int, before_ns: int, tick: int) -> None:
+        """Publish a time change. Records that are added from now on belong to the run that continues."""
+        self.flush(tick)
+        count = int(self.time_changes.snapshot()[1]["count"][0]) + 1
+        totals = (self.sent.total, self.receptions.total, self.notices.total)
+        self.time_changes.publish_row(tick, count, time_ns, before_ns, *totals)
 
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
         """Set the estimate from an on-board navigator."""

@@ -62,6 +62,11 @@ export class AlarmAnnouncer {
     if (way === "sound" && this.on.has(way)) play("low"); // lets the user check the volume
   }
 
+  /** Announce none of the alarms that come next: they are those of an earlier time. */
+  forget(): void {
+    this.known = null;
+  }
+
   /** Take all alarms; announce the occurrences that are new and not acknowledged. */
   take(alarms: Alarm[]): void {
     const key = (a: Alarm): string => `${a.id} ${a.count} ${a.shelved !== null}`,

@@ -5,6 +5,7 @@
 import { cssVariable, h } from "./dom";
 import { Plot } from "./plots";
 import { fetchSeries } from "./chart_series";
+import { upperBound } from "./series_math";
 
 const KEPT = 3000;
 const MOST_LINES = 8; // per chart
@@ -12,6 +13,12 @@ interface Series {
   time: number[];
   value: (number | null)[];
 }
+
+function cut(s: Series, time: number): void {
+  const kept = upperBound(s.time, time);
+  s.time.length = s.value.length = kept;
+}
+
 /** Title of a chart, the series it draws, and the factors from SI to the displayed units. */
 export interface SeriesLabel {
   title: string;
@@ -66,10 +73,7 @@ export class BodyCharts {
     let s = this.values.get(key);
     if (!s) this.values.set(key, (s = { time: [], value: [] }));
     const last = s.time[s.time.length - 1];
-    if (last !== undefined && time < last - 1e-6) {
-      s.time.length = 0;
-      s.value.length = 0;
-    } // the time jumped back
+    if (last !== undefined && time < last - 1e-6) cut(s, time - 1e-6);
     else if (last !== undefined && time < last + 1e-6) return;
     s.time.push(time);
     s.value.push(value !== null && Math.abs(value) < 1e12 ? value : null);
@@ -77,6 +81,12 @@ export class BodyCharts {
       s.time.splice(0, KEPT / 4);
       s.value.splice(0, KEPT / 4);
     }
+  }
+
+  /** Discard the values that are later than a time, because the simulation has returned to it. */
+  discardAfter(time: number): void {
+    for (const s of this.values.values()) cut(s, time);
+    this.due = 0;
   }
 
   /** Show or hide a chart. */

@@ -1,4 +1,4 @@
-// The panel at the bottom: the time slider of a log, and lists and charts of the whole simulation.
+// The panel at the bottom: the time slider of a log or of a running simulation, and lists and charts of the whole simulation.
 
 import { AcousticRanges } from "./acoustic_ranges";
 import type { AlarmAnnouncer } from "./alarm_announcer";
@@ -10,6 +10,7 @@ import { formatTime, h, toast } from "./dom";
 import { Drawer, type Pane } from "./drawer";
 import { EventMarks } from "./event_marks";
 import type { Layout } from "./layout";
+import { RewindSlider } from "./rewind_slider";
 import { SignalList } from "./signal_list";
 import { LogCharts } from "./log_charts";
 import type { HelloMessage } from "./page_protocol";
@@ -31,13 +32,14 @@ export class BottomPanel {
   readonly element: HTMLElement;
   readonly signals: SignalList;
   readonly timeline: Timeline;
+  readonly rewind: RewindSlider;
   readonly charts: LogCharts;
   readonly events: EventMarks;
   private readonly bookmarks: BookmarkList;
   private readonly drawer: Drawer;
 
   constructor(
-    store: SceneStore,
+    private readonly store: SceneStore,
     link: Pick<ViewerSocket, "acknowledge" | "shelve" | "control" | "order">,
     announcer: AlarmAnnouncer,
     choose: (row: number | null) => void,
@@ -47,6 +49,7 @@ export class BottomPanel {
     const seek = (time: number): void => link.control("seek", time);
     this.signals = new SignalList(store, choose);
     this.timeline = new Timeline(store, this.events, seek);
+    this.rewind = new RewindSlider(store, (time) => link.control("rewind", time), changed);
     this.charts = new LogCharts(store, this.events, seek, changed);
     const goTo = (time: number): void => {
       if (store.hello?.kind === "replay") seek(time);
@@ -70,7 +73,7 @@ export class BottomPanel {
       ],
       changed,
     );
-    this.element = h("div", { id: "bottom" }, this.timeline.element, this.drawer.element);
+    this.element = h("div", { id: "bottom" }, this.timeline.element, this.rewind.element, this.drawer.element);
   }
 
   /** Key of the first open pane; "" if none is open. */
@@ -106,12 +109,19 @@ export class BottomPanel {
     this.bookmarks.begin();
   }
 
+  /** Discard everything that is later than a time, because the simulation has returned to it. */
+  discardAfter(time: number): void {
+    this.signals.anew(this.store.events);
+    this.events.discardAfter(time);
+    this.charts.refresh();
+  }
+
   /** Show the charts around a past time of a running simulation. */
   private lookBack(time: number): void {
     if (!this.drawer.panes.includes("charts")) this.drawer.arrange(["charts", ...this.drawer.panes]);
     this.charts.zoom({ since: time - LOOK_BACK_S, until: time + LOOK_BACK_S });
-    const how = this.charts.empty ? "add a chart to see" : "the charts show";
-    toast(`a running simulation cannot go back; ${how} the ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
+    const how = this.charts.empty ? "add a chart to see" : "the charts show"; // a running simulation goes on
+    toast(`${how} the ${LOOK_BACK_S} s before and after ${formatTime(time)}`);
   }
 
   update(): void {

@@ -24,7 +24,7 @@ export const markColour = (kind: string): string => cssVariable(TINTS[kind] ?? "
 export class EventMarks {
   readonly bookmarks: Bookmarks;
   private logged: TimeMark[] = [];
-  private readonly seen: TimeMark[] = []; // joins and leaves of a running server
+  private seen: TimeMark[] = []; // joins and leaves of a running server
 
   constructor(private readonly store: SceneStore) {
     this.bookmarks = new Bookmarks(store);
@@ -44,6 +44,11 @@ export class EventMarks {
     ] as const)
       this.seen.push(...names.map((name) => ({ time, kind: "join", text: `${name} ${verb}` })));
     this.seen.splice(0, this.seen.length - MOST);
+  }
+
+  /** Forget what this page has seen after a time to which the simulation has returned. */
+  discardAfter(time: number): void {
+    this.seen = this.seen.filter((m) => m.time < time);
   }
 
   /** All events, in the order of time. */

@@ -208,6 +208,11 @@ export class LogCharts {
     this.update();
   }
 
+  /** Request the values again. */
+  refresh(): void {
+    this.due = 0;
+  }
+
   /** Redraw the charts in the colours of the theme (light or dark). */
   recolour(): void {
     for (const c of this.charts) this.rebuild(c);

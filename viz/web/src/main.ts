@@ -201,7 +201,7 @@ function loadScene(): void {
 
 function numbers(): void {
   toolbar.update(loop.rate);
-  if (store.hello?.kind === "replay") workplace?.numbers();
+  workplace?.numbers();
 }
 
 function tables(): void {

@@ -24,10 +24,10 @@ export interface MessageTargets {
   store: SceneStore;
   stage: Pick<Stage, "showDetails" | "view" | "show">;
   toolbar: Pick<Toolbar, "clients">;
-  bottom: Pick<BottomPanel, "signals" | "timeline" | "events">;
-  details: Pick<BodyDetails, "fit" | "clear">;
+  bottom: Pick<BottomPanel, "signals" | "timeline" | "rewind" | "events" | "discardAfter">;
+  details: Pick<BodyDetails, "fit" | "clear" | "charts">;
   sonars: Pick<SonarWindows, "setStatus">;
-  announcer: Pick<AlarmAnnouncer, "take">;
+  announcer: Pick<AlarmAnnouncer, "take" | "forget">;
   connection: Pick<ConnectionBanner, "source">;
   errors: Pick<ErrorBanner, "there">;
   commands: Pick<VehicleCommands, "answer" | "shows">;
@@ -62,6 +62,14 @@ function handlers(p: MessageTargets): Handlers {
       s.history(m.bodies, m.whole);
       p.stage.view?.history();
     },
+    time_change: ({ time }) => {
+      s.discardAfter(time);
+      p.stage.view?.history();
+      if (p.stage.view) p.stage.view.sounds.rays = [];
+      p.bottom.discardAfter(time);
+      p.details.charts.discardAfter(time);
+      p.announcer.forget();
+    },
     marks: (m) => p.bottom.events.take(m.marks),
     alarms: (m) => {
       s.alarms = m.alarms;
@@ -72,6 +80,7 @@ function handlers(p: MessageTargets): Handlers {
       s.weather = m;
       p.toolbar.clients();
       if (m.replay) p.bottom.timeline.set(m.replay);
+      if (m.snapshots) p.bottom.rewind.set(m.snapshots);
     },
     sea: (m) => {
       s.sea = m.components ? new SeaState(m.components) : null;

@@ -454,6 +454,8 @@ export interface WeatherReport {
   /** state of the log: ok, off, or what is wrong with it; empty: unknown */
   log?: string;
   replay?: ReplayClock;
+  /** times of the automatic snapshots that the server holds, s; missing: unknown */
+  snapshots?: number[];
 }
 
 /** Activity of a vehicle, as its program reports it. */
@@ -544,6 +546,15 @@ export interface TracksMessage {
   bodies: Record<string, TrackPoints>;
 }
 
+/**
+ * Time to which the simulation was reset or has returned; -1 means that another run has begun. The page discards
+ * everything that it has received about later times.
+ */
+export interface TimeChangeMessage {
+  type: "time_change";
+  time: number;
+}
+
 /** All alarms, with the newest last. */
 export interface AlarmsMessage {
   type: "alarms";
@@ -565,6 +576,8 @@ export interface WeatherMessage {
   /** state of the log: ok, off, or what is wrong with it; empty: unknown */
   log?: string;
   replay?: ReplayClock;
+  /** times of the automatic snapshots that the server holds, s; missing: unknown */
+  snapshots?: number[];
   type: "weather";
 }
 
@@ -687,6 +700,7 @@ export type ServerMessage =
   | SoundsMessage
   | MarksMessage
   | TracksMessage
+  | TimeChangeMessage
   | AlarmsMessage
   | EstimatesMessage
   | WeatherMessage

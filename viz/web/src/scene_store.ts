@@ -59,6 +59,16 @@ export class Track {
     this.believed.push(n, e, d);
     if (k > 4000) thin(this.believedTime, this.believed);
   }
+  /** The part of this track up to a time: another object, so that drawings of the whole track are recognised as old. */
+  before(t: number): Track {
+    const track = new Track(),
+      [n, m] = [this.until(t), this.until(t, this.believedTime)];
+    track.time = this.time.slice(0, n);
+    track.ned = this.ned.slice(0, 3 * n);
+    track.believedTime = this.believedTime.slice(0, m);
+    track.believed = this.believed.slice(0, 3 * m);
+    return track;
+  }
   /** Number of points up to a time. */
   until(t: number, times = this.time): number {
     let a = 0,
@@ -104,6 +114,7 @@ export class SceneStore {
   alarms: Alarm[] = [];
   fleet: FleetStatus = { charges: {}, missions: {} };
   readonly mosaic = new Mosaic();
+  jumps = 0; // jumps of time between two frames
   lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
   chosen: number | null = null;
@@ -128,7 +139,8 @@ export class SceneStore {
   frame(f: Frame): void {
     const now = performance.now();
     const jumped = this.last !== null && (f.jumps !== this.last.jumps || f.time < this.last.time);
-    if (jumped && this.hello?.kind !== "replay") this.tracks.clear();
+    if (jumped) this.jumps++;
+    if (jumped && this.hello?.kind !== "replay") this.cutTracks(f.time);
     this.before = jumped ? null : this.last;
     this.span = Math.min(Math.max(now - this.arrived, 8), 500);
     this.arrived = now;
@@ -148,6 +160,24 @@ export class SceneStore {
       this.good.set(row, f.bodies.slice(o + 1, o + 8));
       this.track(row).append(f.time, f.bodies[o + 1]!, f.bodies[o + 2]!, f.bodies[o + 3]!);
     }
+  }
+
+  private cutTracks(time: number): void {
+    for (const [row, track] of this.tracks) this.tracks.set(row, track.before(time));
+  }
+
+  /** Discard everything that is later than a time, because the simulation has returned to it. */
+  discardAfter(time: number): void {
+    this.cutTracks(time);
+    this.events = this.events.filter((e) => e.time < time); // those at this time occur again
+    this.notices = this.notices.filter((n) => n.time < time);
+    for (const [id, s] of this.sent) if (s.time >= time) this.sent.delete(id);
+    this.distances.clear(); // numbers of signals are used again
+    for (const e of this.events) if ("receiver" in e) this.measure(e);
+  }
+
+  private measure(r: SignalReception): void {
+    if (r.outcome === 0 && r.distance !== null) this.distances.set(`${r.id}:${r.receiver}`, r.distance);
   }
 
   /** True if a signal went from one buoy to another. */
@@ -291,8 +321,7 @@ export class SceneStore {
     if (this.notices.length > 500) this.notices.splice(0, this.notices.length - 500);
     for (const s of sent) this.sent.set(s.id, s);
     if (this.sent.size > 4000) for (const id of [...this.sent.keys()].slice(0, 2000)) this.sent.delete(id);
-    for (const r of receptions)
-      if (r.outcome === 0 && r.distance !== null) this.distances.set(`${r.id}:${r.receiver}`, r.distance);
+    for (const r of receptions) this.measure(r);
     if (this.distances.size > 8000)
       for (const key of [...this.distances.keys()].slice(0, 4000)) this.distances.delete(key);
     this.events.push(...sent, ...receptions);

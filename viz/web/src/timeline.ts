@@ -10,7 +10,7 @@ import type { ReplayClock, TimeMark } from "./page_protocol";
 const NEAR = 5; // px
 
 export class Timeline {
-  readonly element = h("div", { id: "replay", class: "hidden" });
+  readonly element = h("div", { id: "replay", class: "hidden time-bar" });
   private readonly at = h("span", { id: "replay-at", class: "num" });
   private readonly end = h("span", { class: "soft num" });
   private readonly shared = h("span", {

@@ -1,7 +1,7 @@
 // Toolbar: state and speed of the simulation, and the buttons that control it.
 
 import { Menu } from "./menu";
-import { formatNumber, formatTime, h, setText } from "./dom";
+import { formatNumber, formatTime, h, setText, toggleClass } from "./dom";
 import { nextSpeed, showKeyHelp, SPEEDS } from "./keyboard";
 import { type HelloMessage, SIGNAL_WIDTH } from "./page_protocol";
 import { whyNoCommands } from "./permissions";
@@ -51,6 +51,7 @@ export class Toolbar {
       button("pause", "❚❚", "Pause (space)", () => control("pause")),
       button("step", "▸|", "Single step (N)", () => this.step()),
       button("stop", "■", "Stop (X)", () => this.stop()),
+      button("reset", "↺", "Reset to the beginning", () => this.reset()),
     ];
     this.speed = h(
       "select",
@@ -137,6 +138,7 @@ export class Toolbar {
       if (why) button.title = why;
     }
     this.speed.disabled = why !== "";
+    toggleClass(this.buttons.at(-1)!, "hidden", hello.kind === "replay"); // its stop returns to the start
     // a replay always has a speed, also while paused
     if (hello.kind === "replay") this.speed.querySelector("option[value='0']")?.remove();
   }
@@ -154,6 +156,12 @@ export class Toolbar {
     const { hello } = this.store;
     const text = `Stop the simulation '${hello?.name}'? It ends for all connected programs and pages.`;
     if (hello?.kind !== "live" || !hello.control || window.confirm(text)) this.control("stop");
+  }
+
+  /** Reset the simulation, after a confirmation: everyone's run begins again. */
+  reset(): void {
+    const text = `Reset the simulation '${this.store.hello?.name}' to its beginning, and stop it?`;
+    if (window.confirm(`${text} All connected programs and pages return to this time.`)) this.control("reset");
   }
 
   /** Choose the next faster or slower speed. */

@@ -18,6 +18,7 @@ export class Trails {
   private readonly ends = new Map<number, [number, number, number]>();
   private readonly owners = new Uint32Array(MOST); // row of the body of each segment
   private pieces = 0;
+  private jumps = 0; // jumps of time that the tracks know
   private uploaded = 0; // segments uploaded to the graphics processor
   /** All tracks of a log in one drawing: segments in the order of time, as pairs of indices. */
   private readonly log = new THREE.LineSegments(
@@ -42,6 +43,7 @@ export class Trails {
   /** Add tracks from before this page was opened. */
   history(dark: boolean): void {
     this.ends.clear();
+    this.jumps = this.store.jumps;
     this.pieces = 0;
     this.trail.geometry.setDrawRange(0, 0);
     this.whole(dark);
@@ -113,6 +115,8 @@ export class Trails {
     }
     this.log.geometry.setDrawRange(0, 2 * a);
     if (this.store.hello?.kind === "replay") return;
+    if (this.jumps !== this.store.jumps) this.ends.clear(); // no line back to an earlier time
+    this.jumps = this.store.jumps;
     const least = this.store.rows.length > 200 ? 3 : 0.6;
     for (let k = 0; k < this.store.rows.length; k++)
       if (this.store.condition[k] !== INVALID)

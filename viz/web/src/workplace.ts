@@ -245,7 +245,7 @@ export function furnish(first: FirstView) {
     requestMosaics,
     drawn,
     tables,
-    numbers: () => bottom.timeline.update(),
+    numbers: () => (store.hello?.kind === "replay" ? bottom.timeline : bottom.rewind).update(),
     recolour: () => {
       details.recolour();
       bottom.charts.recolour();

@@ -10,6 +10,7 @@ import { formatHeading, wrapDegrees, euler, fromThree, toThree } from "../src/co
 import { formatDegrees, formatOffset, depthAt, geodetic, distanceAndBearing } from "../src/geodesy";
 import { viewLink, parseViewLink } from "../src/url_state";
 import { readableText } from "../src/readable_text";
+import { snapshotBefore } from "../src/rewind_slider";
 import { normalisedKey, nextSpeed, SPEEDS } from "../src/keyboard";
 import { decodeFrame } from "../src/websocket";
 import { distanceAndDepth } from "../src/depth_profile";
@@ -429,6 +430,34 @@ test("offsets, headings and times are written as an operator writes them", () =>
   );
 });
 
+test("a rewind goes to the last snapshot before a time", () => {
+  const times = [5, 6, 7];
+  assert.deepEqual(
+    [9, 7, 6.99, 5.2, 1].map((t) => snapshotBefore(times, t)),
+    [7, 7, 6, 5, 5],
+  );
+  assert.equal(snapshotBefore([], 1), null);
+});
+
+test("a track before a time is another track", () => {
+  const track = new Track();
+  for (let t = 0; t < 9; t++) {
+    track.append(t, t, 2 * t, 5);
+    track.believe(t + 0.5, t, 2 * t, 5);
+  }
+  const earlier = track.before(3);
+  assert.notEqual(earlier, track);
+  assert.deepEqual(
+    [earlier.time, earlier.ned],
+    [
+      [0, 1, 2, 3],
+      [0, 0, 5, 1, 2, 5, 2, 4, 5, 3, 6, 5],
+    ],
+  );
+  assert.deepEqual([earlier.believedTime, earlier.believed.length], [[0.5, 1.5, 2.5], 9]);
+  assert.equal(track.time.length, 9);
+});
+
 test("texts of the server have the page's formats", () => {
   assert.deepEqual(
     [
@@ -438,6 +467,7 @@ test("texts of the server have the page's formats", () => {
       "mission: mission; waypoint 3 of 8; to 100.0 m north, -120.5 m east",
       "mission: loiter; to -3.0 m north, 4.0 m east",
       "weather set: peak 1.2 rad/s",
+      "returned from 65.200 s to 3.000 s",
     ].map(readableText),
     [
       "paused at 28:58.6",
@@ -446,6 +476,7 @@ test("texts of the server have the page's formats", () => {
       "mission; waypoint 3 of 8; to 100.0 N, 120.5 W",
       "mission: loiter; to 3.0 S, 4.0 E",
       "weather set: peak 1.2 rad/s",
+      "returned from 1:05.2 to 0:03.0",
     ],
   );
 });
