@@ -20,6 +20,7 @@ from pathlib import Path
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
+from wavesim_server.spheroid import spheroid_added_mass
 
 DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: density in kg/m3 and kinematic viscosity in m2/s of sea water at 15 C
 CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
@@ -27,21 +28,6 @@ FIN_AREA_SHARE = 0.033  #: area of a fin divided by the product of hull length a
 #: displaced mass divided by the mass of the vehicle; the ratio is above 1, so that the vehicle surfaces after a failure
 BUOYANCY_RESERVE = 1.005
 CENTRE_OF_MASS_OFFSET = 0.05  #: distance of the centre of mass below the axis, in hull diameters
-
-
-def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
-    """Return (k1, k2, k') for a prolate spheroid whose length is ``slenderness`` (> 1) times its diameter.
-
-    k1 and k2 are the added masses along and across the axis, divided by the displaced mass. k' is the added moment of
-    inertia about a transverse axis, divided by the moment of inertia of the displaced water.
-    """
-    b = 1.0 / slenderness
-    e = math.sqrt(1.0 - b * b)
-    log = math.log((1.0 + e) / (1.0 - e))
-    alpha = 2.0 * (1.0 - e * e) / e**3 * (0.5 * log - e)
-    beta = 1.0 / (e * e) - (1.0 - e * e) / (2.0 * e**3) * log
-    about = e**4 * (beta - alpha) / ((2.0 - e * e) * (2.0 * e * e - (2.0 - e * e) * (beta - alpha)))
-    return alpha / (2.0 - alpha), beta / (2.0 - beta), about
 
 
 def friction_coefficient(length: float, diameter: float, speed: float) -> float:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.model_estimate import friction_coefficient, models_file, spheroid_added_mass
+from wavesim_server.model_estimate import friction_coefficient, models_file
+from wavesim_server.spheroid import spheroid_added_mass
 from wavesim_server.study import TRACK, batch
 from wavesim_world.config import library, matrix
 from wavesim_world.config.build import read_models

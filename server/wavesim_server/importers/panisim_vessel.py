@@ -18,7 +18,7 @@ import yaml
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable
-from wavesim_server.model_estimate import spheroid_added_mass
+from wavesim_server.spheroid import spheroid_added_mass
 
 GRAVITY, DENSITY = 9.80665, 1025.0  #: Panisim's own values, in m/s2 and kg/m3
 #: damping derivatives; in the prime system, those of real hulls are below 1
