@@ -236,7 +236,7 @@ class LiveSource:
         self.trouble = ""
         self._scene, self._version = scene.empty(name), 0
         self._retry = 0.0
-        self._returned_s: float | None = None  #: what the next frame reports as its time change
+        self._returned_s: float | None = None  #: time in s that the next frame reports as its time change
         self._attach()  # the server must exist at the start: raises
 
     def _attach(self) -> None:

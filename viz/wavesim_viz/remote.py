@@ -64,7 +64,7 @@ class RemoteSource:
         self._sent: list[SentSignal] = []
         self._receptions: list[SignalReception] = []
         self._missed = 0
-        self._returned_s: float | None = None  #: what the next frame reports as its time change
+        self._returned_s: float | None = None  #: time in s that the next frame reports as its time change
         self._rejoined = False  #: whether the next snapshot is the first of a new session
         self._pace: tuple[float, float, float] = (time.monotonic(), 0.0, 0.0)
         self._closed = threading.Event()
