@@ -490,7 +490,8 @@ export class Configurator {
         h(
           "div",
           { class: "soft" },
-          "Click a thruster, a fin, a sensor, a centre or the origin in the view, or an element on the left; then drag its arrows or enter numbers.",
+          "Click a thruster, a fin, a sensor, a centre or the origin in the view, or an element on the left; " +
+            "then drag its arrows or enter numbers.",
         ),
       );
       return;

@@ -1,5 +1,6 @@
 // Weather form in an operator's terms: significant wave height and peak period, and directions from which wind and waves
-// come; the current sets to a direction, and its vertical component is positive down. It shows the present values; an unchanged field leaves its value unchanged.
+// come; the current sets to a direction, and its vertical component is positive down. It shows the present values; an
+// unchanged field leaves its value unchanged.
 
 import type { SendCommand } from "./commander_forms";
 import { formatHeading } from "./coordinate_frames";
