@@ -187,7 +187,7 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
 
 
 def is_snapshot_file(name: str) -> bool:
-    """Return whether a snapshot has the name of a file on the server's machine."""
+    """Return whether the name of a snapshot is that of a file on the server's machine."""
     return "/" in name or name.endswith(SNAPSHOT_SUFFIX)
 
 

@@ -6,7 +6,7 @@
     motion = FlightState(airspeed, height, climb, course, roll, pitch, p, q, r)
     commands = flight.commands(motion, steer.course(north, east), -steer.target.depth, steer.target.speed, dt)
 
-Angles in rad, lengths in m, times in s; ``dt`` is the time since the previous call. The default gains suit the
+Angles are in rad, lengths in m and times in s; ``dt`` is the time since the previous call. The default gains suit the
 `aerosonde` model at 20 to 30 m/s.
 """
 
@@ -42,7 +42,7 @@ class FlightState(NamedTuple):
 
 
 class FlightCommands(NamedTuple):
-    """Commands of an aircraft: shaft speed in 1/s, and angles of the control surfaces in rad."""
+    """Commands for an aircraft: shaft speed in 1/s, and angles of the control surfaces in rad."""
 
     shaft: float
     elevator: float
@@ -79,10 +79,11 @@ class FlightGains:
 
 
 class FlightController:
-    """Control of airspeed with the propeller, of height with the elevator, and of course with bank turns.
+    """Controller of the airspeed (with the propeller), the height (with the elevator) and the course (with banked
+    turns).
 
-    The lift increases with the bank angle, so that a turn stays level. The rudder coordinates turns. Integral terms stop
-    while their output is limited.
+    The lift increases with the bank angle, so that a turn stays level. The rudder coordinates turns. Integral terms
+    stop while their output is limited.
     """
 
     def __init__(self, gains: FlightGains | None = None) -> None:
