@@ -38,7 +38,7 @@ from wavesim_sdk.shared_memory import (
 
 MAGIC = b"WAVESONR"
 VERSION = 2
-HEADER_NUMBERS = 11  #: numbers of 8 bytes in the header
+HEADER_NUMBERS = 11  #: number of 8-byte integers in the header
 HEADER, RING = 4096, 64
 SLOTS = 4
 LOOK_S = 0.0005  #: interval in s between two checks of whether the log writer has read a frame

@@ -24,7 +24,7 @@ from wavesim_sdk.guidance.mission import FollowerSettings, MissionFollower
 from wavesim_world.config import BodyConfig, LoadedConfig
 
 AIRSPEEDS = 18.0, 32.0  #: range of airspeeds in m/s to which the program limits a mission
-LOWEST = 20.0  #: minimum height in m to which the program limits a mission
+LOWEST = 20.0  #: minimum height in m that the program allows in a mission
 
 
 class Uav:

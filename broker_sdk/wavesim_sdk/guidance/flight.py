@@ -24,7 +24,7 @@ __all__ = ["FlightCommands", "FlightController", "FlightGains", "FlightState"]
 
 GRAVITY = 9.81
 NEAR_SPEED = 2.0  #: error of the airspeed in m/s beyond which its integral term stops
-MIN_AIRSPEED = 5.0  #: airspeed in m/s below which the controller computes as if the aircraft had this speed
+MIN_AIRSPEED = 5.0  #: airspeed in m/s that the controller assumes if the aircraft is slower
 
 
 class FlightState(NamedTuple):
@@ -58,10 +58,10 @@ class FlightGains:
     elevator: float = -0.12  #: angle of the elevator in level flight
     pitch: float = 0.05  #: pitch in level flight
     max_shaft: float = 120.0  #: 1/s
-    max_angle: float = math.radians(25.0)  #: of the control surfaces
+    max_angle: float = math.radians(25.0)  #: maximum angle of the control surfaces, rad
     max_roll: float = math.radians(35.0)
     max_pitch: float = math.radians(15.0)
-    max_climb: float = 3.0  #: rate of climb and descent, m/s
+    max_climb: float = 3.0  #: maximum rate of climb and of descent, m/s
     course: float = 1.0  #: roll per course error
     roll: float = 0.5  #: aileron per roll error
     roll_rate: float = 0.02  #: aileron per roll rate, s

@@ -27,7 +27,7 @@ from wavesim_server.row_pool import aligned_zeros
 
 ITERATIONS = 50  #: maximum number of Newton iterations
 MAX_ANGLE = 0.2  #: maximum change of an angle in rad in one iteration
-CHANGE = 1e-6  #: change of an unknown for its derivative, rad or 1/s
+CHANGE = 1e-6  #: step of an unknown in the numerical derivative, in rad or 1/s
 #: remaining force as a fraction of the weight, below which the flight is in equilibrium; for moments, as a fraction of
 #: the weight times the span
 TOLERANCE = 1e-10

@@ -115,7 +115,7 @@ def gauss_markov(t: Floats) -> Floats:
     return np.asarray((2.0 / t) * (1.0 - (3.0 - 4.0 * np.exp(-t) + np.exp(-2.0 * t)) / (2.0 * t)))
 
 
-PEAK = float(gauss_markov(np.array([1.89]))[0])  #: maximum of this variance
+PEAK = float(gauss_markov(np.array([1.89]))[0])  #: maximum Allan variance of a Gauss-Markov process
 
 
 def cluster_sizes(samples: int) -> list[int]:

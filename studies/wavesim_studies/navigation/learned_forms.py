@@ -26,10 +26,10 @@ from wavesim_studies.recurrent_network import RecurrentNetwork, start, step
 
 X, Y, U, V, YAW = range(5)  #: columns of a state: position in m, velocity in B in m/s, yaw in rad
 DENSE, UNITS = (64, 64), 32  #: sizes of the networks
-SEQUENCE, STRIDE = 60, 20  #: length and distance in steps of the sequences for recurrent networks
+SEQUENCE, STRIDE = 60, 20  #: length of training sequences, and distance between their starts, in steps
 BATCH, BATCH_SEQUENCES = 512, 48
 WRONG = 0.05  #: standard deviation in m/s of the error that is added to the previous velocity in training
-LIMIT = 1e4  #: bound of every value of a state, because a prediction that feeds itself may diverge
+LIMIT = 1e4  #: bound on every value of a state, because a prediction that feeds on itself may diverge
 
 
 @dataclass(frozen=True)

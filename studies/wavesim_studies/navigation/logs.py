@@ -121,7 +121,7 @@ def _check_names(log: Log, wanted: Collection[str]) -> None:
 class Selection:
     """Inputs for the filter, and assumptions about them. Names are those of instruments or of their types."""
 
-    use: Collection[str] = ()  #: names of the only inputs; empty: all
+    use: Collection[str] = ()  #: names of the inputs to use; empty: all
     without: Collection[str] = ()  #: names of inputs that are not used
     noise: Mapping[str, float] = field(default_factory=dict)  #: factors for the assumed noise of instruments
     gated: bool = True  #: whether the filter rejects outliers

@@ -23,8 +23,8 @@ from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.filter import FilterDesign, estimate
 
-PERIOD = 0.1  #: s, the period of the dissertation from which the forms come
-COMMAND = "command_"  #: beginning of the names of columns with commands
+PERIOD = 0.1  #: period in s, as in the dissertation from which the forms come
+COMMAND = "command_"  #: prefix of the names of columns that contain commands
 SMOOTH_S = 1.0  #: duration in s over which a recorded track is fitted to obtain its velocity
 REQUIRED = ("time", "force_x", "force_y", "rates_z", "north", "east", "yaw")
 #: types of instruments that the filter does not use, so that neither position nor speed is measured
