@@ -1,5 +1,5 @@
-"""Flight control of an aircraft for DUNE. DUNE's guidance demands heading or roll, height and speed, as it does from the
-autopilots of its aircraft, and the bridge moves the control surfaces.
+"""Flight control of an aircraft for DUNE. DUNE's guidance demands heading or roll, height and speed, as it does from
+the autopilots of its aircraft, and the bridge moves the control surfaces.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_aircraft(actuators: Sequence[ActuatorDescription]) -> bool:
 
 
 def airspeed_of(sensors: Sequence[str], values: Sensors) -> float | None:
-    """Return the measured speed through the air in m/s, or None if none of these sensors has a valid value."""
+    """Return the measured speed through the air in m/s, or None if no sensor provides a valid value."""
     for name in sensors:
         value = values.get(name)
         if value is not None and math.isfinite(value.speed):
@@ -42,7 +42,7 @@ def airspeed_of(sensors: Sequence[str], values: Sensors) -> float | None:
 
 class DuneFlight:
     """Demands of DUNE's guidance, and the flight controller that follows them. The aircraft circles until the first
-    demand. While DUNE commands actuators, the controller is not engaged.
+    demand arrives. While DUNE commands actuators, the controller is not engaged.
     """
 
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:
@@ -56,7 +56,7 @@ class DuneFlight:
         self.loiter()
 
     def handle(self, message: ImcMessage) -> bool:
-        """Process a demand and return whether the message was one. Raise MalformedMessage for invalid values."""
+        """Process a message if it is a demand; return whether it is. Raise MalformedMessage for invalid values."""
         match message:
             case imc.DesiredHeading(value=value) | imc.DesiredRoll(value=value):
                 number = _finite(value)
@@ -82,7 +82,7 @@ class DuneFlight:
         self._heading, self._roll = None, LOITER_ROLL
 
     def commands(self, motion: VehicleMotion, airspeed: float | None) -> list[float | None]:
-        """Return the actuator commands for the present motion. Without a measured airspeed, the speed over ground
+        """Return the actuator commands for the present motion. If the airspeed is not measured, the speed over ground
         replaces it.
         """
         north, east, down = map(float, motion.velocity)

@@ -99,8 +99,8 @@ def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
     return a.diagonal()[order], v[order]
 
 
-#: smallest eigenvalue of a covariance, relative to the largest, that still counts as zero: numbers printed with eight
-#: digits leave such remainders
+#: most negative eigenvalue of a covariance, relative to the largest, that still counts as zero: rounding a matrix to
+#: eight digits can lead to such values
 INDEFINITE = -1e-6
 
 

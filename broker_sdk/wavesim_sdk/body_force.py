@@ -12,13 +12,13 @@ from wavesim_sdk.errors import CommanderError, WaveSimError
 
 __all__ = ["BodyForce"]
 
-#: time in s for which a force acts if it is not renewed; at a speed other than real time, the same wall time
+#: wall time in s for which a force acts if it is not renewed, in real time and at any other set speed
 VALID_S = 0.5
 _UNPACED_S = 10.0  #: simulation time in s for which a force acts if the simulation runs as fast as possible
 
 
 class BodyForce:
-    """Force and moment on a body, in body axes, for a server on this machine. Call :meth:`apply` at least every 0.2 s."""
+    """Force and moment on a body, in body axes, for a local server. Call :meth:`apply` at least every 0.2 s."""
 
     def __init__(self, server: str, body: str) -> None:
         self.body = body

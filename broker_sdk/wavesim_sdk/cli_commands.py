@@ -226,8 +226,9 @@ def mission(
     """Send waypoints to the program that drives BODY.
 
     The program must accept missions. NUMBERS are the north, east and depth coordinates (m) and the speed (m/s) of each
-    waypoint. Instead, --file may name a QGroundControl plan (.plan), a MAVLink mission as text (.waypoints), a Panisim
-    guidance file (.yml) or a table with a header (.csv). The server's world has the origin for latitudes and longitudes.
+    waypoint. Alternatively, --file names a QGroundControl plan (.plan), a MAVLink mission as text (.waypoints), a
+    Panisim guidance file (.yml) or a table with a header (.csv). The origin of the server's world converts latitudes
+    and longitudes.
     """
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError

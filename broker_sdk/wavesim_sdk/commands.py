@@ -38,7 +38,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence | SnapshotAction
 SNAPSHOT_ACTIONS = ("save", "restore", "remove")
-SNAPSHOT_SUFFIX = ".snapshot"  #: suffix of a file name; a name without it, and without a folder, is not a file
+SNAPSHOT_SUFFIX = ".snapshot"  #: suffix of snapshot files; a name without it and without a folder is one in memory
 TIME_CHANGE_VERBS = ("reset", "rewind")  #: verbs of the clock that change the simulation time
 
 #: record, meaning and required right of each verb, except the verbs that control the clock
@@ -187,7 +187,7 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
 
 
 def is_snapshot_file(name: str) -> bool:
-    """Return whether a snapshot has the name of a file on the server's machine."""
+    """Return whether the name of a snapshot is that of a file on the server's machine."""
     return "/" in name or name.endswith(SNAPSHOT_SUFFIX)
 
 

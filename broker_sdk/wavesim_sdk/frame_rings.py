@@ -1,9 +1,10 @@
 """Shared-memory rings with the newest frames from each imaging sonar, camera and lidar of a server on this machine.
 
-A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table. One ring for each row of the
-``lidar`` table and, in reverse order, one for each row of the ``camera`` table follow. The segment begins like the other segments: magic ``WAVESONR``, version, 16
-bytes of the record hash, and size, PID and start time of the server. The number of rings, the number of slots per ring,
-the number of bytes per slot and the number of the first ring of a lidar follow (8 bytes each).
+A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table, followed by one for each row
+of the ``lidar`` table and, in reverse order, one for each row of the ``camera`` table. The segment begins like the
+other segments: magic ``WAVESONR``, version, 16 bytes of the record hash, and size, PID and start time of the server.
+The number of rings, the number of slots per ring, the number of bytes per slot and the index of the first lidar ring
+follow (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
 is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame
@@ -37,7 +38,7 @@ from wavesim_sdk.shared_memory import (
 
 MAGIC = b"WAVESONR"
 VERSION = 2
-HEADER_NUMBERS = 11  #: numbers of 8 bytes in the header
+HEADER_NUMBERS = 11  #: number of 8-byte integers in the header
 HEADER, RING = 4096, 64
 SLOTS = 4
 LOOK_S = 0.0005  #: interval in s between two checks of whether the log writer has read a frame
@@ -61,8 +62,8 @@ class FrameRings:
 
     @classmethod
     def create(cls, server: str, rings: int, size: int, group: bool = False, first_lidar: int = 0) -> None:
-        """Create the segment of frame rings for a server. Raises OSError on failure. ``first_lidar`` is the number of
-        rings for sonars; the rings of lidars follow them.
+        """Create the segment of frame rings for a server. Raises OSError on failure. ``first_lidar`` is the index of
+        the first lidar ring, which equals the number of sonar rings.
         """
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)

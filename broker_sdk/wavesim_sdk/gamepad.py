@@ -1,7 +1,7 @@
 """Gamepads and joysticks on Linux, read from their device files without other packages.
 
-``/dev/input/js*`` delivers the joystick API: records of 8 bytes (``struct js_event``). ``/dev/input/event*`` delivers input
-events (``struct input_event``). A pipe or a file with the same records also works.
+``/dev/input/js*`` delivers the joystick API: records of 8 bytes (``struct js_event``). ``/dev/input/event*`` delivers
+input events (``struct input_event``). A pipe or a file with the same records also works.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ FULL = 32767.0  #: value of a fully deflected axis in the joystick API
 
 
 def with_dead_zone(value: float, dead_zone: float) -> float:
-    """Return an axis value from -1 to 1, with 0 inside the dead zone around the middle."""
+    """Return an axis value from -1 to 1 that is 0 inside the dead zone around the middle."""
     return 0.0 if abs(value) <= dead_zone else max(-1.0, min(1.0, value))
 
 
 class Gamepad:
     """Current axes (from -1 to 1) and buttons of a gamepad, read by a thread.
 
-    The axes of the joystick API are numbered from 0; those of input events have the numbers of Linux (ABS_X is 0, ABS_Y is 1,
-    ABS_RX is 3, ABS_RY is 4). Buttons of input events have their Linux codes. When the device is unplugged, every axis
-    returns to 0 and :attr:`is_lost` is true.
+    The axes of the joystick API are numbered from 0; those of input events have the numbers of Linux (ABS_X is 0, ABS_Y
+    is 1, ABS_RX is 3, ABS_RY is 4). Buttons of input events have their Linux codes. When the device is unplugged, every
+    axis returns to 0 and :attr:`is_lost` is true.
     """
 
     def __init__(self, path: str | Path, events: str = "") -> None:
-        """``events`` is ``js`` or ``evdev``; if empty, the name of the device decides. Opening a pipe waits for its writer.
+        """``events`` is ``js`` or ``evdev``; if empty, the name of the device decides. Opening a pipe waits for its
+        writer.
 
         Raises ConfigError if the device cannot be opened.
         """
@@ -107,7 +108,9 @@ class Gamepad:
                     self._take_event(0, 0, _ABSOLUTE, number, info[0])
 
     def _range(self, code: int) -> tuple[float, float]:
-        """Return the smallest and largest value of an axis, from the device or, for a pipe, of 16 bits."""
+        """Return the smallest and largest value of an axis: those that the device states or, for a pipe, those of a
+        16-bit integer.
+        """
         if code not in self._ranges:
             info = self._info(code)
             known = info is not None and info[2] > info[1]

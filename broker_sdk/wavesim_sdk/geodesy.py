@@ -85,9 +85,8 @@ def geodetic(p_E: Any) -> tuple[Floats, Floats, Floats]:
 
 
 def ned_to_ecef(latitude: Any, longitude: Any) -> Floats:
-    """Return the rotation matrices R_EW (..., 3, 3) of local north-east-down frames W at latitudes and longitudes in rad:
-    ``v_E = R_EW v_W``, with the Earth-centred, Earth-fixed frame E. The transposed matrices
-    convert from E to W.
+    """Return the rotation matrices R_EW (..., 3, 3) of local north-east-down frames W at latitudes and longitudes in
+    rad: ``v_E = R_EW v_W``, with the Earth-centred, Earth-fixed frame E. The transposed matrices convert from E to W.
     """
     (s, c), (sl, cl) = sin_cos(np.asarray(latitude, float)), sin_cos(np.asarray(longitude, float))
     zero = np.zeros_like(s * sl)

@@ -6,8 +6,8 @@
 
 The world frame W is north-east-down and the body frame B is forward-starboard-down. Euler angles (..., 3) are roll,
 pitch and heading in rad: rotations about z, then y, then x (ZYX). Quaternions (..., 4) are scalar-first, and ``w_WB_B``
-(..., 3) contains p, q and r in rad/s. Every function takes one value or an array of values. :mod:`wavesim_sdk.algebra`
-multiplies the results with the same bits on every machine.
+(..., 3) contains p, q and r in rad/s. Every function takes one value or an array of values. To multiply the results,
+use :mod:`wavesim_sdk.algebra`, which gives the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def quaternion_to_rotation(q_WB: Any) -> Floats:
 def rotation_to_euler(R_WB: Any, near: Any = None) -> Floats:
     """Return roll, pitch and heading (..., 3) in rad of rotation matrices (..., 3, 3), with the pitch in [-pi/2, pi/2].
 
-    If the bow points straight up or down (gimbal lock), only the sum or the difference of roll and heading is known.
-    The heading is then that of ``near``, the previous Euler angles (..., 3), or 0 if there are none. This
-    heading changes the rotation by less than 1e-8 rad.
+    If the bow points straight up or down (gimbal lock), only the sum or the difference of roll and heading is
+    determined. The function then takes the heading from ``near``, the previous Euler angles (..., 3), or uses 0 if
+    there are none. This choice changes the rotation by less than 1e-8 rad.
     """
     R = np.asarray(R_WB, float)
     level = np.sqrt(R[..., 0, 0] * R[..., 0, 0] + R[..., 1, 0] * R[..., 1, 0])  # cosine of the pitch
@@ -99,7 +99,7 @@ def rotation_to_euler(R_WB: Any, near: Any = None) -> Floats:
 
 
 def quaternion_to_euler(q_WB: Any, near: Any = None) -> Floats:
-    """Return roll, pitch and heading (..., 3) in rad of quaternions (..., 4), as :func:`rotation_to_euler`."""
+    """Return roll, pitch and heading (..., 3) in rad of quaternions (..., 4); see :func:`rotation_to_euler`."""
     return rotation_to_euler(quaternion_to_rotation(q_WB), near)
 
 
@@ -134,8 +134,8 @@ def rotation_to_quaternion(R_WB: Any, near: Any = None) -> Floats:
 
 
 def quaternion_product(a: Any, b: Any) -> Floats:
-    """Return the Hamilton products (..., 4) of quaternions (..., 4): first the rotation b, then a. For frames,
-    ``q_WC = quaternion_product(q_WB, q_BC)``.
+    """Return the Hamilton products (..., 4) of quaternions (..., 4): the rotation b followed by the rotation a. For
+    frames, ``q_WC = quaternion_product(q_WB, q_BC)``.
     """
     aw, ax, ay, az = np.moveaxis(np.asarray(a, float), -1, 0)
     bw, bx, by, bz = np.moveaxis(np.asarray(b, float), -1, 0)
@@ -158,7 +158,7 @@ def quaternion_conjugate(q: Any) -> Floats:
 
 
 def rotate_vector(q_WB: Any, v_B: Any) -> Floats:
-    """Return vectors (..., 3) in W of vectors (..., 3) in B: the vector part of q v q*."""
+    """Convert vectors (..., 3) in B to vectors (..., 3) in W: the vector part of q v q*."""
     return np.asarray(matvec(quaternion_to_rotation(q_WB), np.asarray(v_B, float)))
 
 
@@ -178,7 +178,9 @@ def euler_rate_matrix(euler: Any) -> Floats:
 
 
 def body_rate_matrix(euler: Any) -> Floats:
-    """Return the inverse of T (..., 3, 3): it converts the rates of roll, pitch and heading to w_WB_B. It exists for every pitch."""
+    """Return the inverse of T (..., 3, 3): it converts the rates of roll, pitch and heading to w_WB_B. It exists for
+    every pitch.
+    """
     roll, pitch, _ = np.moveaxis(np.asarray(euler, float), -1, 0)
     (sr, cr), (sp, cp) = sin_cos(roll), sin_cos(pitch)
     o, one = np.zeros_like(roll), np.ones_like(roll)
@@ -220,9 +222,9 @@ def quaternion_jacobian(q_WB: Any) -> Floats:
 
 
 def euler_by_quaternion(q_WB: Any) -> Floats:
-    """Return the derivatives (..., 3, 4) of roll, pitch and heading by the components of quaternions (..., 4).
+    """Return the derivatives (..., 3, 4) of roll, pitch and heading with respect to the quaternions (..., 4).
 
-    A change of the quaternion's length changes no angle. The derivatives grow without limit near gimbal lock.
+    A change in the quaternion's length changes no angle. The derivatives grow without limit near gimbal lock.
     """
     q = np.asarray(q_WB, float)
     rates = np.swapaxes(quaternion_rate_matrix(q), -1, -2) * (4.0 / dot(q, q)[..., None, None])
@@ -230,7 +232,9 @@ def euler_by_quaternion(q_WB: Any) -> Floats:
 
 
 def quaternion_by_euler(euler: Any) -> Floats:
-    """Return the derivatives (..., 4, 3) of the quaternion by roll, pitch and heading, for Euler angles (..., 3)."""
+    """Return the derivatives (..., 4, 3) of the quaternion with respect to roll, pitch and heading, for Euler angles
+    (..., 3).
+    """
     angles = np.asarray(euler, float)
     # frames.quaternion transposes its result: a last axis of angles stays the first axis of the result
     q = quaternion(*(np.ravel(angles[..., k]) for k in range(3))).reshape((*angles.shape[:-1], 4))

@@ -51,7 +51,8 @@ KEPT_FRAMES = 256  #: maximum number of frames kept during :meth:`Observer.wait`
 class FleetFrame:
     """The requested bodies at one tick; ``is_complete`` is False if a part of the frame was lost.
 
-    ``time_changes`` lists the time changes since the previous frame. ``signals`` and ``fates`` follow the last of them.
+    ``time_changes`` lists the time changes since the previous frame. ``signals`` and ``fates`` contain only events
+    after the last of these changes.
     """
 
     tick: int

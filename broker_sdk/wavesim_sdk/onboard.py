@@ -72,7 +72,8 @@ class Step:
     commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
     #: faults of the device that this session serves; the last one applies
     device_faults: list[DeviceFault] = field(default_factory=list)
-    #: resets of the simulation, and returns to a snapshot; the state may belong to an earlier time than the one before
+    #: resets of the simulation, and returns to a snapshot; the state may belong to an earlier time than the previous
+    #: state
     time_changes: list[TimeChanged] = field(default_factory=list)
 
     @property

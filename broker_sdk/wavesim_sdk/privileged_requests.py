@@ -63,8 +63,8 @@ class PrivilegedRequests:
         duration: float | None = None,
         body: str = "",
     ) -> int:
-        """Apply an external force (N) and moment (N m) in B until the next push, or for ``duration`` seconds of simulation
-        time (requires the `push` right).
+        """Apply an external force (N) and moment (N m) in B until the next push, or for ``duration`` seconds of
+        simulation time (requires the `push` right).
         """
         wrench = arguments.numbers("force", force, 3, "N"), arguments.numbers("torque", torque, 3, "N m")
         limit = None if duration is None else arguments.number("duration", duration)

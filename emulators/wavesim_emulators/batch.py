@@ -87,7 +87,9 @@ class Noise:
 
 
 class CovarianceNoise:
-    """Correlated errors of a vector, with a declared covariance (nine numbers); empty = ``factor`` is None."""
+    """Correlated errors of a vector, with a declared covariance (nine numbers). If none is declared, ``factor`` is
+    None.
+    """
 
     def __init__(self, declared: Sequence[float]) -> None:
         self.factor: Floats | None = covariance_factor(np.reshape(declared, (3, 3))) if declared else None

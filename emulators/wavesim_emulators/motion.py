@@ -31,7 +31,7 @@ class AhrsEmulator(Emulator):
     kernels = motion_kernels.AHRS_KERNELS
 
     def prepare(self, parameters: AhrsConfig) -> tuple[Floats | None, Floats | None]:
-        """Return the factors of the covariances, relative to the standard deviations that the kernel multiplies by."""
+        """Return the factors of the covariances, relative to the standard deviations by which the kernel multiplies."""
         orientation = CovarianceNoise(parameters.orientation_covariance).factor
         rates = CovarianceNoise(parameters.angular_rate_covariance).factor
         own = np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])[:, None]
@@ -53,7 +53,7 @@ class SpeedLogEmulator(Emulator):
     kernels = motion_kernels.SPEED_LOG_KERNELS
 
     def prepare(self, parameters: SpeedLogConfig) -> Floats | None:
-        """Return the factor of the covariance, relative to the standard deviation that the kernel multiplies by."""
+        """Return the factor of the covariance, relative to the standard deviation by which the kernel multiplies."""
         factor = CovarianceNoise(parameters.velocity_covariance).factor
         return None if factor is None else factor / SPEED_SIGMA
 
@@ -211,8 +211,9 @@ class DvlBeams(BeamGeometry):
         self.limits = np.array([p.minimum, *(s if f is None else 1.0 for s, f in zip(sigmas, given, strict=True))])
 
     def draw(self, normals: Floats) -> Floats:
-        """Convert standard normal numbers (n, 2 beams) to the noise of the beams. With a declared covariance, the noise
-        of the beams is that of one velocity, so that a velocity from any three beams has this covariance.
+        """Convert standard normal numbers (n, 2 beams) to the noise of the beams. If a covariance is declared, the
+        noise of all beams follows from a single velocity error with this covariance. A velocity computed from any three
+        beams then has the same covariance.
         """
         count = len(self.directions)
         for first, noise in ((0, self.bottom), (count, self.water)):

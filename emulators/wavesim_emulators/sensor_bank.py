@@ -269,7 +269,7 @@ class SensorBank:
 
 def _group_name(parameters: Any, period: int) -> tuple[str, int]:
     """Return the name of a group of instruments in a snapshot. It is the same in every process, and does not contain
-    the place of the configuration's file.
+    the location of the configuration file.
     """
     return repr(_compared_values(parameters)), period
 

@@ -103,7 +103,7 @@ class Rov:
 
 
 def _turned(q_WB: np.ndarray, q_WT: np.ndarray) -> np.ndarray:
-    """Return q_TB, the attitude relative to the axis of the tunnel, which is turned from W by a heading alone."""
+    """Return q_TB, the attitude relative to the tunnel's frame T, which differs from W only in its heading."""
     (w, x, y, z), (c, _, _, s) = q_WB, q_WT
     return np.array([c * w + s * z, c * x + s * y, c * y - s * x, c * z - s * w])
 

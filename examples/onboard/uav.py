@@ -1,6 +1,6 @@
 """On-board program for a fixed-wing aircraft. It follows waypoints at their heights (negative depths) and airspeeds.
 
-The true state serves as its satellite receiver and its gyros, and the anemometer as its airspeed sensor. The program
+The true state stands in for its satellite receiver and gyros, and the anemometer for its airspeed sensor. The program
 accepts missions and commands while it is running (`wavesim mission`, `wavesim command`, mission control).
 
     python uav.py --config ../trials/mixed-fleet.xml --vehicle uav
@@ -24,7 +24,7 @@ from wavesim_sdk.guidance.mission import FollowerSettings, MissionFollower
 from wavesim_world.config import BodyConfig, LoadedConfig
 
 AIRSPEEDS = 18.0, 32.0  #: range of airspeeds in m/s to which the program limits a mission
-LOWEST = 20.0  #: minimum height in m to which the program limits a mission
+LOWEST = 20.0  #: minimum height in m that the program allows in a mission
 
 
 class Uav:

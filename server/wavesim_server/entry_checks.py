@@ -37,7 +37,7 @@ class PreparedEntry:
     acoustics: PreparedTransducer | None
     body: BodyConfig | None = None  #: entry of the body in the configuration
     commands: list[float | None] | None = None  #: commands that maintain the initial speed of the body
-    #: initial velocity of the body relative to the water, or to the air for an aircraft, B, in m/s
+    #: initial velocity of the body relative to the water, or to the air for an aircraft; in B, in m/s
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""A mapping whose keys are compared by identity, such as models: equal models may still be different objects."""
+"""Mapping whose keys are compared by identity. Models, for example, can be equal and still be different objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class IdentityMap(MutableMapping[Key, Value]):
-    """Values by the identity of their keys. The map keeps its keys alive, so that no identity is used again."""
+    """Mapping from the identity of keys to values. It keeps its keys alive, so that no identity is reused."""
 
     def __init__(self) -> None:
         self._items: dict[int, tuple[Key, Value]] = {}

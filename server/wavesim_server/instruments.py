@@ -163,7 +163,7 @@ class InstrumentRegistry:
         self.version += 1
 
     def save(self) -> dict[str, Any]:
-        """Return the state for a snapshot. Instruments are given by name, because they follow from the configuration."""
+        """Return the state for a snapshot. It names the instruments, because they follow from the configuration."""
         return {
             "rows": self.rows.copy(),
             "free": list(self._free),

@@ -36,8 +36,8 @@ def derived_properties(model: Model) -> dict[str, Any]:
     a push in yaw decays under thrust at three speeds. Models without a helm are tested in the horizontal plane
     (:mod:`wavesim_server.manoeuvres`).
 
-    For an aircraft, the properties are those of straight, level flight in calm air: the range of speeds, the trim at 60 %
-    of `valid_speed`, and the best glide ratio of its polar.
+    For an aircraft, the properties are those of straight, level flight in calm air: the range of speeds, the trim at
+    60 % of `valid_speed`, and the best glide ratio of its polar.
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}

@@ -135,7 +135,9 @@ def is_surface_model(model: Model) -> bool:
 def run_manoeuvres(
     models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
 ) -> list[ManoeuvreRun]:
-    """Run the models of vessels through manoeuvres in calm water and in each sea state that the models declare (`valid_sea`)."""
+    """Run the models of vessels through manoeuvres in calm water and in each sea state that the models declare
+    (`valid_sea`).
+    """
     vessels = [m for m in models if m.type != "aircraft"]
     pairs = [(m, name) for m in vessels for name in manoeuvres if _can_perform(m, name)]
     calm = [pair for pair in pairs if pair[1] not in IN_WAVES]

@@ -497,7 +497,7 @@ class Simulation:
     # -- snapshots ---------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return the complete state at this tick. :meth:`restore` continues from there to the same bits."""
+        """Return the complete state at this tick. :meth:`restore` continues from there with bit-identical results."""
         return self._capture()
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -528,7 +528,7 @@ class Simulation:
         return parts
 
     def put_back(self, state: Mapping[str, Any]) -> None:
-        """Replace the state by one that :func:`~wavesim_server.snapshots.read_state` has returned for this simulation."""
+        """Replace the state by one that :func:`~wavesim_server.snapshots.read_state` returned for this simulation."""
         threads = self.tick_executor.threads.count
         vars(self).update(state)
         self.tick_executor.threads = TickThreads(threads)

@@ -7,8 +7,8 @@
 
 A snapshot contains every attribute of the simulation and, through them, every array and queue. It omits only the
 objects that follow from the configuration and never change (see :func:`constants`), and the caches that an object omits
-in its ``__getstate__``. State that is added to the simulation later is therefore part of a snapshot without further
-code.
+in its ``__getstate__``. If new state is added to the classes of the simulation, it therefore becomes part of a snapshot
+without further code.
 
 The state is stored with :mod:`pickle`, but reading a file cannot run other code: a snapshot contains only arrays, plain
 values, and instances of the classes in :func:`_is_permitted`.
@@ -243,8 +243,8 @@ class _Writer(pickle.Pickler):
 
 
 class _Memory:
-    """The memory of an array. Its address keeps its position within a cache line, on which the speed of a kernel
-    depends.
+    """The memory of an array. Restored memory has the same position within a cache line, because the speed of a kernel
+    depends on it.
     """
 
     def __init__(self, owner: Any) -> None:

@@ -76,7 +76,8 @@ def equilibrium_depth(model: Model, density: float) -> float:
     """Return the depth in m of the origin of a body that rests upright in still water.
 
     For hulls with linear restoring, the depth is the one that the model states in <restoring>. For other underwater
-    vehicles, it is 1000 m, and for aircraft -1000 m. Other bodies float if they are lighter than water; for heavier bodies, the depth is 0.
+    vehicles, it is 1000 m, and for aircraft -1000 m. Other bodies float if they are lighter than water; for heavier
+    bodies, the depth is 0.
     """
     if model.restoring is not None:
         return model.restoring.z
@@ -113,10 +114,9 @@ def batch(
     name).
 
     Each variant is computed in its own block. Variants do not touch each other, because each starts 1 km from the next.
-    All start at ``depth`` (m); by default, underwater vehicles start at 1000 m, aircraft start at a height of 1000 m, and other vehicles start
-    afloat.
-    Returns tracks of shape (models, times, len(TRACK)) that start at time 0. The values are NaN from the time at which
-    a state diverged.
+    All start at ``depth`` (m); by default, underwater vehicles start at 1000 m, aircraft start at a height of 1000 m,
+    and other vehicles start afloat. Returns tracks of shape (models, times, len(TRACK)) that start at time 0. The
+    values are NaN from the time at which a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):

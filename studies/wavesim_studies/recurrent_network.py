@@ -19,7 +19,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _split(z: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the gates of the activations z (batch, 4 H): input, forget, output, and the new value of the cell."""
+    """Return the input, forget and output gates and the cell's candidate value, from weighted inputs z (batch, 4 H)."""
     n = z.shape[1] // 4
     i, f, o = (_sigmoid(z[:, k * n : (k + 1) * n]) for k in range(3))
     return i, f, o, np.tanh(z[:, 3 * n :])

@@ -28,7 +28,7 @@ class ProcessResult(NamedTuple):
 
 
 def run_module(module: str, arguments: Sequence[str], folder: Path, seconds: float = COMMAND_S) -> ProcessResult:
-    """Run a module of Python as a program in a folder. Raises RequestFailed if it does not finish in time."""
+    """Run a Python module as a program in a folder. Raises RequestFailed if it does not finish in time."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],

@@ -59,7 +59,8 @@ class ViewerFrame:
     #: number of jumps of simulation time: a source sets 1 for a jump; viewers receive the total so far, because they
     #: may miss frames
     jumped: int = 0
-    #: time in s to which a time change has led since the previous frame; None = no time change, NEW_RUN = another run
+    #: time in s at which the simulation continues after a time change since the previous frame; None = no time change,
+    #: NEW_RUN = another run
     returned_s: float | None = None
     v_WB_B: Any = None  #: velocity over ground of each body in B in m/s; it is not part of the bytes that are sent
 

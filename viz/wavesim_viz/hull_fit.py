@@ -48,7 +48,7 @@ class LoadedHull(NamedTuple):
 
 
 class HullPose(NamedTuple):
-    """Rotation (3, 3), scale and offset (3,) in m that turn positions in the file to body axes."""
+    """Rotation (3, 3), scale and offset (3,) in m that transform positions in the file to body axes."""
 
     rotation: Array
     scale: float
@@ -182,7 +182,7 @@ class HullStore:
 
 
 def _numbers(body: Any, key: str, most: int) -> list[int]:
-    """Return the numbers of parts in a request."""
+    """Return the part numbers in a request."""
     given = body.get(key)
     if not isinstance(given, list) or not all(type(k) is int and 0 <= k < most for k in given):
         raise RequestFailed(f"'{key}' in the request must list numbers of parts")
@@ -219,7 +219,7 @@ def _placement(hull: LoadedHull, body: Any) -> HullPose:
 
 
 def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tuple[Array, list[str]]:
-    """Return the surface of the parts that form the hull, with the faces of closed parts outwards, and notes."""
+    """Return the surface of the parts that form the hull, with the faces of closed parts facing outwards, and notes."""
     notes: list[str] = []
     whole = {k: triangles[k] for k in solid}
     for k, t in whole.items():
@@ -245,7 +245,9 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
 
 
 def _inside(t: Array, other: Array) -> bool:
-    """Return whether a part lies inside a closed surface: its box, and the winding number at one of its points."""
+    """Return whether a part lies inside a closed surface. The test uses its box, and the winding number at one of its
+    points.
+    """
     p, q = t.reshape(-1, 3), other.reshape(-1, 3)
     if (p.min(axis=0) <= q.min(axis=0)).any() or (p.max(axis=0) >= q.max(axis=0)).any():
         return False

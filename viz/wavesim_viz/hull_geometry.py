@@ -28,8 +28,8 @@ LONGEST_M = 100.0  #: a file without a unit whose hull would be longer than this
 
 
 class MassProperties(NamedTuple):
-    """Properties of the volume inside a closed surface: volume (m3), its centre (m), and the integral of the inertia
-    matrix per unit of density about that centre (3, 3), in m5.
+    """Properties of the volume inside a closed surface: volume (m3), its centre (m), and the inertia matrix (3, 3)
+    about that centre per unit density, in m5.
     """
 
     volume: float
@@ -66,8 +66,8 @@ def area(t: Array) -> float:
 
 
 def mass_properties(t: Array) -> MassProperties:
-    """Return the volume, its centre and its inertia, from the tetrahedra between a point and all triangles. The volume of
-    a surface that is inside out is negative.
+    """Return the volume, its centre and its inertia, from the tetrahedra between a point and all triangles. The volume
+    of a surface that is inside out is negative.
     """
     apex = t.reshape(-1, 3).mean(axis=0)
     a, b, c = np.moveaxis(t - apex, 1, 0)
@@ -83,7 +83,7 @@ def mass_properties(t: Array) -> MassProperties:
 
 
 def _edges(t: Array) -> tuple[Array, Array]:
-    """Return the vertex indices (n, 3) of triangles, with vertices that coincide joined, and the vertices."""
+    """Join coincident vertices. Return the vertex indices (n, 3) of the triangles, and the vertices."""
     points = t.reshape(-1, 3)
     size = max(float(np.ptp(points, axis=0).max()), 1e-300)
     _, first, at = np.unique(cells(points, 1e-6 * size), return_index=True, return_inverse=True)
@@ -97,7 +97,9 @@ def cells(points: Array, size: float) -> Array:
 
 
 def open_edges(t: Array) -> Array:
-    """Return the middles (k, 3) of the edges that do not belong to as many faces in one direction as in the other."""
+    """Return the midpoints (k, 3) of the edges that the adjacent faces do not traverse equally often in both
+    directions.
+    """
     at, points = _edges(t)
     edges = np.concatenate([at[:, [0, 1]], at[:, [1, 2]], at[:, [2, 0]]])
     edges = edges[edges[:, 0] != edges[:, 1]]
@@ -159,10 +161,10 @@ def outward(t: Array) -> Array:
 
 
 def simplify(t: Array, most: int) -> Array:
-    """Return a surface with at most so many triangles, the same volume and the same centre of volume.
+    """Return a surface with at most ``most`` triangles, the same volume and the same centre of volume.
 
-    The vertices in each cell of a grid are joined. Joining keeps a closed surface closed, because each edge still occurs
-    equally often in both directions. The result is then scaled and shifted to the volume and its centre.
+    The vertices in each cell of a grid are joined. Joining keeps a closed surface closed, because each edge still
+    occurs equally often in both directions. The result is then scaled and shifted to the volume and its centre.
     """
     if len(t) <= most:
         return t
@@ -187,7 +189,7 @@ def simplify(t: Array, most: int) -> Array:
 
 
 def _join(at: Array, points: Array, cell: float) -> Array:
-    """Return triangles (n, 3, 3) whose vertices in one cell are joined, without those that enclose nothing."""
+    """Join the vertices in each cell. Return the triangles (n, 3, 3) that neither collapse nor cancel each other."""
     _, label = np.unique(cells(points, max(cell, 1e-6 * float(np.ptp(points, axis=0).max()))), return_inverse=True)
     count = np.bincount(label).astype(float)
     middle = np.stack([np.bincount(label, points[:, k]) for k in range(3)], axis=1) / count[:, None]
@@ -205,8 +207,8 @@ def _join(at: Array, points: Array, cell: float) -> Array:
 
 
 class PartFrame(NamedTuple):
-    """Position and axes of a part in body axes: the middle of its box, its extent, its axis of symmetry (for a propeller),
-    and the direction in which it is thinnest (for a fin).
+    """Position and axes of a part in body axes: the middle of its box, its extent, its axis of symmetry (for a
+    propeller), and the direction in which it is thinnest (for a fin).
     """
 
     centre: Array
@@ -234,8 +236,8 @@ def part_frame(t: Array) -> PartFrame:
 
 
 def _forward(v: Array, order: tuple[int, int, int] = (0, 1, 2)) -> Array:
-    """Return a direction of which the first component that matters is positive, along a body axis if it is within 5 deg of
-    one.
+    """Return ``v`` or its opposite, so that the first component in ``order`` that is not small is positive. A direction
+    within 5 deg of a body axis becomes that axis.
     """
     k = int(np.argmax(np.abs(v)))
     if abs(v[k]) > np.cos(np.radians(5.0)):

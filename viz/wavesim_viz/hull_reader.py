@@ -38,8 +38,8 @@ class InvalidHull(WaveSimError):
 
 
 class HullPart(NamedTuple):
-    """Named mesh of a hull file, in the axes and the unit of the file: vertices (n, 3), triangles (k, 3), and its colour
-    (red, green, blue; 0 to 1).
+    """Named mesh of a hull file, in the axes and the unit of the file: vertices (n, 3), triangles (k, 3), and its
+    colour (red, green, blue; 0 to 1).
     """
 
     name: str
@@ -109,7 +109,7 @@ def _colour(mesh: Any) -> Any:
 
 
 def _fbx(path: Path) -> Iterator[HullPart]:
-    """Read an FBX file with Assimp (BSD-3-Clause). Assimp converts the file to metres and to a y axis that points up."""
+    """Read an FBX file with Assimp (BSD-3-Clause). Assimp converts the file to metres, with the y axis up."""
     try:
         check_installed("assimp_py")
     except WaveSimError as error:

@@ -1,11 +1,11 @@
-"""Images from sonars, cameras and lidars for pages. Each frame is packed once and kept as long as a page that connects later
-may need it.
+"""Images from sonars, cameras and lidars for pages. Each frame is packed once and kept as long as a page that connects
+later may need it.
 
 On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and the data, all
 little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples from a sonar are u1 (beams,
-bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no echo,
-255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m). Points of a lidar are rows of f4:
-north, east, down (NaN = unknown pose), starboard and ahead in the sensor frame (m).
+bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no
+echo, 255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m). Points of a lidar are rows
+of f4: north, east, down (NaN = unknown pose), starboard and ahead in the sensor frame (m).
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class FrameStream(Protocol):
 
 
 class RestartDetector:
-    """Detector of time changes in the frames from one sonar: the time of a frame is lower than that of the previous one."""
+    """Detector of time changes in the frames from one sonar. After a time change, a frame has a lower time than the
+    previous one.
+    """
 
     def __init__(self) -> None:
         self._last_ns = -1  #: time of the last frame in ns

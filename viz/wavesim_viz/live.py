@@ -65,7 +65,7 @@ GRACE_NS = 500_000_000  #: time in ns that is subtracted from the age of a value
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )
-MAX_SNAPSHOTS = 500  #: maximum number of snapshots that a page receives; of more, only every second, third, ... one
+MAX_SNAPSHOTS = 500  #: maximum number sent to a page; if there are more, only every second, third, ... one
 MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 
@@ -118,8 +118,8 @@ class ViewerSource(Protocol):
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
-        """Return the frames from a sonar, camera or lidar on a body. For a log, return all frames if ``every`` is set, and
-        only the newest one otherwise. Raise WaveSimError with the reason if there are none.
+        """Return the frames from a sonar, camera or lidar on a body. For a log, return all frames if ``every`` is set,
+        and only the newest one otherwise. Raise WaveSimError with the reason if there are none.
         """
 
     def fault(self, request: FaultRequest) -> tuple[bool, str]:

@@ -1,8 +1,9 @@
-"""Manual control: a page drives a body as its pilot, with the protocol that every broker uses, or applies a force to it.
+"""Manual control: a page drives a body as its pilot, with the protocol that every broker uses, or applies a force to
+it.
 
-Dead man's switch: a command is valid for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral, and the force
-ends, when the user releases the keys, or when the page or its network stalls. If the page closes, its session leaves the
-body.
+Dead man's switch: a command is valid for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral, and the
+force ends, when the user releases the keys, or when the page or its network stalls. If the page closes, its session
+leaves the body.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ class PilotSession(ManualControlSession):
 
 
 class ForceSession(ManualControlSession):
-    """Session in which a page applies a force (surge, sway, heave in N) and a yaw moment (N m) to the hull of a body. The
-    body need not accept a pilot, and its pilot continues to drive.
+    """Session in which a page applies a force (surge, sway, heave in N) and a yaw moment (N m) to the hull of a body.
+    The body need not accept a pilot, and its pilot continues to drive.
     """
 
     async def _drive(self) -> None:

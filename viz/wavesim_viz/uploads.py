@@ -1,4 +1,4 @@
-"""Files that the page uploads, kept in memory until a request uses them, and files that results consist of."""
+"""Files that the page uploads and files of results, both kept in memory for later requests."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ def clean_name(name: object) -> PurePosixPath:
 
 
 def stem_of(name: str) -> str:
-    """Return a name for files that are derived from a file: letters, digits, _ and -."""
+    """Return a base name for files that are derived from a file. It contains only letters, digits, _ and -."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(name).stem).strip("-")[:40] or "hull"
 
 
 class FileStore:
-    """Files by key, for several threads. The oldest are dropped when there are too many."""
+    """Thread-safe store of files by key. When it is full, it drops the files that have not been used for the longest
+    time.
+    """
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, tuple[str, bytes]] = OrderedDict()

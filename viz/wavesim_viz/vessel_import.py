@@ -16,7 +16,7 @@ from wavesim_viz.page_protocol import ImportedVessel, MissingValue
 from wavesim_viz.uploads import FileStore, clean_name, unpack, write_below
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
 
-#: elements that the results of a panel code give to a model that exists already
+#: elements that an existing model takes from the results of a panel code
 HYDRODYNAMICS = ("added-mass", "linear-drag", "radiation", "restoring", "rao")
 MOST_UPLOADS = 200  #: maximum number of files in a vessel folder
 _MISSING = re.compile(r"--set (\S+?)=\.\.\.\s+\((.*)\)")
@@ -69,7 +69,7 @@ def _main_file(folder: Path) -> Path:
 
 
 def _with_tables(vessel: Path, files: Sequence[Path]) -> Path:
-    """Put the HydRA file and the aerofoil tables next to the other files of a vessel, where the reader looks for them."""
+    """Put the HydRA file and aerofoil tables next to the other files of a vessel, where the reader looks for them."""
     for path in files:
         table = path.name.endswith("_hydra.json") or path.suffix.lower() == ".csv"
         if table and not (vessel / path.name).exists():

@@ -33,7 +33,7 @@ class GamepadLost(WaveSimError):
 
 @dataclass(frozen=True)
 class AxisControl:
-    """Gamepad axis of one demand or actuator: its number, its sign, and the value of a full deflection."""
+    """Gamepad axis of one demand or actuator: its number, its sign, and the value at full deflection."""
 
     number: int
     sign: float
@@ -134,8 +134,8 @@ def drive(
 ) -> None:
     """Drive BODY with a gamepad or joystick until Ctrl-C.
 
-    By default, the vertical axis of the left stick is surge, its horizontal axis is yaw, and the right stick is sway and
-    heave. With the mapping `actuators`, the vertical axes drive the first two thrusters.
+    By default, the vertical axis of the left stick is surge, its horizontal axis is yaw, and the right stick is sway
+    and heave. With the mapping `actuators`, the vertical axes drive the first two thrusters.
 
     \b
     --axis surge=-1 --axis yaw=0     axis 1, reversed, is surge, and axis 0 is yaw; `none`: no axis

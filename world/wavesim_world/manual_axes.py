@@ -31,10 +31,10 @@ def allocated_commands(mixer: Mixer, axes: Sequence[float]) -> dict[str, float]:
 
 
 def actuator_commands(model: Model, rest: Mapping[str, float], fractions: Mapping[str, float]) -> dict[str, float]:
-    """Return commands by actuator: the commands ``rest``, with fractions from -1 to 1 of the ranges of some actuators.
+    """Return commands by actuator. ``fractions`` (from -1 to 1, by actuator) replace the commands in ``rest``.
 
-    1 is the maximum of an actuator and -1 its minimum. An actuator that works in one direction only does not move for
-    negative fractions.
+    A fraction of 1 is the maximum of an actuator, and -1 is its minimum. An actuator that works in one direction only
+    does not move for negative fractions.
     """
     found = dict(rest)
     for a in actuators_of(model):
@@ -47,7 +47,8 @@ def actuator_commands(model: Model, rest: Mapping[str, float], fractions: Mappin
 def default_wrench(model: Model) -> tuple[float, float, float, float]:
     """Return default forces in surge, sway and heave (N) and a default moment in yaw (N m) for a full deflection.
 
-    The forces accelerate the body's mass by 0.2 m/s2. The moment is such a force at a quarter of the length.
+    The forces accelerate the body's mass by 0.2 m/s2. The moment is that of such a force with a lever arm of a quarter
+    of the length.
     """
     force = _ACCELERATION * model.mass.value
     return force, force, force, 0.25 * shape_of(model).size[0] * force

@@ -138,7 +138,7 @@ def _with_static_thrust(model: Model) -> Model:
 
 
 def _bank_sign(model: Model, fin: str) -> float:
-    """Return the sign of the angle of a fin that rolls an aircraft to starboard; 0 if it has another purpose."""
+    """Return the sign of the angle of a fin that rolls an aircraft to starboard; 0 if the fin has another purpose."""
     for c in model.aerodynamics.control if model.aerodynamics is not None else ():
         if c.fin == fin and abs(c.roll) > max(abs(c.pitch), abs(c.yaw)):
             return math.copysign(1.0, c.roll)

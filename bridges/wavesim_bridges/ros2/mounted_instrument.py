@@ -105,8 +105,8 @@ class MountedInstrument:
         return (self.declared.noise * sigma) ** 2
 
     def covariance(self, declared: Sequence[float], *sigmas: float) -> Floats:
-        """Return the covariance (3, 3) of a value that has the declared covariance (nine numbers) or, if it is empty,
-        independent errors with one standard deviation for all axes or one for each axis.
+        """Return the covariance (3, 3) of a value. It is the ``declared`` one (nine numbers). If none is declared, the
+        errors of the axes are independent, and ``sigmas`` is one standard deviation for all axes or one for each axis.
         """
         found = np.reshape(declared, (3, 3)) if declared else np.diag(np.square(np.broadcast_to(sigmas, 3)))
         return np.asarray(self.declared.noise**2 * found)

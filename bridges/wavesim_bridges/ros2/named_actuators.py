@@ -20,7 +20,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 __all__ = ["ACTUATOR", "NamedCommands", "message", "vessel_state"]
 PREFIXES = {ActuatorKind.FIN: "cs", ActuatorKind.THRUSTER: "th"}
-#: unit in a message for a unit of WaVeSim, and the factor between them
+#: factors from the units of WaVeSim to those in messages (deg, RPM)
 _UNITS = {"rad": math.degrees(1.0), "1/s": 60.0}
 _RPM = 2.0 * math.pi / 60.0  #: rad/s
 

@@ -1,4 +1,4 @@
-"""Instrument values as ROS messages in SI units and the axes of the layout, with covariances from the declared noise."""
+"""Instrument values as ROS messages in SI units and the layout's axes, with covariances from the declared noise."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def attitude_covariance(s: MountedInstrument) -> Floats:
-    """Return the attitude covariance of an AHRS, of roll, pitch and yaw. The heading is less accurate than the tilt."""
+    """Return the covariance of the roll, pitch and yaw of an AHRS. The heading is less accurate than the tilt."""
     p = cast("AhrsConfig", s.declared)
     found = s.covariance(p.orientation_covariance, fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)
     return s.axes.body_covariance(found).ravel()
@@ -310,7 +310,8 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
     return s.new(CLOUD, header, 1, len(points), fields, False, 12, 12 * len(points), data, True)
 
 
-#: fields of a lidar's point: name, offset, and type (4 = uint16, 7 = float32), as drivers of Velodyne's lidars publish them
+#: fields of a lidar's point: name, offset, and type (4 = uint16, 7 = float32), as drivers of Velodyne's lidars publish
+#: them
 LIDAR_FIELDS = (("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 20, 7))
 _LIDAR_POINT = np.dtype(
     {
@@ -323,8 +324,8 @@ _LIDAR_POINT = np.dtype(
 
 
 def lidar_cloud(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Message:
-    """Return the points of a lidar's scan in its link frame. Rings count from the bottom; times are relative to the end
-    of the scan, which is the stamp.
+    """Return the points of a lidar's scan in its link frame. Rings are numbered from the bottom; times are relative to
+    the end of the scan, which is the stamp.
     """
     seen = np.isfinite(frame.ranges)
     row, column = seen.nonzero()
@@ -340,7 +341,7 @@ def lidar_cloud(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Messag
 
 
 def _from_frames(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Return no message: the frames of the instrument contain its points, and its values do not."""
+    """Return no message, because the points of the instrument are in its frames, not in its values."""
     return None
 
 

@@ -6,7 +6,7 @@
     motion = FlightState(airspeed, height, climb, course, roll, pitch, p, q, r)
     commands = flight.commands(motion, steer.course(north, east), -steer.target.depth, steer.target.speed, dt)
 
-Angles in rad, lengths in m, times in s; ``dt`` is the time since the previous call. The default gains suit the
+Angles are in rad, lengths in m and times in s; ``dt`` is the time since the previous call. The default gains suit the
 `aerosonde` model at 20 to 30 m/s.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["FlightCommands", "FlightController", "FlightGains", "FlightState"]
 
 GRAVITY = 9.81
 NEAR_SPEED = 2.0  #: error of the airspeed in m/s beyond which its integral term stops
-MIN_AIRSPEED = 5.0  #: airspeed in m/s below which the controller computes as if the aircraft had this speed
+MIN_AIRSPEED = 5.0  #: airspeed in m/s that the controller assumes if the aircraft is slower
 
 
 class FlightState(NamedTuple):
@@ -42,7 +42,7 @@ class FlightState(NamedTuple):
 
 
 class FlightCommands(NamedTuple):
-    """Commands of an aircraft: shaft speed in 1/s, and angles of the control surfaces in rad."""
+    """Commands for an aircraft: shaft speed in 1/s, and angles of the control surfaces in rad."""
 
     shaft: float
     elevator: float
@@ -58,10 +58,10 @@ class FlightGains:
     elevator: float = -0.12  #: angle of the elevator in level flight
     pitch: float = 0.05  #: pitch in level flight
     max_shaft: float = 120.0  #: 1/s
-    max_angle: float = math.radians(25.0)  #: of the control surfaces
+    max_angle: float = math.radians(25.0)  #: maximum angle of the control surfaces, rad
     max_roll: float = math.radians(35.0)
     max_pitch: float = math.radians(15.0)
-    max_climb: float = 3.0  #: rate of climb and descent, m/s
+    max_climb: float = 3.0  #: maximum rate of climb and of descent, m/s
     course: float = 1.0  #: roll per course error
     roll: float = 0.5  #: aileron per roll error
     roll_rate: float = 0.02  #: aileron per roll rate, s
@@ -79,10 +79,11 @@ class FlightGains:
 
 
 class FlightController:
-    """Control of airspeed with the propeller, of height with the elevator, and of course with bank turns.
+    """Controller of the airspeed (with the propeller), the height (with the elevator) and the course (with banked
+    turns).
 
-    The lift increases with the bank angle, so that a turn stays level. The rudder coordinates turns. Integral terms stop
-    while their output is limited.
+    The lift increases with the bank angle, so that a turn stays level. The rudder coordinates turns. Integral terms
+    stop while their output is limited.
     """
 
     def __init__(self, gains: FlightGains | None = None) -> None:

@@ -1,7 +1,7 @@
 """Mission items of MAVLink, and what they mean for a vehicle that follows waypoints.
 
-Waypoints (NAV_WAYPOINT, NAV_SPLINE_WAYPOINT) and speed changes (DO_CHANGE_SPEED) have an effect. Every other item becomes
-a notice.
+Waypoints (NAV_WAYPOINT, NAV_SPLINE_WAYPOINT) and speed changes (DO_CHANGE_SPEED) have an effect. Every other item is
+reported as a notice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ COMMANDS = {
     2500: "VIDEO_START_CAPTURE",
     2501: "VIDEO_STOP_CAPTURE",
 }
-#: frames (MAV_FRAME) of latitude, longitude and altitude: above mean sea level, or relative to the home position
+#: coordinate frames (MAV_FRAME): latitude and longitude with an altitude above mean sea level or the home position, or
+#: with an altitude above the terrain; local north-east-down; local east-north-up
 _GLOBAL, _TERRAIN, _NED, _ENU = (0, 3, 5, 6), (10, 11), 1, 4
 
 
@@ -74,7 +75,9 @@ class MissionItem:
     def of_mavlink(
         cls, number: int, command: int, frame: int, values: Sequence[float], file: str, line: int = 0
     ) -> MissionItem:
-        """Return an item from its seven parameters. Raises ConfigError if a waypoint has a frame without a depth."""
+        """Return an item from its seven parameters. Raises ConfigError if the frame of a waypoint is unknown, or
+        relative to the terrain.
+        """
         x, y, z = values[4:7]
         if command not in (WAYPOINT, SPLINE_WAYPOINT):
             return cls(math.nan, math.nan, number=number, command=command, parameters=tuple(values))

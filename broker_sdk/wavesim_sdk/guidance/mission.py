@@ -31,8 +31,8 @@ MAX_DISTANCE_M = 1e5  #: maximum distance in m from the vehicle to a point; a co
 
 
 class MissionLimits(Protocol):
-    """Lookahead distance and acceptance radius in m of a mission, such as the ``mission`` of a body in a configuration or
-    :class:`~.mission_files.MissionFile`; 0 or None = none.
+    """Lookahead distance and acceptance radius in m of a mission, such as the ``mission`` of a body in a configuration
+    or :class:`~.mission_files.MissionFile`; 0 or None = none.
     """
 
     @property
@@ -215,8 +215,8 @@ class MissionFollower:
         return Waypoint(north, east, self._depth_or_surface(down), speed or here.speed)
 
     def _depth_or_surface(self, depth: float) -> float:
-        """Return the depth in m at which the vehicle can be: an aircraft keeps its height unless ``depth`` is
-        negative.
+        """Return ``depth`` (m), limited to the depths that the vehicle can reach. An aircraft keeps its height unless
+        ``depth`` is negative.
         """
         if self.settings.is_aircraft:
             return depth if depth < 0.0 else self._depth

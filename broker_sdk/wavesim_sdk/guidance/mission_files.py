@@ -10,8 +10,8 @@
 | Panisim guidance (YAML): XYZ, NED or LLA waypoints | `.yml` or `.yaml` |
 | CSV with a header: `north,east` or `latitude,longitude` | `.csv` |
 
-The world's origin converts latitudes and longitudes. An altitude is positive upwards, relative to the water surface (mean
-sea level, or the home position); the depth is its negative. Entries that are not waypoints are listed as notices.
+The world's origin converts latitudes and longitudes. An altitude is positive upwards, relative to the water surface
+(mean sea level, or the home position); the depth is its negative. Entries that are not waypoints are listed as notices.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def read_mission(
 ) -> MissionFile:
     """Read a mission file.
 
-    ``origin`` is the origin of the world, or a function that returns it. It is needed only for latitudes and longitudes.
-    ``speed`` (m/s) applies to waypoints for which the file states no speed; it replaces the vehicle's default
-    speed in a plan. Raises ConfigError if the file is invalid or contains no waypoint.
+    ``origin`` is the origin of the world, or a function that returns it. It is needed only for latitudes and
+    longitudes. ``speed`` (m/s) applies to waypoints for which the file states no speed. It takes precedence over the
+    vehicle's default speed in a plan. Raises ConfigError if the file is invalid or contains no waypoint.
     """
     return parse_mission(str(path), _text(Path(path)), origin, speed=speed)
 
@@ -78,7 +78,7 @@ def read_mission(
 def parse_mission(
     name: str, text: str, origin: Origin | Callable[[], Origin] | None = None, *, speed: float | None = None
 ) -> MissionFile:
-    """Read the text of a mission file with this name, as :func:`read_mission` reads the file."""
+    """Parse the text of a mission file that is called ``name``; see :func:`read_mission`."""
     route = _route(name, text)
     if not route.points:
         raise ConfigError("the file contains no waypoint", name)
@@ -228,7 +228,7 @@ def _plan_items(items: Sequence[Any], notices: list[str], file: str) -> Iterator
 
 
 def _read_text_items(text: str, file: str) -> Route:
-    """Read MAVLink items as text: in version 110, item 0 is the home position; in version 120, it is an item."""
+    """Read MAVLink items as text. In version 110, item 0 is the home position; in 120, it is an ordinary item."""
     lines = text.splitlines()
     version = lines[0].split() if lines else []
     if version[:2] != ["QGC", "WPL"] or version[2:] not in (["110"], ["120"]):

@@ -23,12 +23,13 @@ MAX_LEGS = 100_000  #: maximum number of legs of a pattern
 
 
 def parallel_legs(area: Sequence[Sequence[float]] | Floats, spacing: float, heading: float = 0.0) -> Floats:
-    """Return the ends (n, 2) of parallel legs back and forth (lawnmower pattern), in the order in which a vehicle visits
-    them.
+    """Return the ends (n, 2) of parallel legs back and forth (lawnmower pattern), in the order in which a vehicle
+    visits them.
 
-    ``area`` contains the corners (north, east) of a polygon in m, and may be concave. ``spacing`` is the largest distance
-    in m between legs, and ``heading`` is their direction in rad. No point of the polygon is farther than half the
-    spacing from a leg's line. Raises InvalidArgument for fewer than three corners or a spacing that is not positive.
+    ``area`` contains the corners (north, east) of a polygon in m, and may be concave. ``spacing`` is the largest
+    distance in m between legs, and ``heading`` is their direction in rad. No point of the polygon is farther than half
+    the spacing from a leg's line. Raises InvalidArgument for fewer than three corners or a spacing that is not
+    positive.
     """
     corners = np.asarray(area, float)
     spacing, heading = arguments.number("spacing", spacing), arguments.number("heading", heading)

@@ -1,8 +1,9 @@
-"""UDP socket on asyncio-dgram that is safe to use where anyone can reach it.
+"""UDP socket based on asyncio-dgram that is safe to use where anyone can reach it.
 
 asyncio-dgram puts each datagram into an unbounded queue, from which a task fetches it, and keeps errors until the next
 call. Here, asyncio-dgram provides the transport only: each datagram goes to a function at once, and errors are counted.
-Sending and reading all waiting datagrams use the socket itself. ``docs/decisions.md`` states what each way costs.
+To send datagrams, and to read all waiting ones, this module uses the socket itself. ``docs/decisions.md`` states the
+cost of each approach.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def open_socket(address: str, port: int) -> socket.socket:
 
 
 class UdpSocket:
-    """UDP socket that passes each datagram to a function. It counts the errors of receiving and sending."""
+    """UDP socket that passes each datagram to a function. It counts the errors that occur while datagrams are received
+    or sent.
+    """
 
     def __init__(self, stream: DatagramServer, socket_errors: _ErrorCounter, sock: socket.socket) -> None:
         self._stream, self._socket_errors, self._socket = stream, socket_errors, sock

@@ -1,11 +1,12 @@
 """Lidars: ranges and intensities of beams that are cast into the scene of the sonars and cameras.
 
 A beam hits the nearest surface above the water: a hull, an obstacle, a mesh or the shore. The intensity is the
-reflectivity of the surface (the red part of its material's colour) times the cosine of the angle of incidence. A surface
-is detected if its intensity is at least ``minimum_reflectivity (r/range)^2``, because the received power decreases with
-1/r^2. The water surface absorbs a beam, or reflects it if ``surface_reflectivity`` is set. A submerged lidar loses
-``exp(-2 c r)`` of its light. The model neglects waves, spray, multiple echoes and the width of the beam. The columns of
-a scan are measured one after the other; other bodies do not move during a scan.
+reflectivity of the surface (the red part of its material's colour) times the cosine of the angle of incidence. A
+surface is detected if its intensity is at least ``minimum_reflectivity (r/range)^2``, because the received power
+decreases with 1/r^2. The water surface absorbs a beam, or reflects it if ``surface_reflectivity`` is set. For a
+submerged lidar, the water reduces the light by the factor ``exp(-2 c r)``. The model neglects waves, spray, multiple
+echoes and the width of the beam. The columns of a scan are measured one after the other; other bodies do not move
+during a scan.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BLOCK = 16  #: number of columns that are measured at the same pose
 
 
 class LidarPose(NamedTuple):
-    """Pose of a lidar in W at the end of a scan, with its velocity and angular velocity in W, and the time of a scan."""
+    """Pose of a lidar in W at the end of a scan, its velocity and angular velocity in W, and the duration of a scan."""
 
     p: Array
     R: Array
@@ -40,7 +41,7 @@ class LidarPose(NamedTuple):
 
 
 def turned(R: Array, angle: Array) -> Array:
-    """Return a rotation matrix that is rotated further by a rotation vector in W."""
+    """Rotate a rotation matrix further, by a rotation vector in W."""
     size = float(np.linalg.norm(angle))
     if size == 0.0:
         return R
@@ -65,7 +66,8 @@ class LidarScanner:
 
     def trace(self, pose: LidarPose, level: float = 0.0) -> tuple[Array, Array]:
         """Return (range, intensity) of each beam (channels, columns), without noise; the range is inf if a beam hits
-        nothing. The intensity is the fraction of the light that a white surface at a right angle would return.
+        nothing. The intensity is the returned light, relative to that from a white surface at a right angle to the
+        beam.
         """
         c = self.lidar
         r, intensity = np.empty(self.pixels.shape), np.empty(self.pixels.shape)

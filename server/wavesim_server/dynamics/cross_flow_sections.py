@@ -1,11 +1,11 @@
 """Cross-flow drag from the dimensions of the hull: Hoerner's curve, and the reduction of cross-sections to the kernel's
 coefficients.
 
-The kernel integrates the drag of a hull with constant beam and draft exactly. A hull whose sections vary is reduced when
-its model is compiled: to a uniform hull with the same integrals of k, k x and k x^2, where k = 1/2 rho T CD, and to
-named derivatives (v abs(v), v abs(r), r abs(v), r abs(r) and the same for heave and pitch) that correct the difference.
-Pure sway and pure yaw are then exact. Between them, the largest error is 1.5 % of the largest force and 3.5 % of the
-largest moment. In heave and pitch it is up to 3 % and 6 %, because the kernel has one uniform hull for both planes
+The kernel integrates the drag of a hull with constant beam and draft exactly. If the sections of a hull vary, the model
+compiler replaces the hull by a uniform one with the same integrals of k, k x and k x^2, where k = 1/2 rho T CD. Named
+derivatives (v abs(v), v abs(r), r abs(v), r abs(r) and the same for heave and pitch) correct the difference. Pure sway
+and pure yaw are then exact. Between them, the largest error is 1.5 % of the largest force and 3.5 % of the largest
+moment. In heave and pitch it is up to 3 % and 6 %, because the kernel has one uniform hull for both planes
 (tests/physics/test_cross_flow.py).
 """
 
@@ -23,8 +23,9 @@ from wavesim_sdk.arrays import Floats
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.vehicle import Model
 
-#: drag coefficient CD of a cross-section by B/(2T): Hoerner, Fluid-Dynamic Drag (1965), as digitised in T. I. Fossen's
-#: MSS toolbox (HYDRO/Hoerner.m, MIT licence) after Leite et al., Applied Ocean Research 20 (1998), 145-156
+#: drag coefficient CD of a cross-section as a function of B/(2T): Hoerner, Fluid-Dynamic Drag (1965), as digitised in
+#: T. I. Fossen's MSS toolbox (HYDRO/Hoerner.m, MIT licence) after Leite et al., Applied Ocean Research 20 (1998),
+#: 145-156
 HOERNER_RATIO = (
     *(0.0108623, 0.176606, 0.353025, 0.451863, 0.472838, 0.492877, 0.493252, 0.558473, 0.646401, 0.833589),
     *(0.988002, 1.30807, 1.63918, 1.85998, 2.31288, 2.59998, 3.00877, 3.45075, 3.7379, 4.00309),
@@ -40,8 +41,8 @@ NEGLIGIBLE = 1e-9
 
 
 def hoerner(ratio: Floats) -> Floats:
-    """Return the cross-flow drag coefficient of a cross-section by its ratio B/(2T) of beam and draft. Beyond the ends of
-    the curve, which are 0.01 and 4.0, the coefficient keeps its value at the end.
+    """Return the cross-flow drag coefficient of a cross-section with the ratio B/(2T) of beam to twice the draft.
+    Beyond the ends of the curve, which are 0.01 and 4.0, the coefficient keeps its value at the end.
     """
     return interpolate(ratio, HOERNER_RATIO, HOERNER_DRAG)
 
@@ -64,7 +65,7 @@ class CrossFlowCoefficients:
 
 
 def from_dimensions(model: Model, density: float) -> CrossFlowCoefficients:
-    """Return the coefficients of a model's <cross-flow coefficient="hoerner"> in water of a density in kg/m3."""
+    """Return the coefficients of a model's <cross-flow coefficient="hoerner"> in water of the given density (kg/m3)."""
     c = model.cross_flow
     assert c is not None
     submerged = model.type == "underwater"
@@ -85,8 +86,8 @@ def from_dimensions(model: Model, density: float) -> CrossFlowCoefficients:
 def from_sections(x: Floats, beam: Floats, draft: Floats, density: float, submerged: bool) -> CrossFlowCoefficients:
     """Return the coefficients of a hull from its sections, in m.
 
-    The water surface acts as a mirror: a floating section with the draft T has half the force of a submerged section with
-    the height 2T, and the same CD. A submerged section has drag in heave and pitch, too.
+    The water surface acts as a mirror: a floating section with the draft T has half the force of a submerged section
+    with the height 2T, and the same CD. A submerged section has drag in heave and pitch, too.
     """
     edges = np.concatenate(
         [np.linspace(a, b, max(CELLS // (len(x) - 1), 1) + 1)[:-1] for a, b in itertools.pairwise(x)]
@@ -143,8 +144,9 @@ def uniform(v: float, r: float, h: float) -> tuple[float, float]:
 def _correct(
     weights: Floats, x: Floats, coefficient: float, hull: CrossFlowCoefficients
 ) -> tuple[list[float], list[float]]:
-    """Return the derivatives of the force and of the moment by v abs(v), v abs(r), r abs(v) and r abs(r) that correct the
-    uniform hull. Pure sway and pure yaw become exact; the other two are least squares between them.
+    """Return the derivatives of the force and of the moment with respect to v abs(v), v abs(r), r abs(v) and r abs(r)
+    that correct the uniform hull. Pure sway and pure yaw become exact. The second and third derivatives are a
+    least-squares fit to the motions between them.
     """
     h, x0 = hull.half, hull.centre
 
@@ -169,7 +171,7 @@ def _correct(
 def _fit(
     points: Sequence[tuple[float, float]], values: Sequence[float], ends: Sequence[float], h: float, least: float
 ) -> list[float]:
-    """Return four derivatives, of which the first and the last are given by the ends."""
+    """Return four derivatives. ``ends`` contains the first and the last; the other two are fitted."""
     rest = [d - ends[0] * v * abs(v) - ends[1] * t * abs(t) for (v, t), d in zip(points, values, strict=True)]
     a = [v * abs(t) for v, t in points]
     b = [t * abs(v) for v, t in points]

@@ -2,7 +2,7 @@
 
 The solver uses the compiled equation of motion. It finds the angles of attack and roll, the shaft speed and the angles
 of the control surfaces for which all six forces and moments vanish. With fewer than three control surfaces, the
-aircraft also slips.
+aircraft also sideslips.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from wavesim_server.row_pool import aligned_zeros
 
 ITERATIONS = 50  #: maximum number of Newton iterations
 MAX_ANGLE = 0.2  #: maximum change of an angle in rad in one iteration
-CHANGE = 1e-6  #: change of an unknown for its derivative, rad or 1/s
-#: remaining force as a fraction of the weight, below which the flight is in equilibrium; for moments, times the span
+CHANGE = 1e-6  #: step of an unknown in the numerical derivative, in rad or 1/s
+#: remaining force as a fraction of the weight, below which the flight is in equilibrium; for moments, as a fraction of
+#: the weight times the span
 TOLERANCE = 1e-10
 ALPHA, BETA, ROLL, SHAFT, FIRST_FIN = range(5)  #: unknowns
 
@@ -86,7 +87,9 @@ class Flight:
 
 
 def find_trim(form: VehicleType, speed: float) -> Trim:
-    """Return the trim of an aircraft at a speed through the air in m/s. Raises ValueError if it cannot maintain it."""
+    """Return the trim of an aircraft at a speed through the air in m/s. Raises ValueError if it cannot maintain this
+    speed.
+    """
     name, p = form.model.name, form.compiled.params
     if not form.model.thruster:
         raise ValueError(f"aircraft '{name}' cannot maintain a speed: it has no thruster")

@@ -185,7 +185,7 @@ class SynchronousEmulators:
 
     def save(self) -> dict[str, Any]:
         """Return the values of all sensors. An emulator process keeps all other state in hidden columns of its table,
-        except values that are on their way to their publication.
+        except values that have not been published yet.
         """
         return {s: {"table": self.vehicles[s].snapshot()[1]} for s in self.instruments.types}
 

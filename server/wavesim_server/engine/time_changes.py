@@ -44,7 +44,7 @@ class Served(NamedTuple):
 
 
 class ChangedEngine(Protocol):
-    """The parts of the engine that a change of time concerns."""
+    """The parts of the engine that a change of time affects."""
 
     sim: Simulation
     instruments: InstrumentRegistry
@@ -146,7 +146,7 @@ class TimeChanges:
             self._publish_recent()
 
     def _publish_recent(self) -> None:
-        """Publish the times to which viewers may return."""
+        """Publish the times to which a viewer may return the simulation."""
         step_ns = self._engine.sim.step_ns
         self._engine.publication.publish_snapshots([s.tick * step_ns for s in self.recent])
 
@@ -241,7 +241,7 @@ class TimeChanges:
             vars(e.fences).update(vars(own["fences"]))
 
     def _match_bodies(self, generations: Any) -> None:
-        """Let the simulation contain exactly the bodies of the present clients and those that need no client."""
+        """Make the simulation contain exactly the bodies of the present clients and those that need no client."""
         e, clients = self._engine, self._engine.command_executor.entries
         configured = {b.name: b for b in e.sim.config.fleet.bodies}
         for row, occupant in list(e.sim.occupants.items()):

@@ -47,7 +47,7 @@ def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
 
 @device_function
 def uniform_flow(flow: FlowField, time: float) -> tuple[float, float, float]:
-    """Return the uniform part of the flow (north, east, down), which consists of mean and tide."""
+    """Return the uniform part of the flow (north, east, down): the mean flow plus the tidal stream."""
     s = flow.uniform
     speed = s[F_AMPLITUDE] * cos(2.0 * math.pi * time / s[F_PERIOD] + s[F_PHASE])
     east, north = sin_cos(s[F_DIRECTION])

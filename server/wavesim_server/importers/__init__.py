@@ -3,9 +3,10 @@ result tables of panel codes (Capytaine, HydRA, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
 <model>, the values that the file lacks, and the content that a model cannot represent. No content is dropped silently,
-and no value is guessed, except those that Panisim's manual implies; each of these has a note. A draft with gaps is rejected with a list of the gaps, and the user supplies the values
-with ``--set``. A draft that omits content is rejected with a list of that content, unless the user passes
-``--partial``. ``--angles`` sets the unit of those angles for which the file does not state a unit.
+and no value is guessed, except those that Panisim's manual implies; each of these has a note. A draft with gaps is
+rejected with a list of the gaps, and the user supplies the values with ``--set``. A draft that omits content is
+rejected with a list of that content, unless the user passes ``--partial``. ``--angles`` sets the unit of those angles
+for which the file does not state a unit.
 """
 
 from __future__ import annotations

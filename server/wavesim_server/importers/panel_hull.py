@@ -1,4 +1,4 @@
-"""Reader for the panel hulls of WAMIT and HydRA (.gdf), and their cross-sections."""
+"""Read panel hulls of WAMIT and HydRA (.gdf), and compute their cross-sections."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ END_GAP = 1e-6  #: distance of the first and last cross-section from the ends of
 
 
 def read_gdf(path: Path) -> Floats:
-    """Return the triangles of a low-order .gdf file in m, of shape (n, 3, 3). The file's z axis points up and its origin
-    is in the water surface. Planes of symmetry (ISX, ISY) are applied. Raises ConfigError if the file is invalid.
+    """Return the triangles of a low-order .gdf file in m, of shape (n, 3, 3). The file's z axis points up and its
+    origin is in the water surface. Planes of symmetry (ISX, ISY) are applied. Raises ConfigError if the file is
+    invalid.
     """
     try:
         _, *lines = path.read_text(errors="replace").splitlines()
@@ -39,8 +40,9 @@ def read_gdf(path: Path) -> Floats:
 
 
 def cross_sections(triangles: Floats, submerged: bool) -> Floats:
-    """Return rows (x, beam, draft) in m of a hull with its z axis up. For a floating hull, these are of its part below
-    z = 0; for a submerged hull, beam and height of the whole cross-section. Raises ValueError if no part is in the water.
+    """Return rows (x, beam, draft) in m of a hull with its z axis up. For a floating hull, beam and draft are those of
+    the part below z = 0. For a submerged hull, they are the beam and height of the whole cross-section. Raises
+    ValueError if no part is in the water.
     """
     first, last = triangles[:, :, 0].min(), triangles[:, :, 0].max()
     gap = END_GAP * (last - first)

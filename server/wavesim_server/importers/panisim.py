@@ -21,9 +21,11 @@ from wavesim_server.importers.hull import add_radiation
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
 PROPELLER_LAG_S = 1.0  #: time constant of every propeller in Panisim
-#: angle and rate limit and time constant of a control surface that states none: those of the manual's boat
+#: defaults for a control surface, from the boat in the manual: angle limit in deg, rate limit in rad/s, time constant
+#: in s
 DELTA_MAX_DEG, DELTA_RATE, SURFACE_LAG_S = 35.0, 1.0, 0.1
-#: fastest rate that a surface's limit is read as rad/s, as Panisim does; faster ones are deg/s, as its manual states
+#: largest rate limit of a control surface that is read in rad/s, as in Panisim; larger limits are read in deg/s, as in
+#: its manual
 FASTEST_RATE = 2.0 * math.pi
 #: lift slope (1/rad) and stall of a rudder of aspect ratio 2 (Whicker and Fehlner 1958), if there is no aerofoil table
 LIFT_SLOPE, STALL_DEG = 2.44, 24.0
@@ -84,7 +86,7 @@ _SIZE = ("length", "breadth", "depth")
 
 
 def _demote(draft: ModelDraft, what: str, why: str) -> None:
-    """Turn unused entries that the model does without into notes."""
+    """Turn the unused entries that contain ``what`` into notes, because the model does not need them."""
     draft.notes += [f"{item}: omitted, because {why}" for item in draft.unused if what in item]
     draft.unused = [item for item in draft.unused if what not in item]
 
@@ -307,7 +309,9 @@ def _add_control_surface(
 
 
 def _limit(draft: ModelDraft, surface: TrackedTable, controls: Mapping[str, Any], key: str, default: float) -> Any:
-    """Return a limit of a surface, or else that of all surfaces of the file, or the default."""
+    """Return a limit of a surface: its own, otherwise the one that the file states for all surfaces, otherwise the
+    default.
+    """
     if f"control_surface_{key}" in surface:
         return surface[f"control_surface_{key}"]
     reason = f"{controls[key]:g}, of all surfaces" if key in controls else f"{default:g}"
@@ -353,7 +357,7 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
 
 #: WaVeSim's sensor type for each Panisim sensor type
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
-#: WaVeSim's sensor and its key for each of Panisim's covariances. WaVeSim's attitude is a value of the AHRS
+#: WaVeSim's sensor and its key for each of Panisim's covariances. In WaVeSim, the attitude is a value of the AHRS
 COVARIANCES = {
     "orientation_covariance": ("ahrs", "orientation_covariance"),
     "linear_acceleration_covariance": ("imu", "acceleration_covariance"),
@@ -361,7 +365,7 @@ COVARIANCES = {
     "position_covariance": ("", "position_covariance"),
     "linear_velocity_covariance": ("dvl", "bottom_covariance"),
 }
-#: errors that Panisim's sensors do not have
+#: keys of the errors that Panisim's sensors do not have, by sensor type
 WHITE = {
     "imu": ("gyro_walk", "gyro_turn_on", "accelerometer_walk", "accelerometer_turn_on"),
     "gps": ("correlation",),

@@ -24,7 +24,7 @@ GRAVITY, DENSITY = 9.80665, 1025.0  #: Panisim's own values, in m/s2 and kg/m3
 #: damping derivatives; in the prime system, those of real hulls are below 1
 DAMPING = ("X_u", "Y_v", "Z_w", "K_p", "M_q", "N_r")
 LARGEST_PRIME = 10.0
-#: a hull that fills more of its box than this, if it floats, is submerged
+#: ratio of a vessel's mass to the mass of water in its box, above which the vessel counts as submerged
 FILLED = 0.6
 UNDERWATER = ("auv", "uuv", "rov", "submarine", "glider", "underwater")
 
@@ -41,7 +41,7 @@ class AgentEntry(NamedTuple):
 
 
 def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
-    """Return the vessel's entry in the `simulation_input.yml` in the folder or above it; without one, an empty entry."""
+    """Return the vessel's entry in `simulation_input.yml` in the folder or above it; without one, an empty entry."""
     for place in (folder, *list(folder.parents)[:2]):
         path = place / "simulation_input.yml"
         if not path.is_file():
@@ -68,7 +68,9 @@ def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
 
 
 def locate(folder: Path, value: Any) -> Path | None:
-    """Return the file that a vessel folder names: its path from the folder or the two above it, or its name there."""
+    """Return the file that a vessel folder names. The function looks for its path, and for its name alone, in the
+    folder and in the two folders above it.
+    """
     if value in EMPTY_VALUES:
         return None
     path = Path(str(value).replace("{name}", folder.name))
@@ -166,8 +168,9 @@ def derivative_system(
 def estimated_added_mass(sections: Floats, mass: float, density: float, submerged: bool) -> Floats:
     """Return the diagonal of the added mass for a hull with rows (x, beam, draft or height) in m.
 
-    Strips of elliptic cross-sections (Newman, Marine Hydrodynamics, 1977): pi rho T^2/2 in sway and pi rho B^2/8 in heave
-    for a floating section, twice that of the half for a submerged one. Surge: Lamb's spheroid with the same volume.
+    The values are those of strips with elliptic cross-sections (Newman, Marine Hydrodynamics, 1977): pi rho T^2/2 in
+    sway and pi rho B^2/8 in heave for a floating section. A submerged section has twice the values of its lower half.
+    In surge, the value is that of Lamb's spheroid with the same volume.
     """
     x, beam, draft = sections.T
     floats = 1.0 if not submerged else 2.0
@@ -184,7 +187,7 @@ def estimated_added_mass(sections: Floats, mass: float, density: float, submerge
 
 
 def box_sections(geometry: Mapping[str, Any], mass: float, density: float, submerged: bool) -> Floats:
-    """Return the end sections of a box with the length and breadth of the vessel, at the draft that carries its mass."""
+    """Return the end sections of a box with the vessel's length and breadth, at the draft that carries its mass."""
     length, breadth, depth = (float(geometry[k]) for k in ("length", "breadth", "depth"))
     draft = depth if submerged else min(mass / (density * length * breadth), depth)
     return np.array([[-0.5 * length, breadth, draft], [0.5 * length, breadth, draft]])

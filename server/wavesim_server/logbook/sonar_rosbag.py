@@ -1,4 +1,5 @@
-"""Export frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
+"""Export frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and
+sensor_msgs.
 
 - Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, followed by those of
   the next range.

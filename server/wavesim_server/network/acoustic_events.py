@@ -41,7 +41,7 @@ class RequestAllowance:
             raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this request is dropped")
 
     def clear(self) -> None:
-        """Begin the allowances again, because the simulation time has changed."""
+        """Reset the allowances, because the simulation time has changed."""
         self._left.clear()
 
     def remove(self, token: int) -> None:

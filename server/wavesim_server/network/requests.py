@@ -97,7 +97,7 @@ class RequestHandler:
         self.notice_quota.remove(session.token)
 
     def change_time(self) -> None:
-        """Discard all pending requests and begin the allowances again, because the simulation time has changed."""
+        """Discard all pending requests and reset the allowances, because the simulation time has changed."""
         self.pending_sounds.clear()
         self.acoustic_quota.clear()
         self.notice_quota.clear()

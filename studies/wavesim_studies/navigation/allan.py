@@ -1,4 +1,5 @@
-"""Allan deviation of an IMU at rest: noise coefficients with their uncertainty, from a log or from columns of a CSV file.
+"""Allan deviation of an IMU at rest: noise coefficients with their uncertainty, from a log or from columns of a CSV
+file.
 
 The coefficients follow IEEE Std 952. The model of the Allan variance at the averaging time t is
 3 Q^2 / t^2 + N^2 / t + B^2 + K^2 t / 3. N is the angle random walk (gyro) or the velocity random walk (accelerometer),
@@ -73,7 +74,7 @@ class NoiseCoefficient:
 
     @classmethod
     def of_square(cls, square: float, sigma: float) -> NoiseCoefficient:
-        """Return the root of an estimated square with this standard deviation."""
+        """Return the coefficient whose square was estimated as ``square``, with the standard deviation ``sigma``."""
         root, limit = math.sqrt(square), math.sqrt(square + 2.0 * sigma)
         return cls(root, sigma / (2.0 * root), limit, True) if square > 2.0 * sigma else cls(0.0, 0.0, limit, False)
 
@@ -108,11 +109,13 @@ def overlapping_deviation(x: Any, sizes: Sequence[int]) -> Floats:
 
 
 def gauss_markov(t: Floats) -> Floats:
-    """Return the Allan variance of a Gauss-Markov process with unit variance. ``t`` is in correlation times."""
+    """Return the Allan variance of a Gauss-Markov process with unit variance. ``t`` is a multiple of the correlation
+    time.
+    """
     return np.asarray((2.0 / t) * (1.0 - (3.0 - 4.0 * np.exp(-t) + np.exp(-2.0 * t)) / (2.0 * t)))
 
 
-PEAK = float(gauss_markov(np.array([1.89]))[0])  #: maximum of this variance
+PEAK = float(gauss_markov(np.array([1.89]))[0])  #: maximum Allan variance of a Gauss-Markov process
 
 
 def cluster_sizes(samples: int) -> list[int]:
@@ -146,7 +149,8 @@ def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, Noi
 
 
 def _fit(times: Floats, variances: Floats, errors: Floats, level: Floats) -> tuple[Floats, Floats, float]:
-    """Return the squares of the coefficients, which are not negative, their standard deviations, and the misfit.
+    """Return the squares of the coefficients (none is negative), the standard deviations of these squares, and the
+    misfit.
 
     The weights follow the fitted variances, not the measured ones, because a variance that happens to be small must not
     gain weight.
@@ -233,7 +237,8 @@ def from_csv(path: Path, columns: Mapping[str, tuple[Sequence[str], str]], rate:
     """Return the samples in a CSV file with a header.
 
     ``columns`` contains, for `time`, `rates` and `force`, the names of the columns (one for the time, three for the
-    others) and their unit. Without a time column, ``rate`` (Hz) is required; if both are given, ``rate`` counts.
+    others) and their unit. Without a time column, ``rate`` (Hz) is required; if both are given, ``rate`` takes
+    precedence.
     """
     wanted = [name for names, _ in columns.values() for name in names]
     try:

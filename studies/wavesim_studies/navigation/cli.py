@@ -300,9 +300,9 @@ def learn(
 ) -> None:
     """Train learned dead reckoning on a dataset or on recorded runs.
 
-    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to exactly
-    one part: training, validation or test. The trained network and, for comparison, methods without learning are scored
-    on the test missions. With recorded test runs, only these are the test.
+    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to exactly one
+    part: training, validation or test. The trained network and, for comparison, methods without learning are scored on
+    the test missions. If recorded test runs are given, the methods are scored on these only.
     """
     if forms or train_runs or test_runs:
         _learn_forms(folder, forms, (train_runs, test_runs), (epochs, seed), out, as_json)

@@ -13,7 +13,8 @@ from wavesim_server import Lab
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.config import LoadedConfig
 
-#: program that returns the commands for all actuators, given the time (s), a row of the `state` table, and the period (s)
+#: program that returns the commands for all actuators, given the time (s), a row of the `state` table, and the period
+#: (s)
 Program = Callable[[float, np.void, float], Mapping[str, float]]
 
 

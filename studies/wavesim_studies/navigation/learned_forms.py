@@ -1,5 +1,5 @@
-"""Planar learned dead reckoning in several forms: dense and recurrent networks that predict a position, a velocity, or a
-velocity and the yaw.
+"""Planar learned dead reckoning in several forms: dense and recurrent networks that predict a position, a velocity, or
+a velocity and the yaw.
 
 All forms except the last are those of a dissertation on a model boat (Panisim 2025), so that its
 comparison can be repeated for any vehicle. Networks predict one step from the previous state, which is their own
@@ -26,16 +26,16 @@ from wavesim_studies.recurrent_network import RecurrentNetwork, start, step
 
 X, Y, U, V, YAW = range(5)  #: columns of a state: position in m, velocity in B in m/s, yaw in rad
 DENSE, UNITS = (64, 64), 32  #: sizes of the networks
-SEQUENCE, STRIDE = 60, 20  #: length and distance in steps of the sequences for recurrent networks
+SEQUENCE, STRIDE = 60, 20  #: length of training sequences, and distance between their starts, in steps
 BATCH, BATCH_SEQUENCES = 512, 48
 WRONG = 0.05  #: standard deviation in m/s of the error that is added to the previous velocity in training
-LIMIT = 1e4  #: bound of every value of a state, because a prediction that feeds itself may diverge
+LIMIT = 1e4  #: bound on every value of a state, because a prediction that feeds on itself may diverge
 
 
 @dataclass(frozen=True)
 class Form:
-    """Inputs and outputs of the networks. ``inputs`` may contain the state (`position`, `velocity`, `yaw`); accelerations,
-    turn rate and commands are always inputs.
+    """Inputs and outputs of the networks. ``inputs`` may contain the state (`position`, `velocity`, `yaw`);
+    accelerations, turn rate and commands are always inputs.
     """
 
     inputs: tuple[str, ...]
@@ -62,7 +62,9 @@ FORMS: dict[str, Form] = {
 
 
 def _states(run: PlanarRun, form: Form) -> Array:
-    """Return the reference states (T, 5). The yaw is the measured one if the form uses it."""
+    """Return the reference states (T, 5). The yaw is the measured heading if the form uses it, and otherwise the
+    reference yaw.
+    """
     if form.measured_yaw and not np.isfinite(run.heading).all():
         raise LogError(f"{run.name}: this form requires a measured heading")
     return np.concatenate([run.place, run.velocity, (run.heading if form.measured_yaw else run.yaw)[:, None]], axis=1)
@@ -90,7 +92,9 @@ def _turned(run: PlanarRun) -> Array:
 
 
 def _targets(form: Form, columns: tuple[int, ...], states: Array, turned: Array) -> Array:
-    """Return the outputs (N, O) that a network should produce. A yaw that is not a change is a sine and a cosine."""
+    """Return the outputs (N, O) that a network should produce. A yaw that is not predicted as a change is represented
+    by its sine and cosine.
+    """
     before, now = states[:-1], states[1:]
     if not form.delta:
         found = [now[:, [k]] for k in columns if k != YAW]
@@ -292,8 +296,8 @@ def constant_speed(run: PlanarRun, velocity: Array, measured_yaw: bool) -> Array
 
 
 def errors(run: PlanarRun, states: Array) -> dict[str, float]:
-    """Return the RMS and final error of the position (m), the final error in % of the distance, and the RMS error of the
-    yaw (rad; NaN if only positions are known).
+    """Return the RMS and final error of the position (m), the final error in % of the distance, and the RMS error of
+    the yaw (rad; NaN if only positions are known).
     """
     off = np.linalg.norm(states[:, : Y + 1] - run.place, axis=1)
     turn = states[:, YAW] - run.yaw if states.shape[1] > YAW else np.full(len(off), np.nan)

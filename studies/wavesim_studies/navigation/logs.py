@@ -121,7 +121,7 @@ def _check_names(log: Log, wanted: Collection[str]) -> None:
 class Selection:
     """Inputs for the filter, and assumptions about them. Names are those of instruments or of their types."""
 
-    use: Collection[str] = ()  #: names of the only inputs; empty: all
+    use: Collection[str] = ()  #: names of the inputs to use; empty: all
     without: Collection[str] = ()  #: names of inputs that are not used
     noise: Mapping[str, float] = field(default_factory=dict)  #: factors for the assumed noise of instruments
     gated: bool = True  #: whether the filter rejects outliers
@@ -149,8 +149,8 @@ class Selection:
 def estimation_case(
     log: Log, name: str, without: Collection[str] = (), selection: Selection | None = None
 ) -> EstimationCase:
-    """Return the inputs for one vehicle, except inputs in ``without``, a short form of ``selection``. Raise LogError if
-    the log lacks required data.
+    """Return the inputs for one vehicle. ``without`` names inputs that are not used, as a short form of ``selection``.
+    Raise LogError if the log lacks required data.
     """
     selection = selection or Selection(without=without)
     if name not in vehicles(log):
@@ -354,8 +354,9 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
 def _position_sigma(p: Any) -> Any:
     """Return the standard deviations (3) in m of a position from GPS or UWB.
 
-    The error of a GPS receiver is slow. The filter assumes white noise, which contains the same information about the
-    position if its variance is larger by (1 + a) / (1 - a), where a is the correlation of successive errors.
+    The error of a GPS receiver varies slowly, but the filter assumes white noise. White noise leaves the same
+    information about the position if its variance is larger by the factor (1 + a) / (1 - a), where a is the correlation
+    of successive errors.
     """
     if isinstance(p, UwbConfig):
         return np.full(3, p.sigma)

@@ -1,4 +1,5 @@
-"""Runs for planar dead reckoning: measured accelerations, turn rate and commands of any vehicle, with a reference track.
+"""Runs for planar dead reckoning: measured accelerations, turn rate and commands of any vehicle, with a reference
+track.
 
 A run is a mission of a dataset, or a recorded run of a real vehicle: a CSV file with the columns ``time`` (s),
 ``force_x``, ``force_y`` (m/s2), ``rates_z`` (rad/s), ``north``, ``east`` (m, the reference track) and ``yaw`` (rad, of
@@ -22,11 +23,11 @@ from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.filter import FilterDesign, estimate
 
-PERIOD = 0.1  #: s, the period of the dissertation from which the forms come
-COMMAND = "command_"  #: beginning of the names of columns with commands
+PERIOD = 0.1  #: period in s, as in the dissertation from which the forms come
+COMMAND = "command_"  #: prefix of the names of columns that contain commands
 SMOOTH_S = 1.0  #: duration in s over which a recorded track is fitted to obtain its velocity
 REQUIRED = ("time", "force_x", "force_y", "rates_z", "north", "east", "yaw")
-#: types of instruments that the filter does without, so that it does not measure position or speed
+#: types of instruments that the filter does not use, so that neither position nor speed is measured
 AIDS = ("dvl", "speedlog", "gps", "uwb", "sound")
 #: assumed noise of a recorded IMU and of its angles, for the filter: m/s/sqrt(s), rad/sqrt(s), rad
 FORCE_NOISE, RATE_NOISE, ANGLE_SIGMA = 0.02, 1e-3, 0.02
@@ -60,7 +61,9 @@ def _actuators(columns: list[str]) -> tuple[str, ...]:
 
 
 def velocity_of(time: Array, place: Array, yaw: Array) -> Array:
-    """Return the velocities (T, 2) in B along a track, from a straight line through the positions around each time."""
+    """Return the velocities (T, 2) in B along a track, from a straight line that is fitted to the positions around each
+    time.
+    """
     half = max(round(0.5 * SMOOTH_S / float(np.median(np.diff(time)))), 1)
     found = np.empty_like(place)
     for k in range(len(time)):

@@ -1,6 +1,6 @@
 """Training missions: one vehicle follows a random program at sea, and its log is added to a dataset.
 
-By default, the vehicle is an LAUV, and each mission has its own environment (current, depth), program (speeds, courses,
+By default, the vehicle is a LAUV, and each mission has its own environment (current, depth), program (speeds, courses,
 rudder, depths) and instrument errors. A user's configuration supplies any other vehicle and its environment; the
 program then commands its thrusters and rudders. Everything random follows from the seed.
 """
@@ -163,7 +163,7 @@ def run_configured_mission(loaded: LoadedConfig, seed: int, seconds: float, log:
 def make_dataset(
     folder: Path, count: int, seconds: float, seed: int = 1, loaded: LoadedConfig | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Run missions of an LAUV, or of the first vehicle of a configuration, and add them to a dataset. Yield, for each
+    """Run missions of a LAUV, or of the first vehicle of a configuration, and add them to a dataset. Yield, for each
     mission, its name and the part of the split to which it belongs.
     """
     for k in range(count):

@@ -1,4 +1,6 @@
-"""Check the configuration of imaging sonars, cameras and lidars, and of the materials, targets and boards in their scene."""
+"""Check the configuration of imaging sonars, cameras and lidars, and of the materials, targets and boards in their
+scene.
+"""
 
 from __future__ import annotations
 

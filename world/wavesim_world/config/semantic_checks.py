@@ -175,7 +175,7 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
 
 
 def _height(body: BodyConfig, model: Model) -> None:
-    """Check that only aircraft start or fly above the water, and that they do not start under it."""
+    """Check that only aircraft start or fly above the water, and that they do not start below it."""
     if model.type == "aircraft":
         if body.position[2] > 0.0:
             fail_at(

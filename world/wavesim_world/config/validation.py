@@ -266,7 +266,7 @@ def _initial(
 
 
 def _shaft_limits(t: Thruster) -> tuple[float, float]:
-    """Return the range of the thruster variable n, which follows from the limits of the command by the motor law."""
+    """Return the range of the thruster variable n that the motor law gives for the limits of the command."""
     offset, gain = t.motor
     ends = [gain * c + (math.copysign(offset, c) if abs(c) > 0.0 else 0.0) for c in (t.minimum, t.maximum)]
     return min(ends), max(ends)

@@ -465,10 +465,10 @@ class Samples:
     profiles.
 
     The samples come from one CSV file, or from files in DUNE's format: one <temperature> and one <salinity> for each
-    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may lie anywhere. The
-    value at a position is the mean of the points within a radius, weighted by inverse distance. If no point lies within
-    the radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant before the
-    first and after the last time.
+    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may lie anywhere.
+    The value at a position is the mean of the points within a radius, weighted by inverse distance. If no point lies
+    within the radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant
+    before the first and after the last time.
     """
 
     latitude: float = key("Latitude in the files that corresponds to the origin of the world.", "angle")

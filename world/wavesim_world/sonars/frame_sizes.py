@@ -50,7 +50,7 @@ def ring_slot_bytes(sonars: list[Imager]) -> int:
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Create the frame rings of a server if its configuration has sonars, cameras or lidars. Raises OSError on failure."""
+    """Create a server's frame rings if its configuration has sonars, cameras or lidars. Raises OSError on failure."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
