@@ -209,7 +209,7 @@ def test_fbx_without_its_converter_names_it(tmp_path: Path, monkeypatch: pytest.
     ("choices", "message"),
     [
         ({"solid": []}, "no part forms the hull"),
-        ({"solid": [99]}, "'solid' in the request must list numbers of parts"),
+        ({"solid": [99]}, "'solid' in the request must list part numbers"),
         ({"unit": "ft"}, "unknown unit 'ft'"),
         ({"forward": "z"}, "must differ"),
         ({"unit": "mm"}, "choose another unit"),

@@ -185,7 +185,7 @@ def _numbers(body: Any, key: str, most: int) -> list[int]:
     """Return the part numbers in a request."""
     given = body.get(key)
     if not isinstance(given, list) or not all(type(k) is int and 0 <= k < most for k in given):
-        raise RequestFailed(f"'{key}' in the request must list numbers of parts")
+        raise RequestFailed(f"'{key}' in the request must list part numbers")
     return sorted(set(given))
 
 

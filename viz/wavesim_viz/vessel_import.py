@@ -17,7 +17,6 @@ from wavesim_viz.uploads import FileStore, clean_name, unpack, write_below
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
 
 #: elements that an existing model takes from the results of a panel code
-HYDRODYNAMICS = ("added-mass", "linear-drag", "radiation", "restoring", "rao")
 MOST_UPLOADS = 200  #: maximum number of files in a vessel folder
 _MISSING = re.compile(r"--set (\S+?)=\.\.\.\s+\((.*)\)")
 
