@@ -16,7 +16,6 @@ from wavesim_viz.page_protocol import ImportedVessel, MissingValue
 from wavesim_viz.uploads import FileStore, clean_name, unpack, write_below
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
 
-#: elements that an existing model takes from the results of a panel code
 MOST_UPLOADS = 200  #: maximum number of files in a vessel folder
 _MISSING = re.compile(r"--set (\S+?)=\.\.\.\s+\((.*)\)")
 
