@@ -1088,7 +1088,7 @@ export function writeFence(w, m) {
   w.numbers(m.corners, 0, 96, -1000000, 1000000, false, "Fence.corners");
 }
 
-export function readSnapshot(r) {
+export function readSnapshotAction(r) {
   const n = r.list(3, 65535);
   r.int(23, 23);
   const m = {
@@ -1099,11 +1099,11 @@ export function readSnapshot(r) {
   return m;
 }
 
-export function writeSnapshot(w, m) {
-  w.list(3, 0, 65535, "Snapshot");
+export function writeSnapshotAction(w, m) {
+  w.list(3, 0, 65535, "SnapshotAction");
   w.byte(23);
-  w.text(m.action, 31, "Snapshot.action");
-  w.text(m.name, 1000, "Snapshot.name");
+  w.text(m.action, 31, "SnapshotAction.action");
+  w.text(m.name, 1000, "SnapshotAction.name");
 }
 
 export const MESSAGES = {
@@ -1175,5 +1175,5 @@ export const REQUESTS = {
   20: { name: "WRITTEN", read: readWritten, write: writeWritten },
   21: { name: "FRAME_PART", read: readFramePart, write: writeFramePart },
   22: { name: "FENCE", read: readFence, write: writeFence },
-  23: { name: "SNAPSHOT", read: readSnapshot, write: writeSnapshot },
+  23: { name: "SNAPSHOT", read: readSnapshotAction, write: writeSnapshotAction },
 };

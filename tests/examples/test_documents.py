@@ -35,6 +35,7 @@ from wavesim_sdk.cli_numbers import NumbersCommand, protect_negative_numbers
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frame_rings import FrameReader
 from wavesim_world.config import load
+from wavesim_world.config.build import read_models
 
 TUTORIALS = "docs/tutorials/"
 #: tutorials, and the servers that they name
@@ -368,6 +369,9 @@ def test_programs_beside_a_server_run(
 
 # ------------------------------------------------------------------ configurations
 
+#: a model to which a block adds an element
+MODEL = """<models><model name="m" type="surface"><box length="4 m" width="1 m" height="1 m"/><mass value="900 kg"/>
+  <inertia xx="200" yy="800" zz="800"/><buoyancy volume="0.9 m3"/>{}</model></models>"""
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 5 m">{}</vehicle></fleet>'
 
 
@@ -387,6 +391,10 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
             str(e.tag): etree.tostring(e, encoding="unicode", with_tail=False) for e in whole if isinstance(e.tag, str)
         }
         for tag in parts:
+            if tag == "cross-flow":
+                (tmp_path / "models.xml").write_text(MODEL.format(parts[tag]))
+                assert read_models(tmp_path / "models.xml")["m"].cross_flow
+                continue
             if tag in ("world", "network"):
                 inner = parts[tag] + FLEET.format("")
             elif tag == "fleet" and whole.find("fleet//sensors") is None:
