@@ -371,7 +371,8 @@ def test_programs_beside_a_server_run(
 
 #: a model to which a block adds an element
 MODEL = """<models><model name="m" type="surface"><box length="4 m" width="1 m" height="1 m"/><mass value="900 kg"/>
-  <inertia xx="200" yy="800" zz="800"/><buoyancy volume="0.9 m3"/>{}</model></models>"""
+  <inertia xx="200" yy="800" zz="800"/><buoyancy volume="0.9 m3"/>
+  <added-mass diagonal="50 400 400 10 200 200"/>{}</model></models>"""
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 5 m">{}</vehicle></fleet>'
 
 
