@@ -223,7 +223,7 @@ def test_a_broken_rule_of_an_emulator_is_found(rule: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("sensor", "code", "text"), [("lidar", 2, "unknown sensor type 'lidar'"), ("ctd", 5, "claims its sensor")]
+    ("sensor", "code", "text"), [("odometer", 2, "unknown sensor type 'odometer'"), ("ctd", 5, "claims its sensor")]
 )
 def test_an_emulator_that_cannot_be_checked(sensor: str, code: int, text: str) -> None:
     """Told, and nothing is left in shared memory."""

@@ -16,6 +16,7 @@ from tests.conftest import Server
 #: modules of the SDK for programs on the machine of the server (extras `local` and `cli`), and for keys (`keys`)
 LOCAL = {
     "attach",
+    "body_force",
     "cli",
     "cli_commands",
     "cli_fences",
@@ -24,6 +25,7 @@ LOCAL = {
     "emulator_attachment",
     "emulator_service",
     "frame_rings",
+    "gamepad",
     "mailbox",
     "reply_queue",
     "shared_memory",
