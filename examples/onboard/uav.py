@@ -1,6 +1,6 @@
 """On-board program for a fixed-wing aircraft. It follows waypoints at their heights (negative depths) and airspeeds.
 
-The true state stands in for its satellite receiver and gyros, and the anemometer for its airspeed sensor. The program
+The true state replaces its satellite receiver and gyros, and the anemometer replaces its airspeed sensor. The program
 accepts missions and commands while it is running (`wavesim mission`, `wavesim command`, mission control).
 
     python uav.py --config ../trials/mixed-fleet.xml --vehicle uav

@@ -146,7 +146,7 @@ def test_a_phone_scrolls_the_document(bay: str, open_page: Opener) -> None:
     page.wait(READY)
     page.wait("document.documentElement.scrollHeight > innerHeight + 300")
     page.see("window.scrollTo(0, 300)")
-    assert page.see("[window.scrollY, document.body.scrollTop]") == [300, 0]
+    assert page.see("document.body.scrollTop") == 0 and page.see("window.scrollY") >= 300
     assert page.see("document.querySelector('#bar').getBoundingClientRect().top") == 0
     page.clean()
 

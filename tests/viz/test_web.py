@@ -398,13 +398,13 @@ def test_a_write_that_fails_leaves_the_old_file(
     loaded = config(SEA)
     c = Configurator(tmp_path, lambda: str(loaded.path))
     old = Path(c.mission({"file": "m.xml"})["file"]).read_bytes()
-    write = Path.write_text
+    write = Path.write_bytes
 
-    def write_half(path: Path, text: str) -> int:
-        write(path, text[: len(text) // 2])
+    def write_half(path: Path, content: bytes) -> int:
+        write(path, content[: len(content) // 2])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", write_half)
+    monkeypatch.setattr(Path, "write_bytes", write_half)
     with pytest.raises(RequestFailed, match=r"cannot write .*m\.xml: No space left on device"):
         c.mission({"file": "m.xml", "replace": True})
     assert (tmp_path / "m.xml").read_bytes() == old
