@@ -27,7 +27,13 @@ const HELD = [4, 5, 6, 7]; // shoulder buttons of a gamepad
 export class ManualControl {
   readonly button = h("button", { id: "do-helm", onclick: () => this.toggle() }, "drive");
   private box: HTMLElement | null = null;
-  private readonly who = h("select", { "aria-label": "Body to drive", onchange: () => this.leave() });
+  private readonly who = h("select", {
+    "aria-label": "Body to drive",
+    onchange: () => {
+      this.leave();
+      this.showMapping(); // at once: a value entered now belongs to this body
+    },
+  });
   private readonly gain = h("input", {
     type: "range",
     min: 0.1,
