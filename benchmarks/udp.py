@@ -24,131 +24,132 @@ BURST = 200  #: datagrams that wait in the socket at once, for example the reque
 ROUNDS = 3
 
 
-def sender() -> socket.socket:
+def loopback() -> socket.socket:
     """Return a socket on the loopback interface."""
     return open_socket("127.0.0.1", 0)
 
 
-def fill(out: socket.socket, address: tuple[str, int], number: int) -> None:
-    """Send ``number`` datagrams."""
-    for _ in range(number):
+def fill(out: socket.socket, address: tuple[str, int]) -> None:
+    """Send a burst of datagrams."""
+    for _ in range(BURST):
         out.sendto(PAYLOAD, address)
+
+
+async def received(address: tuple[str, int], count: int, receive: Callable[[], Coroutine[Any, Any, None]]) -> float:
+    """Processor time (s) that ``receive``, which takes one burst, needs for ``count`` datagrams."""
+    spent = 0.0
+    with loopback() as out:
+        for _ in range(count // BURST):
+            fill(out, address)
+            start = time.process_time()
+            await receive()
+            spent += time.process_time() - start
+    return spent
+
+
+async def sent(count: int, send: Callable[[tuple[str, int]], Coroutine[Any, Any, None]]) -> float:
+    """Processor time (s) that ``send``, which sends one burst to an address, needs for ``count`` datagrams."""
+    with loopback() as into:
+        start = time.process_time()
+        for _ in range(count // BURST):
+            await send(into.getsockname())
+        return time.process_time() - start
 
 
 async def bare(count: int) -> float:
     """Processor time (s) that a loop of ``recvfrom`` takes for ``count`` datagrams."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    spent = 0.0
-    for _ in range(count // BURST):
-        fill(out, into.getsockname(), BURST)
-        start = time.process_time()
-        for _ in range(BURST):
-            into.recvfrom(2048)
-        spent += time.process_time() - start
-    into.close()
-    out.close()
-    return spent
+    with loopback() as into:
+
+        async def receive() -> None:
+            for _ in range(BURST):
+                into.recvfrom(2048)
+
+        return await received(into.getsockname(), count, receive)
 
 
 async def wrapped(count: int) -> float:
     """Processor time (s) of the wrapper, used as the front end uses it."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    address, taken = into.getsockname(), 0
-    event = asyncio.Event()
+    taken, event = 0, asyncio.Event()
 
     def take(data: bytes, source: tuple[str, int]) -> None:
         nonlocal taken
-        taken += 1
-        for _ in port.receive_pending():
-            taken += 1
+        taken += 1 + sum(1 for _ in port.receive_pending())
         if taken % BURST == 0:
             event.set()
 
-    port = await UdpSocket.wrap(into, take)
-    spent = 0.0
-    for _ in range(count // BURST):
-        fill(out, address, BURST)
-        event.clear()
-        start = time.process_time()
+    async def receive() -> None:
         await event.wait()
-        spent += time.process_time() - start
+        event.clear()
+
+    into = loopback()
+    port = await UdpSocket.wrap(into, take)
+    spent = await received(into.getsockname(), count, receive)
     port.close()
-    out.close()
     return spent
 
 
 async def library(count: int) -> float:
     """Processor time (s) of asyncio-dgram: one task awaits ``recv``."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    address = into.getsockname()
-    stream = await asyncio_dgram.from_socket(into)
-    spent = 0.0
-    for _ in range(count // BURST):
-        fill(out, address, BURST)
-        start = time.process_time()
+    into = loopback()
+    address, stream = into.getsockname(), await asyncio_dgram.from_socket(into)
+
+    async def receive() -> None:
         for _ in range(BURST):
             await stream.recv()
-        spent += time.process_time() - start
+
+    spent = await received(address, count, receive)
     stream.close()
-    out.close()
     return spent
 
 
 async def send_rows(count: int) -> float:
     """Processor time (s) of sending bursts in one system call, as the front end sends states."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    port = await UdpSocket.wrap(out, lambda _data, _address: None)
+    port = await UdpSocket.wrap(loopback(), lambda _data, _address: None)
     rows = np.zeros((BURST, len(PAYLOAD)), np.uint8)
-    addresses = sendmmsg.pack_address(into.getsockname()) * BURST
-    start = time.process_time()
-    for _ in range(count // BURST):
-        port.send_rows(rows, addresses)
-    spent = time.process_time() - start
+
+    async def send(address: tuple[str, int]) -> None:
+        port.send_rows(rows, sendmmsg.pack_address(address) * BURST)
+
+    spent = await sent(count, send)
     port.close()
-    into.close()
     return spent
 
 
 async def send_library(count: int) -> float:
     """Processor time (s) of sending each datagram with asyncio-dgram."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    stream: Any = await asyncio_dgram.from_socket(out)
-    address = into.getsockname()
-    start = time.process_time()
-    for _ in range(count):
-        await stream.send(PAYLOAD, address)
-    spent = time.process_time() - start
+    stream: Any = await asyncio_dgram.from_socket(loopback())
+
+    async def send(address: tuple[str, int]) -> None:
+        for _ in range(BURST):
+            await stream.send(PAYLOAD, address)
+
+    spent = await sent(count, send)
     stream.close()
-    into.close()
     return spent
 
 
 async def send_bare(count: int) -> float:
     """Processor time (s) of ``sendto`` for each datagram."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    address = into.getsockname()
-    start = time.process_time()
-    for _ in range(count):
-        out.sendto(PAYLOAD, address)
-    spent = time.process_time() - start
-    out.close()
-    into.close()
-    return spent
+    with loopback() as out:
+
+        async def send(address: tuple[str, int]) -> None:
+            fill(out, address)
+
+        return await sent(count, send)
 
 
 async def flood(count: int) -> float:
-    """Memory (MB) that asyncio-dgram keeps when the program that owns the stream is busy with one datagram at a time."""
-    into, out = open_socket("127.0.0.1", 0), sender()
-    address = into.getsockname()
-    stream = await asyncio_dgram.from_socket(into)
+    """Memory (MB) that asyncio-dgram keeps if no task fetches the datagrams."""
+    into = loopback()
+    address, stream = into.getsockname(), await asyncio_dgram.from_socket(into)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(count // BURST):
-        fill(out, address, BURST)
-        for _ in range(BURST):
-            await asyncio.sleep(0)  # other tasks run; nobody calls recv
+    with loopback() as out:
+        for _ in range(count // BURST):
+            fill(out, address)
+            for _ in range(BURST):
+                await asyncio.sleep(0)  # other tasks run, but none calls recv
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     stream.close()
-    out.close()
     return grown
 
 
@@ -165,7 +166,7 @@ def main(count: int) -> None:
     best: dict[str, float] = {name: min(asyncio.run(way(count)) for _ in range(ROUNDS)) for name, way in ways.items()}
     for name, spent in best.items():
         print(f"{name:34} {1e6 * spent / count:6.2f} us per datagram")
-    print(f"{count} datagrams that nobody reads: asyncio-dgram keeps {asyncio.run(flood(count)):.0f} MB")
+    print(f"{count} datagrams that no task fetches: asyncio-dgram keeps {asyncio.run(flood(count)):.0f} MB")
 
 
 if __name__ == "__main__":

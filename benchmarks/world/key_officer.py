@@ -1,7 +1,7 @@
 """The person who owns the key file of the server: replaces and revokes keys while clients are connected, and sometimes
 writes an invalid file.
 
-A replaced key is retired: its sessions continue, but nobody can join with it. A revoked key is removed: its sessions end
+A replaced key is retired: its sessions continue, but no program can join with it. A revoked key is removed: its sessions end
 at once. The programs have the newest key of their name, because people give it to them together with the change. Some
 are started once more with an earlier key, which must not open a session.
 """

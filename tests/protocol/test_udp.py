@@ -125,7 +125,7 @@ async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch:
 
 
 async def test_what_the_system_discards_is_counted(peer: socket.socket) -> None:
-    """The receive buffer is full because nobody reads, as in a server that is too slow."""
+    """The receive buffer is full because no datagram is read, as in a server that is too slow."""
     taken = Taken()
     port = await UdpSocket.wrap(sock := beside(peer), taken.take)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

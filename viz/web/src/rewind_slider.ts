@@ -90,7 +90,7 @@ export class RewindSlider {
     this.changed();
   }
 
-  /** Rewind to the chosen snapshot after a confirmation: it concerns everyone who is connected. */
+  /** Rewind to the chosen snapshot after a confirmation, because all connected clients are affected. */
   private ask(): void {
     const time = this.target;
     if (time === null) return;
