@@ -37,7 +37,6 @@ from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
 from wavesim_server.snapshots import Snapshot
 from wavesim_world.config import LoadedConfig, Model, load, load_text
-from wavesim_world.config.sensors import InstrumentConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -202,15 +201,11 @@ class Lab(Simulation):
     def restore(self, snapshot: Snapshot) -> None:
         """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded."""
         parts = self._put_back(snapshot, "instruments", "banks")
-        self.instruments.restore(parts["instruments"], self._suite_in_row)
+        self.instruments.restore(parts["instruments"], self.suite_in_row)
         self._banks.restore(parts["banks"], self.seed)
         self.tracks = [track for track in self.tracks if track[0] <= self.time_s]
 
     _OUTSIDE = frozenset({"instruments", "_banks", "tracks"})
-
-    def _suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
-        occupant = self.occupants[row]
-        return self.loaded.suite_by_name(occupant.name, occupant.model.name)
 
     # -- commands, time ------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ from wavesim_server.threads import TickThreads
 from wavesim_server.tick_executor import TickExecutor
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, load
 from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
@@ -267,6 +268,11 @@ class Simulation:
     def rows(self) -> list[int]:
         """The occupied rows, in ascending order."""
         return sorted(self.occupants)
+
+    def suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
+        """Return the configured instruments of the body in a row."""
+        occupant = self.occupants[row]
+        return self.loaded.suite_by_name(occupant.name, occupant.model.name)
 
     # -- client actions ----------------------------------------------------------------------
 
