@@ -541,7 +541,7 @@ class Simulation:
         self.has_new_actuator_faults = True
 
     def restart(self) -> None:
-        """Return to the beginning, where no bodies have been added."""
+        """Return to the beginning, before any body was added."""
         Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------

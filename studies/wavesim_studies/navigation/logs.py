@@ -98,7 +98,7 @@ def _new(series: Series) -> Any:
 
 
 def instruments_of_type(log: Log, name: str, type_: str) -> dict[str, tuple[InstrumentConfig, Any]]:
-    """Return the instruments of one type on a vehicle, with their valid values, by name."""
+    """Return the valid values of each instrument of one type on a vehicle, as a dict by the instrument's name."""
     found = _instruments(log, name, _configuration(log))
     return {i.name: (i, values) for i, values in found if i.type == type_ and len(values)}
 
