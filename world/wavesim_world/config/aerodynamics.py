@@ -59,10 +59,18 @@ class Aerodynamics:
     efficiency: float = key("Oswald efficiency e of the wing.", default=0.9, low=0.01, high=1.0)
     drag: float = key("Drag coefficient CD at zero lift. The induced drag CL^2 S/(pi e b^2) is added.", low=0.0)
     lift: Vector = key("Lift coefficient CL at zero alpha, and its slopes with alpha and q c/(2 V).", count=3)
-    pitch: Vector = key("Pitching-moment coefficient Cm at zero alpha, and its slopes with alpha and q c/(2 V).", count=3)
-    side: Vector = key("Side-force coefficient CY at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4)
-    roll: Vector = key("Rolling-moment coefficient Cl at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4)
-    yaw: Vector = key("Yawing-moment coefficient Cn at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4)
+    pitch: Vector = key(
+        "Pitching-moment coefficient Cm at zero alpha, and its slopes with alpha and q c/(2 V).", count=3
+    )
+    side: Vector = key(
+        "Side-force coefficient CY at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+    )
+    roll: Vector = key(
+        "Rolling-moment coefficient Cl at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+    )
+    yaw: Vector = key(
+        "Yawing-moment coefficient Cn at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+    )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(
         "Sharpness M of the stall, 1/rad: the transition to the flat plate takes about 8/M rad.",
