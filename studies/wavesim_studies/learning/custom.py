@@ -1,0 +1,172 @@
+"""Your own learning task: a class with the reward, the observation, the start and the end of an episode.
+
+    import numpy as np
+    from wavesim_studies import learning
+
+    class Depth(learning.Task):
+        model, dt, limit = "lauv", 0.1, 30.0
+        observations, uniforms = 4, 1
+        variables = {"target": 1}
+
+        def start(self, s):
+            s.target[:] = 5.0 + 10.0 * s.uniform[:, 0]
+            s.position[:, 2] = 10.0
+            s.velocity[:, 0] = 1.5
+
+        def observe(self, s):
+            return s.target - s.position[:, 2], s.attitude[:, 1], s.velocity[:, 2], s.rates[:, 1]
+
+        def reward(self, s):
+            return -abs(s.target - s.position[:, 2])
+
+    learning.register(Depth)  # gymnasium.make_vec("wavesim/Depth-v0", num_envs=4096)
+
+A method is called once per step for all copies of the task. It receives arrays whose first axis is the copy, and it may
+be a function compiled by Numba (``@staticmethod`` and ``@numba.njit``).
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.arrays import Array, Floats
+
+__all__ = ["Task", "to_body", "to_world"]
+
+#: fields of the state that every task has, in the order of the named tuple
+FIELDS = (
+    "copies",
+    "dt",
+    "time",
+    "step",
+    "position",
+    "attitude",
+    "quaternion",
+    "velocity",
+    "rates",
+    "actuators",
+    "action",
+    "previous_action",
+    "current",
+    "wrench",
+    "net_weight",
+    "effect",
+    "model",
+    "uniform",
+    "normal",
+)
+
+
+@cache
+def state_type(variables: tuple[str, ...]) -> Any:
+    """Return the named tuple of the states of a task with these variables."""
+    return namedtuple("TaskState", (*FIELDS, *variables))  # the fields depend on the task
+
+
+class Task:
+    """A learning task. Subclass it, and override at least :meth:`observe` and :meth:`reward`.
+
+    Every method receives ``s``, a named tuple of arrays with one row per copy. W is the world frame (north, east, down),
+    and B is the body frame (forward, starboard, down).
+
+    ==================== ================ ===============================================================================
+    field                shape            content
+    ==================== ================ ===============================================================================
+    ``position``         (copies, 3)      position in W, m
+    ``attitude``         (copies, 3)      roll, pitch and heading, rad
+    ``quaternion``       (copies, 4)      the same attitude as q_WB, scalar first
+    ``velocity``         (copies, 3)      velocity over ground in B, m/s
+    ``rates``            (copies, 3)      angular velocity in B, rad/s
+    ``actuators``        (copies, k)      actual values of the actuators, in N, 1/s, rad or kg
+    ``action``           (copies, a)      action of this step, and ``previous_action`` of the step before
+    ``time``, ``step``   (copies,)        time in s and number of steps since the start of the episode
+    ``uniform``          (copies, u)      random numbers in (0, 1) for :meth:`start`
+    ``normal``           (copies, v)      standard normal random numbers, new in each step
+    ``current``          (copies, 3)      velocity of the water in W, m/s
+    ``wrench``           (copies, 6)      external force and moment in B, N and N m
+    ``net_weight``       (copies,)        additional weight in water, N; negative values are additional buoyancy
+    ``effect``           (copies, k)      remaining fraction of the force of each thruster and fin: 1 without a fault
+    ``model``            (copies,)        index in ``models`` of the model of the copy
+    your ``variables``   (copies, size)   or (copies,) if the size is 1; they keep their values until the next start
+    ==================== ================ ===============================================================================
+
+    ``copies`` is the number of rows, and ``dt`` is the step in s. The random numbers of a copy depend only on its seed,
+    its episode and its step. A task has no state of its own: everything that differs between copies belongs into its
+    ``variables``.
+    """
+
+    #: name of a library model, or a model, for example from :func:`wavesim_server.study.varied`
+    model: Any = "lauv"
+    #: several models with the same actuators; each episode draws one of them, unless :meth:`start` sets ``s.model``
+    models: Sequence[Any] = ()
+    dt: float = 0.1  #: interval between actions, s
+    substeps: int = 2  #: number of Runge-Kutta steps per action
+    limit: float = 60.0  #: maximum duration of an episode, s
+    observations: int = 0  #: number of values in an observation
+    bound: float = 10.0  #: limit of every value in an observation; scale the values to it
+    actions: int = 0  #: number of values in an action; 0 stands for one per actuator
+    uniforms: int = 0  #: number of uniform random numbers per copy for :meth:`start`
+    normals: int = 0  #: number of normal random numbers per copy and step
+    #: the task's own quantities and their sizes or shapes, for example {"target": 3, "waypoints": (5, 3)}
+    variables: ClassVar[Mapping[str, int | tuple[int, ...]]] = {}
+
+    def start(self, s: Any) -> None:
+        """Set the start of new episodes in the arrays of ``s``, which has a row for each copy that starts.
+
+        You can set the position, the attitude, the velocity and the rates, the actuators, the current, the wrench, the
+        net weight, the effect, the model, and your variables. Everything else follows from them. Without this method, a
+        vehicle starts at the origin, at rest: an underwater vehicle at a depth of 20 m, and others afloat.
+        """
+
+    def command(self, s: Any) -> Array | None:
+        """Return the commands (copies, actuators) from -1 to 1 for ``s.action``, or None to use the action itself.
+
+        1 is the maximum of an actuator, -1 is its minimum, and 0 is rest. Override this method for an action that is not
+        one value per actuator.
+        """
+        return None
+
+    def update(self, s: Any) -> None:
+        """Update your variables, the current or the wrench after each step, before the reward is computed."""
+
+    def observe(self, s: Any) -> Array | Sequence[Array]:
+        """Return the observations: an array (copies, observations), or a sequence of columns (copies,) and arrays
+        (copies, n).
+        """
+        raise NotImplementedError
+
+    def reward(self, s: Any) -> Array:
+        """Return the rewards (copies,)."""
+        raise NotImplementedError
+
+    def terminated(self, s: Any) -> Array | None:
+        """Return which episodes end now (copies,), for a reason other than the time limit. None stands for none."""
+        return None
+
+    def success(self, s: Any) -> Array | None:
+        """Return which episodes succeeded (copies,), when an episode ends. None: those that reached the time limit."""
+        return None
+
+    def info(self, s: Any) -> Mapping[str, Array]:
+        """Return quantities (copies,) by name for the ``infos`` of Gymnasium."""
+        return {}
+
+
+def to_body(quaternion: Floats, vector: Floats) -> Floats:
+    """Return vectors (copies, 3) in W as vectors in B."""
+    a, b, c, d, e, f, g, h, i = frames.rotation_elements(*quaternion.T)
+    x, y, z = vector.T
+    return np.array([a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z]).T
+
+
+def to_world(quaternion: Floats, vector: Floats) -> Floats:
+    """Return vectors (copies, 3) in B as vectors in W."""
+    a, b, c, d, e, f, g, h, i = frames.rotation_elements(*quaternion.T)
+    x, y, z = vector.T
+    return np.array([a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z]).T
