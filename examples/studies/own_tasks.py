@@ -34,15 +34,15 @@ class DepthAndHeading(learning.Task):
     def start(self, s: Any) -> None:
         """Start up to 3 m and 60 deg off, in a current, with a weaker propeller and a wrong trim."""
         u = s.uniform
-        s.depth[:] = 10.0 + 10.0 * u[:, 0]
-        s.heading[:] = math.pi * (2.0 * u[:, 1] - 1.0)
+        s.depth = 10.0 + 10.0 * u[:, 0]
+        s.heading = math.pi * (2.0 * u[:, 1] - 1.0)
         s.position[:, 2] = s.depth + 6.0 * (u[:, 2] - 0.5)
         s.attitude[:, 2] = s.heading + 2.0 * (u[:, 3] - 0.5)
         s.velocity[:, 0] = 1.0 + 0.5 * u[:, 4]
         s.current[:, 0] = 0.4 * (u[:, 5] - 0.5)
         s.current[:, 1] = 0.4 * (u[:, 6] - 0.5)
         s.effect[:, 0] = 1.0 - 0.2 * u[:, 7]
-        s.net_weight[:] = 1.0 * (u[:, 8] - 0.5)
+        s.net_weight = 1.0 * (u[:, 8] - 0.5)
 
     def command(self, s: Any) -> Any:
         """Set 60 % of the maximum thrust, both rudders and both planes."""
@@ -95,7 +95,7 @@ class Waypoints(learning.Task):
             at = at + np.stack([25.0 * np.cos(course), 25.0 * np.sin(course), 6.0 * (u[:, 4 + k] - 0.5)], axis=1)
             s.waypoints[:, k] = at
         s.current[:, :2] = 0.6 * (u[:, 7:9] - 0.5)
-        s.before[:] = np.linalg.norm(self.offset(s), axis=1)
+        s.before = np.linalg.norm(self.offset(s), axis=1)
 
     def offset(self, s: Any) -> Any:
         """Return the vector to the next waypoint, in W."""
@@ -115,7 +115,7 @@ class Waypoints(learning.Task):
         """Reward the approach and each waypoint."""
         distance = np.linalg.norm(self.offset(s), axis=1)
         nearer = np.clip(s.before - distance, -1.0, 1.0)  # a new waypoint is not a step back
-        s.before[:] = distance
+        s.before = distance
         return nearer + 10.0 * (s.reached >= 3.0)
 
     def terminated(self, s: Any) -> Any:
@@ -137,8 +137,8 @@ class CourseLine(learning.Task):
     def start(self, s: Any) -> None:
         """Start up to 10 m off the line, in any direction."""
         u = s.uniform
-        s.course[:] = 2.0 * math.pi * u[:, 0]
-        s.speed[:] = 0.8 + 0.7 * u[:, 1]
+        s.course = 2.0 * math.pi * u[:, 0]
+        s.speed = 0.8 + 0.7 * u[:, 1]
         off = 20.0 * (u[:, 2] - 0.5)
         s.position[:, 0] = -off * np.sin(s.course)
         s.position[:, 1] = off * np.cos(s.course)
@@ -182,3 +182,60 @@ class CourseLine(learning.Task):
     def success(self, s: Any) -> Any:
         """Demand 1 m at the time limit."""
         return (s.time > 59.9) & (abs(self.errors(s)[0]) < 1.0)
+
+
+class Autopilot:
+    """Proportional and derivative control of each task from its observation."""
+
+    def __init__(self, core: CustomCore) -> None:
+        self._control = {DepthAndHeading: steer, Waypoints: approach, CourseLine: follow}[type(core.task)]
+
+    def act(self, observation: Array, ended: Array | None = None) -> Array:
+        """Return the actions for the observations."""
+        return np.clip(self._control(observation.astype(float)), -1.0, 1.0).astype(np.float32)
+
+
+def planes(below: Array, pitch: Array, rate: Array) -> Array:
+    """Return the angle of the planes for a depth error in m."""
+    wanted = np.clip(-0.15 * below, -0.5, 0.5)
+    return 4.0 * (wanted - pitch) - 2.0 * rate
+
+
+def steer(o: Array) -> Array:
+    """Return rudder and planes for :class:`DepthAndHeading`."""
+    rudder = o[:, 10] - 1.5 * np.arctan2(o[:, 1], o[:, 2])
+    return np.stack([rudder, planes(o[:, 0], o[:, 4], o[:, 9])], axis=1)
+
+
+def approach(o: Array) -> Array:
+    """Return the actions for :class:`Waypoints`: turn towards the waypoint at constant thrust."""
+    rudder = o[:, 10] - 1.5 * np.arctan2(o[:, 1], o[:, 0])
+    plane = planes(10.0 * o[:, 2], o[:, 4], o[:, 9])
+    return np.stack([np.full(len(o), 0.7), rudder, rudder, plane, plane], axis=1)
+
+
+def follow(o: Array) -> Array:
+    """Return the thrust for :class:`CourseLine`: a line-of-sight course, and the wanted speed."""
+    turned = np.arctan2(o[:, 3], o[:, 4]) + 1.5 * np.arctan(o[:, 0]) + 1.5 * o[:, 2]
+    turn = -wrapped(turned) - 0.8 * o[:, 7]
+    ahead = 0.35 * o[:, 8] + 0.5 * (o[:, 8] - o[:, 1])
+    return np.stack([ahead + turn, ahead - turn], axis=1)
+
+
+def main() -> None:
+    """Print the success rates of the controllers and of random actions."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--copies", type=int, default=200)
+    copies = parser.parse_args().copies
+    for task in (DepthAndHeading, Waypoints, CourseLine):
+        core = CustomCore(task(), copies)
+        for policy in (Autopilot(core), RandomPolicy(core)):
+            found = evaluate_policy(core, policy, seed=1)
+            print(
+                f"{task.__name__:16} {type(policy).__name__:13} success {found['success']:4.0%}, "
+                f"reward {found['reward']:7.1f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@
         variables = {"target": 1}
 
         def start(self, s):
-            s.target[:] = 5.0 + 10.0 * s.uniform[:, 0]
+            s.target = 5.0 + 10.0 * s.uniform[:, 0]
             s.position[:, 2] = 10.0
             s.velocity[:, 0] = 1.5
 
@@ -61,12 +61,32 @@ FIELDS = (
     "uniform",
     "normal",
 )
+#: fields that a task may set in ``start``, and in its other methods
+IN_START = frozenset(
+    ["position", "attitude", "velocity", "rates", "actuators", "current", "wrench", "net_weight", "effect", "model"]
+)
+LATER = frozenset(["current", "wrench", "net_weight", "effect"])
 
 
 @cache
 def state_type(variables: tuple[str, ...]) -> Any:
     """Return the named tuple of the states of a task with these variables."""
-    return namedtuple("TaskState", (*FIELDS, *variables))  # the fields depend on the task
+    return type("TaskState", (_Settable, namedtuple("TaskState", (*FIELDS, *variables))), {"__slots__": ()})
+
+
+class _Settable:
+    """Assignment to a field writes into its array: ``s.target = 3.0`` is the same as ``s.target[:] = 3.0``."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._fields:
+            raise AttributeError(f"s.{name} does not exist; declare '{name}' in the variables of the task")
+        array = getattr(self, name)
+        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+            raise AttributeError(f"s.{name} is read-only here" + (": set it in start" if name in IN_START else ""))
+        array[...] = value
 
 
 class Task:
@@ -96,7 +116,9 @@ class Task:
     your ``variables``   (copies, size)   or (copies,) if the size is 1; they keep their values until the next start
     ==================== ================ ===============================================================================
 
-    ``copies`` is the number of rows, and ``dt`` is the step in s. The random numbers of a copy depend only on its seed,
+    ``copies`` is the number of rows, and ``dt`` is the step in s. ``s.target = value`` writes into the array of the
+    variable. The state of the vehicle can be set in :meth:`start` only; the current, the wrench, the net weight, the
+    effect and your variables can be set in every method. The random numbers of a copy depend only on its seed,
     its episode and its step. A task has no state of its own: everything that differs between copies belongs into its
     ``variables``.
     """

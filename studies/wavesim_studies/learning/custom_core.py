@@ -28,7 +28,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning import motion_kernels as R
 from wavesim_studies.learning.core import Core, check_buffer
-from wavesim_studies.learning.custom import FIELDS, Task, state_type
+from wavesim_studies.learning.custom import FIELDS, IN_START, LATER, Task, state_type
 from wavesim_studies.learning.shares import Shares
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model, library
@@ -121,12 +121,6 @@ class Layout:
         return self.type(**values)
 
 
-IN_START = frozenset(
-    ["position", "attitude", "velocity", "rates", "actuators", "current", "wrench", "net_weight", "effect", "model"]
-)
-LATER = frozenset(["current", "wrench", "net_weight", "effect"])
-
-
 class CustomCore:
     """Copies of a user's task that advance together; see :class:`wavesim_studies.learning.custom.Task`."""
 
@@ -138,6 +132,9 @@ class CustomCore:
         self._models = [self._found(m) for m in (task.models or (task.model,))]
         self.actuators = self._common_actuators()
         self.actions = task.actions or len(self.actuators)
+        self._own = {name for name in ("command", "update", "terminated", "success", "info") if self._overridden(name)}
+        if self.actions != len(self.actuators) and "command" not in self._own:
+            raise ConfigError(f"{self._name} has {self._mismatch()}: define command(self, s)")
         self.size, self.bound, self.dt = task.observations, float(task.bound), float(task.dt)
         self.limit = max(1, round(task.limit / task.dt)) if np.isfinite(task.limit) else np.inf
         self.layout = layout = Layout(task, len(self.actuators), self.actions)
@@ -160,7 +157,6 @@ class CustomCore:
             np.zeros((copies, 1)),
         )
         self._infos: dict[str, Array] = {}
-        self._own = {name for name in ("command", "update", "terminated", "success", "info") if self._overridden(name)}
         self._build()
         self._threads = Shares(len(self.fleet.blocks))
         self._packed: tuple[Any, ...] = ()
@@ -333,13 +329,8 @@ class CustomCore:
             self._store("command", commands, s, rows[parts["command"]])
             if not np.isfinite(rows[parts["command"]]).all():
                 raise WaveSimError(f"{self._name}.command(s) returned a command that is not finite")
-        elif self.actions == len(self.actuators):
-            rows[parts["command"]] = rows[parts["action"]]
         else:
-            raise WaveSimError(
-                f"{self._name}.command(s) must return commands of shape {(s.copies, len(self.actuators))}, because the "
-                f"task has {self.actions} actions, and '{self._models[0].name}' has {len(self.actuators)} actuators"
-            )
+            self._use_action_as_command()
         tables = self._current_tables()
         self._threads.run(lambda k, first, end: R.advance(tables[k], first, end))
         rows[R.STEP, : self.columns] += ~waiting if held else 1.0
@@ -362,6 +353,14 @@ class CustomCore:
                 waiting[n:] = waiting[:1] if n == 1 else False
         if due is not None:
             self._start(due)
+
+    def _use_action_as_command(self) -> None:
+        if self.actions != len(self.actuators):
+            raise WaveSimError(f"{self._name}.command(s) returned None; the task has {self._mismatch()}")
+        self.rows[self.layout.parts["command"]] = self.rows[self.layout.parts["action"]]
+
+    def _mismatch(self) -> str:
+        return f"{self.actions} actions, but '{self._models[0].name}' has {len(self.actuators)} actuators"
 
     # -- parts of a step ---------------------------------------------------------------------
 
