@@ -92,8 +92,8 @@ def own() -> None:
         "StationKeeping, 2 substeps": Core("StationKeeping", COPIES, substeps=2),
         "DepthAndHeading, NumPy": make_core(of_numpy.DepthAndHeading, COPIES),
         "DepthAndHeading, Numba": make_core(of_numba.CompiledDepthAndHeading, COPIES),
-        "Waypoints, 4 substeps": make_core(of_numpy.Waypoints, COPIES),
-        "CourseLine, 4 substeps": make_core(of_numpy.CourseLine, COPIES),
+        "Waypoints, NumPy": make_core(of_numpy.Waypoints, COPIES),
+        "CourseLine, NumPy": make_core(of_numpy.CourseLine, COPIES),
     }
     draw_ = np.random.default_rng(1)
     actions = {name: draw_.uniform(-1.0, 1.0, (COPIES, c.actions)).astype(np.float32) for name, c in cores.items()}

@@ -79,7 +79,7 @@ class DepthAndHeading(learning.Task):
 class Waypoints(learning.Task):
     """A LAUV passes three waypoints within 3 m, one after the other, in a current. All actuators are actions."""
 
-    model, dt, substeps, limit = "lauv", 0.2, 4, 120.0
+    model, dt, substeps, limit = "lauv", 0.1, 2, 120.0
     observations, uniforms = 16, 12
     variables: ClassVar = {"waypoints": (3, 3), "reached": 1, "before": 1}
 
@@ -130,7 +130,7 @@ class Waypoints(learning.Task):
 class CourseLine(learning.Task):
     """An otter follows a line through the origin at a given speed, in a current. The actions are its two thrusters."""
 
-    model, dt, substeps, limit = "otter", 0.2, 4, 60.0
+    model, dt, substeps, limit = "otter", 0.1, 2, 60.0
     observations, uniforms = 10, 6
     variables: ClassVar = {"course": 1, "speed": 1}
 
