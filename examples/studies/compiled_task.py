@@ -19,7 +19,7 @@ class CompiledDepthAndHeading(DepthAndHeading):
 
     @staticmethod
     @numba.njit
-    def observe(s: Any) -> Any:  # type: ignore[override]
+    def observe(s: Any) -> Any:
         """Return the observation with a row for each value, transposed."""
         o = np.empty((13, s.copies))
         for i in range(s.copies):
@@ -34,7 +34,7 @@ class CompiledDepthAndHeading(DepthAndHeading):
 
     @staticmethod
     @numba.njit
-    def reward(s: Any) -> Any:  # type: ignore[override]
+    def reward(s: Any) -> Any:
         """Reward small errors, and punish changes of the angles."""
         r = np.empty(s.copies)
         for i in range(s.copies):
@@ -48,6 +48,6 @@ class CompiledDepthAndHeading(DepthAndHeading):
 
     @staticmethod
     @numba.njit
-    def terminated(s: Any) -> Any:  # type: ignore[override]
+    def terminated(s: Any) -> Any:
         """End an episode 8 m off."""
         return np.abs(s.depth - s.position[:, 2]) > 8.0

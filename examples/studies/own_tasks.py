@@ -21,7 +21,7 @@ from wavesim_studies.learning.custom_core import CustomCore
 
 def wrapped(angle: Array) -> Array:
     """Return angles between -pi and pi."""
-    return np.mod(angle + math.pi, 2.0 * math.pi) - math.pi
+    return np.asarray(np.mod(angle + math.pi, 2.0 * math.pi) - math.pi)
 
 
 class DepthAndHeading(learning.Task):

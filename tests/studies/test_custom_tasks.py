@@ -105,7 +105,7 @@ def test_each_episode_may_have_another_model() -> None:
     light = library()["lauv"]
 
     class Masses(Depth):
-        models: ClassVar = [varied(light, mass=18.0 * k, volume=light.buoyancy.volume * k) for k in (1.0, 2.0)]  # type: ignore[union-attr]
+        models: ClassVar = [varied(light, mass=18.0 * k, volume=light.buoyancy.volume * k) for k in (1.0, 2.0)]  # type: ignore[misc, union-attr]
         limit = 0.3
 
     many, alone = CustomCore(Masses(), 24), CustomCore(Masses(), 1)
@@ -127,7 +127,7 @@ def test_each_episode_may_have_another_model() -> None:
     drawn, gained = np.array(kinds), np.array(gains)
     assert abs(gained[drawn == 1].mean()) < 0.8 * abs(gained[drawn == 0].mean())
     assert 0.3 < drawn.mean() < 0.7 and (drawn[0] != drawn[1]).any()
-    assert len(np.unique(many.owners[many.owners >= 0])) == 24 and len(many.fleet.blocks) <= 12
+    assert len(np.unique(many.motion.owners[many.motion.owners >= 0])) == 24 and len(many.motion.fleet.blocks) <= 12
 
 
 class Twin:
@@ -159,12 +159,13 @@ def test_three_ways_to_begin_anew(name: str) -> None:
     n = 11
     envs = VectorTaskEnv(Depth, n, autoreset_mode=name)
     envs.reset(seed=2)
+    assert isinstance(envs.core, CustomCore)
     twin = Twin(envs.core._mode, n)
     ends = np.zeros(2, int)
     for k, a in enumerate(actions(n, 25, 1)):
         if k == 3:  # one whose state diverged
             for core in (envs.core, twin.core):
-                core.fleet.blocks.reshape(-1, B.ROWS, LANES)[4 // LANES, B.NU, 4 % LANES] = math.nan
+                core.motion.fleet.blocks.reshape(-1, B.ROWS, LANES)[4 // LANES, B.NU, 4 % LANES] = math.nan
         observation, reward, terminated, truncated, info = envs.step(a)
         wanted = twin.step(a)
         for ours, theirs in zip((observation, reward, terminated, truncated), wanted[:4], strict=True):
@@ -218,9 +219,8 @@ def test_the_examples_are_solved_by_their_controllers_and_not_by_chance(examples
 @pytest.mark.compiled
 def test_the_compiled_form_of_a_task_gives_the_same(examples: Any) -> None:
     compiled = importlib.import_module("compiled_task").CompiledDepthAndHeading
-    cores = [make_core(kind, 50) for kind in (examples.DepthAndHeading, compiled)]
+    cores = [CustomCore(kind(), 50) for kind in (examples.DepthAndHeading, compiled)]
     for core in cores:
-        core.task.limit = 1.0
         core.limit = 10
         core.seed(3)
         core.reset_copies()
@@ -283,6 +283,9 @@ def bad(**members: Any) -> Any:
         ({"variables": {"time": 1}}, r"'time' is not a free name for a variable"),
         ({"variables": {"goal": 0}}, r"'goal' needs a size of 1 or more, or a shape such as \(3, 2\), got 0"),
         ({"observations": 0}, r"Bad.observations: expected an integer of 1 or more, got 0"),
+        ({"dt": 5.0}, r"Bad: dt / substeps is 2.5 s, but a Runge-Kutta step may last at most 0.1 s"),
+        ({"limit": "10 s"}, r"Bad.limit: expected a positive number, got '10 s'"),
+        ({"variables": ["goal"]}, r"Bad.variables: expected a dict of names and sizes"),
         ({"dt": 0.0}, r"Bad.dt: expected a positive number, got 0.0"),
         ({"reward": learning.Task.reward}, r"Bad does not define reward\(self, s\)"),
     ],
@@ -301,6 +304,7 @@ def test_what_is_no_task_is_refused() -> None:
         (3, {}, "expected the name of a task or a wavesim_studies.learning.Task"),
         (Depth(), {"dt": 1.0}, "pass dt to the task itself"),
         ("Stationkeeping", {}, "unknown task 'Stationkeeping'"),
+        (Depth, {"depth": 1.0}, "cannot create the task Depth: "),
     ):
         with pytest.raises(ConfigError, match=message):
             make_core(task, 3, **options)  # type: ignore[arg-type]
@@ -309,6 +313,27 @@ def test_what_is_no_task_is_refused() -> None:
         core.step(np.zeros((3, 6), np.float32))
     with pytest.raises(ValueError, match=r"expected a mask of shape \(3,\)"):
         core.reset_copies(np.ones(4, bool))
+
+
+def test_a_task_is_checked_for_what_its_copies_share() -> None:
+    learning.check_task(Depth)
+    class_ = bad(reward=lambda self, s: s.position[:, 2] - s.position[:, 2].mean())
+    with pytest.raises(WaveSimError, match="Bad: the reward of a copy depends on other copies"):
+        learning.check_task(class_, steps=20)
+
+
+@pytest.mark.compiled
+def test_a_compiled_method_has_no_self() -> None:
+    numba = pytest.importorskip("numba")
+    compiled = make_core(bad(terminated=numba.njit(lambda s: s.time > 0.35)), 2)
+    compiled.seed(1)
+    compiled.reset_copies()
+    for _ in range(4):
+        assert not compiled.outputs.terminated.any()
+        compiled.step(np.zeros((2, 5), np.float32))
+    assert compiled.outputs.terminated.all()
+    with pytest.raises(ConfigError, match=r"Bad.reward: a compiled method has no self; write @staticmethod"):
+        make_core(bad(reward=numba.njit(lambda self, s: s.time)), 2)
 
 
 @pytest.mark.compiled

@@ -36,8 +36,9 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Array, Floats
+from wavesim_sdk.errors import WaveSimError
 
-__all__ = ["Task", "to_body", "to_world"]
+__all__ = ["Task", "check_task", "to_body", "to_world"]
 
 #: fields of the state that every task has, in the order of the named tuple
 FIELDS = (
@@ -95,26 +96,19 @@ class Task:
     Every method receives ``s``, a named tuple of arrays with one row per copy. W is the world frame (north, east, down),
     and B is the body frame (forward, starboard, down).
 
-    ==================== ================ ===============================================================================
-    field                shape            content
-    ==================== ================ ===============================================================================
-    ``position``         (copies, 3)      position in W, m
-    ``attitude``         (copies, 3)      roll, pitch and heading, rad
-    ``quaternion``       (copies, 4)      the same attitude as q_WB, scalar first
-    ``velocity``         (copies, 3)      velocity over ground in B, m/s
-    ``rates``            (copies, 3)      angular velocity in B, rad/s
-    ``actuators``        (copies, k)      actual values of the actuators, in N, 1/s, rad or kg
-    ``action``           (copies, a)      action of this step, and ``previous_action`` of the step before
-    ``time``, ``step``   (copies,)        time in s and number of steps since the start of the episode
-    ``uniform``          (copies, u)      random numbers in (0, 1) for :meth:`start`
-    ``normal``           (copies, v)      standard normal random numbers, new in each step
-    ``current``          (copies, 3)      velocity of the water in W, m/s
-    ``wrench``           (copies, 6)      external force and moment in B, N and N m
-    ``net_weight``       (copies,)        additional weight in water, N; negative values are additional buoyancy
-    ``effect``           (copies, k)      remaining fraction of the force of each thruster and fin: 1 without a fault
-    ``model``            (copies,)        index in ``models`` of the model of the copy
-    your ``variables``   (copies, size)   or (copies,) if the size is 1; they keep their values until the next start
-    ==================== ================ ===============================================================================
+    - ``position`` (copies, 3): position in W, m
+    - ``attitude`` (copies, 3): roll, pitch and heading, rad; ``quaternion`` (copies, 4): the same attitude as q_WB
+    - ``velocity``, ``rates`` (copies, 3): velocity over ground and angular velocity in B, m/s and rad/s
+    - ``actuators`` (copies, k): actual values of the actuators, N, 1/s, rad or kg
+    - ``action``, ``previous_action`` (copies, a): actions of this step and of the previous step
+    - ``time``, ``step`` (copies,): time in s and number of steps since the start of the episode
+    - ``uniform``, ``normal``: random numbers in (0, 1) for :meth:`start`, and standard normal numbers for each step
+    - ``current`` (copies, 3): velocity of the water in W, m/s
+    - ``wrench`` (copies, 6): external force and moment in B, N and N m
+    - ``net_weight`` (copies,): additional weight in water, N; negative values are additional buoyancy
+    - ``effect`` (copies, k): remaining fraction of the force of each thruster and fin, 1 without a fault
+    - ``model`` (copies,): index in ``models`` of the model of the copy
+    - your ``variables`` (copies,) or (copies, size); they keep their values until the next start
 
     ``copies`` is the number of rows, and ``dt`` is the step in s. ``s.target = value`` writes into the array of the
     variable. The state of the vehicle can be set in :meth:`start` only; the current, the wrench, the net weight, the
@@ -192,3 +186,30 @@ def to_world(quaternion: Floats, vector: Floats) -> Floats:
     a, b, c, d, e, f, g, h, i = frames.rotation_elements(*quaternion.T)
     x, y, z = vector.T
     return np.array([a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z]).T
+
+
+def check_task(task: Task | type[Task], steps: int = 200, seed: int = 0) -> None:
+    """Check a task of your own with random actions. Raise WaveSimError if a method returns a wrong value, or if a copy
+    depends on other copies or on what the task did before.
+    """
+    from wavesim_studies.learning.custom_core import make_core  # the engine takes long to import
+
+    copies, chosen = 5, 3
+    many: Any = make_core(task, copies)
+    alone: Any = make_core(task, 1)
+    draws = np.random.default_rng(seed)
+    many.seed(seed)
+    alone.seed(seed + chosen)
+    many.reset_copies()
+    alone.reset_copies()
+    for step in range(steps):
+        ours, theirs = many.outputs, alone.outputs
+        for name, one, other in zip(ours._fields, ours, theirs, strict=True):
+            if one[chosen].tobytes() != other[0].tobytes():
+                raise WaveSimError(
+                    f"{type(many.task).__name__}: the {name} of a copy depends on other copies, or on attributes of the task "
+                    f"that change: at step {step}, a copy among {copies} differs from the same copy alone"
+                )
+        actions = draws.uniform(-1.0, 1.0, (copies, many.actions)).astype(np.float32)
+        many.step(actions)
+        alone.step(actions[chosen : chosen + 1])

@@ -19,8 +19,8 @@ from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics.lanes import load, sqrt, store
 from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, THRUSTERS
 from wavesim_server.dynamics.types import Packed
-from wavesim_server.elementary import atan2, log, sin_cos
-from wavesim_studies.learning.kernels import FleetView, Singles
+from wavesim_server.elementary import atan2, sin_cos
+from wavesim_studies.learning.kernels import FleetView, Singles, normal_pair
 
 L = LANES
 #: rows of the arrays of a task: position, Euler angles, quaternion, velocity and rates, current, external force and
@@ -41,8 +41,6 @@ ROWS = 29  #: the rows of the actuators follow, and then those that only the tas
 #: columns of the law of an actuator: slot, least and greatest command, dead band, offset and gain of its motor
 SLOT, LEAST, GREATEST, DEAD_BAND, OFFSET, GAIN = range(6)
 LAW = 6
-_NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
-_HALF = 2.0**26  # splits the bits of a uniform number into halves
 
 
 class MotionState(NamedTuple):
@@ -186,11 +184,9 @@ def draw(
     normals: int,
     scratch: Floats,
 ) -> None:
-    """Draw random numbers for each copy: uniform numbers in (0, 1) in the rows from ``first``, and normal numbers by the
-    method of Box and Muller in the rows from ``first_normal``.
-
-    The two halves of a hash are the two uniform numbers from which the method computes two normal numbers. The number
-    of keys is a multiple of LANES, and ``scratch`` has LANES elements.
+    """Draw random numbers for each copy: uniform numbers in (0, 1) in the rows from ``first``, and normal numbers in the
+    rows from ``first_normal``, two from each hash. The number of keys is a multiple of LANES, and ``scratch`` has LANES
+    elements.
     """
     for i in range(keys.shape[0]):
         for k in range(uniforms):
@@ -199,13 +195,10 @@ def draw(
         for group in range(keys.shape[0] // L):
             for l in range(L):
                 scratch[l] = uniform(keys[group * L + l], counters[group * L + l], uniforms + pair)
-            u = load(scratch, 0) * _HALF
-            high = (u + _NEAREST) - _NEAREST
-            radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
-            sine, cosine = sin_cos(2.0 * math.pi * (u - high))
-            store(rows[first_normal + 2 * pair], group, radius * cosine)
+            one, other = normal_pair(load(scratch, 0))
+            store(rows[first_normal + 2 * pair], group, one)
             if 2 * pair + 1 < normals:
-                store(rows[first_normal + 2 * pair + 1], group, radius * sine)
+                store(rows[first_normal + 2 * pair + 1], group, other)
 
 
 @kernel
