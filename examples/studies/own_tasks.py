@@ -147,11 +147,11 @@ class CourseLine(learning.Task):
 
     def errors(self, s: Any) -> tuple[Array, Array, Array]:
         """Return the distance to starboard of the line, and the speeds along it and across it."""
-        sine, cosine = np.sin(s.course), np.cos(s.course)
-        off = s.position[:, 1] * cosine - s.position[:, 0] * sine
-        over_ground = learning.to_world(s.quaternion, s.velocity)
-        along = over_ground[:, 0] * cosine + over_ground[:, 1] * sine
-        across = over_ground[:, 1] * cosine - over_ground[:, 0] * sine
+        off = s.position[:, 1] * np.cos(s.course) - s.position[:, 0] * np.sin(s.course)
+        turned = s.attitude[:, 2] - s.course
+        sine, cosine = np.sin(turned), np.cos(turned)
+        along = s.velocity[:, 0] * cosine - s.velocity[:, 1] * sine
+        across = s.velocity[:, 0] * sine + s.velocity[:, 1] * cosine
         return off, along, across
 
     def observe(self, s: Any) -> Any:

@@ -252,6 +252,15 @@ def test_random_numbers_are_uniform_and_normal() -> None:
     assert abs(np.corrcoef(both.T) - np.eye(6)).max() < 0.06
 
 
+def test_vectors_change_their_frame() -> None:
+    q = np.array([[0.5, 0.1, -0.7, 0.5], [0.2, 0.9, 0.3, -0.1]])
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    v = np.array([[1.0, 2.0, 3.0], [-4.0, 0.5, 0.1]])
+    in_world = learning.to_world(q, v)
+    assert in_world == pytest.approx(np.array([frames.rotation(a) @ b for a, b in zip(q, v, strict=True)]))
+    assert learning.to_body(q, in_world) == pytest.approx(v)
+
+
 def bad(**members: Any) -> Any:
     """Depth with a mistake."""
     return type("Bad", (Depth,), members)
