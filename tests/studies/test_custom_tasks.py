@@ -209,6 +209,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("own_tasks")
 
 
+@pytest.mark.compiled
 def test_the_examples_are_solved_by_their_controllers_and_not_by_chance(examples: Any) -> None:
     for task, least in ((examples.DepthAndHeading, 0.95), (examples.Waypoints, 0.95), (examples.CourseLine, 0.6)):
         core = make_core(task, 40)

@@ -18,7 +18,7 @@ from wavesim_studies.learning import motion_kernels as R
 from wavesim_studies.learning.core import Core, check_buffer
 from wavesim_studies.learning.custom import IN_START, LATER, Task
 from wavesim_studies.learning.motion import Motion, TaskModels
-from wavesim_studies.learning.task_arrays import PADDING, Layout
+from wavesim_studies.learning.task_arrays import PADDING, TaskArrays
 from wavesim_studies.learning.task_methods import TaskMethods
 
 __all__ = ["CustomCore", "make_core"]
@@ -51,7 +51,7 @@ class CustomCore:
             raise ConfigError(f"{self._name} has {self._mismatch()}: define command(self, s)")
         self.size, self.bound, self.dt = task.observations, float(task.bound), float(task.dt)
         self.limit = max(1, round(task.limit / task.dt)) if np.isfinite(task.limit) else np.inf
-        self.layout = layout = Layout(task, len(self.actuators), self.actions)
+        self.layout = layout = TaskArrays(task, len(self.actuators), self.actions)
         #: number of columns that the task sees. One copy is computed with a twin, because NumPy adds the elements of a
         #: single row in another order than those of several rows.
         self.columns = max(copies, 2)

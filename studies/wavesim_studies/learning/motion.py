@@ -22,7 +22,7 @@ from wavesim_studies.learning import kernels
 from wavesim_studies.learning import motion_kernels as R
 from wavesim_studies.learning.custom import Task
 from wavesim_studies.learning.shares import Shares
-from wavesim_studies.learning.task_arrays import PADDING, Layout
+from wavesim_studies.learning.task_arrays import PADDING, TaskArrays
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model, library
 
@@ -59,7 +59,7 @@ class Motion:
     diverged (NaN or infinity) in the last step.
     """
 
-    def __init__(self, task: Task, models: TaskModels, layout: Layout, rows: Floats, copies: int) -> None:
+    def __init__(self, task: Task, models: TaskModels, layout: TaskArrays, rows: Floats, copies: int) -> None:
         self._models, self._layout, self._rows, self._substeps = models.models, layout, rows, task.substeps
         self._h = float(task.dt) / task.substeps
         columns = rows.shape[1] - PADDING

@@ -24,7 +24,7 @@ def size_of(shape: Any) -> tuple[int, ...]:
     return tuple(shape) if isinstance(shape, (tuple, list)) else () if shape == 1 else (shape,)
 
 
-class Layout:
+class TaskArrays:
     """Rows of the array of a task, and its views."""
 
     def __init__(self, task: Task, actuators: int, actions: int) -> None:
