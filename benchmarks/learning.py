@@ -1,7 +1,7 @@
 """Measure learning environments: steps per second compared with the bare kernel, scores of baselines, and the training
 of a policy.
 
-python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]
+python -m benchmarks.learning [speed] [own] [beside] [shells] [scores] [train]
 
 ``train`` needs Stable-Baselines3. It writes its policy and curve to the folder runs/learning, and takes minutes on two
 free cores.
@@ -23,6 +23,7 @@ from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom_core import CustomCore, make_core
 from wavesim_studies.learning.env import VectorTaskEnv
 from wavesim_studies.learning.tasks import TASKS
 
@@ -77,6 +78,37 @@ def speed() -> None:
         ns = median(values)
         print(
             f"{name:28} {ns:7.0f} ns a copy and step, {1e3 / ns:6.2f} M/s, {ns / bare:5.2f} of the bare kernel (best {min(values):.0f} ns)"
+        )
+
+
+def own() -> None:
+    """Measure the users' tasks of the examples in turn with a built-in task: steps per second of processor time; best
+    and median of nine.
+    """
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "studies"))
+    of_numpy, of_numba = (importlib.import_module(name) for name in ("own_tasks", "compiled_task"))
+    cores: dict[str, Core | CustomCore] = {
+        "StationKeeping, built in": Core("StationKeeping", COPIES),
+        "StationKeeping, 2 substeps": Core("StationKeeping", COPIES, substeps=2),
+        "DepthAndHeading, NumPy": make_core(of_numpy.DepthAndHeading, COPIES),
+        "DepthAndHeading, Numba": make_core(of_numba.CompiledDepthAndHeading, COPIES),
+        "Waypoints, NumPy": make_core(of_numpy.Waypoints, COPIES),
+        "CourseLine, NumPy": make_core(of_numpy.CourseLine, COPIES),
+    }
+    draw_ = np.random.default_rng(1)
+    actions = {name: draw_.uniform(-1.0, 1.0, (COPIES, c.actions)).astype(np.float32) for name, c in cores.items()}
+    found: dict[str, list[float]] = {name: [] for name in cores}
+    for name, core in cores.items():
+        core.seed(1)
+        core.reset_copies()
+        core.step(actions[name])
+    for _ in range(9):
+        for name, core in cores.items():
+            found[name].append(cost(lambda c=core, a=actions[name]: c.step(a)))  # type: ignore[misc]
+    for name, values in found.items():
+        print(
+            f"{name:28} {1e3 / min(values):5.2f} M steps/s (best), {1e3 / median(values):5.2f} (median), "
+            f"{min(values):5.0f} ns per copy and step"
         )
 
 
@@ -221,6 +253,6 @@ def draw(curve: list[dict[str, float]], out: Path) -> None:
 
 
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (speed, beside, shells, scores, train)}
+    parts = {f.__name__: f for f in (speed, own, beside, shells, scores, train)}
     for name in sys.argv[1:] or ("speed", "scores"):
         parts[name]()

@@ -57,6 +57,7 @@ API = {
         "Campaigns, learning, traffic",
         (
             "wavesim_studies.campaign.metrics",
+            "wavesim_studies.learning.custom",
             "wavesim_studies.learning.core",
             "wavesim_studies.learning.env",
             "wavesim_studies.learning.teams",

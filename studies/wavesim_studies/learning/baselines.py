@@ -8,6 +8,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom_core import CustomCore
 
 #: gains for position in N/m, N s/m and N/(m s), and for attitude in N m/rad and N m s/rad
 POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5
@@ -46,7 +47,7 @@ class Pid:
 class RandomPolicy:
     """Baseline that takes random actions."""
 
-    def __init__(self, core: Core, seed: int = 0) -> None:
+    def __init__(self, core: Core | CustomCore, seed: int = 0) -> None:
         self._random, self._size = np.random.default_rng(seed), core.actions
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
@@ -54,9 +55,9 @@ class RandomPolicy:
         return self._random.uniform(-1.0, 1.0, (len(observation), self._size)).astype(np.float32)
 
 
-def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
+def evaluate_policy(core: Core | CustomCore, policy: Any, seed: int) -> dict[str, float]:
     """Run one episode of each copy. Return the success rate, the mean distance (m) in completed episodes, and the mean
-    reward.
+    reward. The distance is NaN if a user's task does not report it.
     """
     core.seed(seed)
     core.reset_copies()
@@ -68,8 +69,9 @@ def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
         ended = out.terminated | out.truncated
         total[running] += out.reward[running]
         now = ended & running
-        won[now] = out.episode_info[now, 2] > 0.0
-        last[now & out.truncated] = out.episode_info[now & out.truncated, 0]
+        won[now] = core.success[now]
+        if (distance := core.infos().get("distance")) is not None:
+            last[now & out.truncated] = distance[now & out.truncated]
         running &= ~ended
     there = np.isfinite(last)
     return {

@@ -25,7 +25,8 @@ try:
 except ImportError:
     raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
-from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom import Task
+from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.env import spaces
 from wavesim_studies.learning.policy import Policy
 
@@ -45,12 +46,15 @@ def exported_policy(model: Any) -> Policy:
 
 
 class VecEnv(Base):  # type: ignore[misc]
-    """The ``VecEnv`` with ``num_envs`` copies of a task; ``options`` are passed to
-    :class:`~wavesim_studies.learning.core.Core`.
+    """The ``VecEnv`` with ``num_envs`` copies of a task: a built-in task by its name, or your
+    :class:`~wavesim_studies.learning.custom.Task`. ``options`` are passed to
+    :class:`~wavesim_studies.learning.core.Core`, or to the class of your task.
     """
 
-    def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
-        self.core = Core(task, num_envs, **options)
+    def __init__(
+        self, task: str | Task | type[Task] = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any
+    ) -> None:
+        self.core = make_core(task, num_envs, **options)
         self.render_mode: str | None = None
         self._seed, self._actions, self._none = (
             seed,
@@ -82,14 +86,14 @@ class VecEnv(Base):  # type: ignore[misc]
         ``terminal_observation``, ``TimeLimit.truncated`` and ``is_success``.
         """
         self.core.step(self._actions)
-        out = self.core.outputs
+        out, success = self.core.outputs, self.core.success
         ended = out.terminated | out.truncated
         infos = [self._none] * self.num_envs
         for i in np.flatnonzero(ended).tolist():
             infos[i] = {
                 "terminal_observation": out.last[i].copy(),
                 "TimeLimit.truncated": bool(out.truncated[i]),
-                "is_success": bool(out.episode_info[i, 2]),
+                "is_success": bool(success[i]),
             }
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 
