@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wavesim_kernels import randomness
+from wavesim_sdk import frames
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.guidance import control
@@ -18,7 +21,8 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_studies.learning import team_kernels as kernels
-from wavesim_studies.learning.team_kernels import ACTIONS, BYTES, CONTROL_S, OWN, PER_MEMBER, STEP_S
+from wavesim_studies.learning.shares import Shares
+from wavesim_studies.learning.team_kernels import ACTIONS, BYTES, CONTROL_S, INTERVALS, OWN, PER_MEMBER, STEP_S
 from wavesim_studies.learning.team_media import TeamMedia
 from wavesim_world.config import load_text
 
@@ -98,7 +102,8 @@ class VectorLocalisation:
         self.teams, self.members, self.known, self.limit, self.autoreset = teams, members, known, limit, autoreset
         self.size = OWN + PER_MEMBER * (members - 1)  #: number of values in an observation
         self.actions = ACTIONS  #: number of values in an action
-        self._groups, self._seeded = -(-teams // LANES), False
+        self._groups, self._ticks = -(-teams // LANES), INTERVALS * substeps
+        self._seeded = self._started = False
         self._make_bodies(Simulation(load_text(configuration(members, substeps))))
         self.rules = kernels.TeamRules(
             members, known, limit, substeps, self.MODES.index(autoreset), FAR, FASTEST, *LEVELS, PACKET_S, HEADING,
@@ -129,8 +134,10 @@ class VectorLocalisation:
             np.zeros(n, bool),
             np.zeros(teams, bool),
         )
-        self._state = kernels.TeamState(self.fleet, self.arrays, self.autopilot, self.rules, self.outputs)
-        self._table = array_tables.pack(self._state)
+        self._threads = Shares(self._groups)
+        self._packed: tuple[Any, ...] = ()  # what the states of the threads were made of
+        self._states: list[tuple[kernels.TeamState, Any]] = []
+        self._tables: list[Any] = []
 
     def _make_bodies(self, sim: Simulation) -> None:
         """Create the bodies and the media of all teams from a simulation of one team."""
@@ -172,8 +179,61 @@ class VectorLocalisation:
         mask = np.ones(self.teams, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
         if mask.shape != (self.teams,):  # the kernel would read beyond it
             raise ValueError(f"expected a mask of shape ({self.teams},), got {mask.shape}")
-        kernels.reset_selected(self._table, self.media.packed, mask)
+        self._started = True
+        kernels.reset_selected(self._current_tables()[0], self.media.packed, mask)
         return self._by_team(self.outputs.observation)
+
+    def set_threads(self, count: int) -> None:
+        """Divide the teams among ``count`` threads, starting with the next step. The results do not depend on the number
+        of threads.
+        """
+        self._threads.set_threads(count)
+        self._packed = ()
+
+    def set_reset_mode(self, mode: int) -> None:
+        """Select when a team starts a new episode, by the index of the mode in ``MODES``."""
+        self.rules = self.rules._replace(mode=mode)
+
+    def set_observation_buffer(self, observation: Array) -> None:
+        """Write future observations into the caller's array (teams times members, size)."""
+        observation[:] = self.outputs.observation
+        self.outputs = self.outputs._replace(observation=observation)
+
+    def _current_tables(self) -> list[Any]:
+        """Return the table of each thread. The tables are rebuilt after an array or a rule has been replaced."""
+        now = (self.rules, self.outputs)
+        if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
+            self._packed = now
+            self._states = [
+                (
+                    kernels.TeamState(
+                        self.fleet._replace(work=aligned_zeros(W.SIZE)),
+                        self.arrays._replace(work=aligned_zeros(kernels.WORK * LANES)),
+                        self.autopilot,
+                        self.rules,
+                        self.outputs,
+                    ),
+                    self.media.emission.copy(),
+                )
+                for _ in range(self._threads.count)
+            ]
+            self._tables = [array_tables.pack(state) for state, _ in self._states]
+        return self._tables
+
+    def place(self, team: int, member: int, position: Sequence[float], heading: float = 0.0) -> None:
+        """Move a member to a position (m, in W) with a heading (rad), at a surge speed of 1 m/s. The member knows its new
+        position, and its autopilot holds the new depth. Call this only between two steps.
+        """
+        self._check_started()
+        row, lane = team // LANES * self.members + member, team % LANES
+        b = self.fleet.blocks[row].reshape(B.ROWS, LANES)[:, lane]
+        c = self.arrays.members[row].reshape(kernels.MEMBER, LANES)[:, lane]
+        b[: B.STATE_ROWS] = 0.0
+        b[B.PX : B.PX + 3], b[B.QW : B.QW + 4], b[B.NU] = position, frames.quaternion(0.0, 0.0, heading), 1.0
+        c[kernels.ESTIMATE : kernels.ESTIMATE + 2], c[kernels.DEPTH] = position[:2], position[2]
+        self.media.place_members(
+            team, int(self.arrays.groups[team // LANES, kernels.STEP * LANES + lane]) * self._ticks
+        )
 
     def _by_team(self, array: Array) -> Array:
         return array.reshape(self.teams, self.members, *array.shape[1:])
@@ -186,14 +246,19 @@ class VectorLocalisation:
         """
         if actions.shape != (self.teams * self.members, ACTIONS):  # the kernel would read beyond it
             raise ValueError(f"expected actions of shape {(self.teams * self.members, ACTIONS)}, got {actions.shape}")
-        if not self._seeded:
+        self._check_started()
+        tables, states, media, failures = self._current_tables(), self._states, self.media, []
+
+        def advance(k: int, first: int, end: int) -> None:
+            failures.append(kernels.step(tables[k], media.packed, media.address, states[k][1], actions, first, end))
+
+        self._threads.run(advance)
+        if any(failures):
+            raise WaveSimError(f"the acoustic medium of a team has too little room ({sum(failures)} failures)")
+
+    def _check_started(self) -> None:
+        if not self._started:
             raise RuntimeError("call reset() first")
-        media = self.media
-        failures = kernels.step(
-            self._table, media.packed, media.address, media.emission, actions, 0, self._groups
-        )
-        if failures:
-            raise WaveSimError(f"the acoustic medium of a team has too little room ({failures} failures)")
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
         """Advance all teams by one step with ``actions`` (teams, members, 9).
@@ -225,6 +290,7 @@ class VectorLocalisation:
         """Return the complete states (teams, members, 8) for a central critic: true position (m), velocity over ground
         in B (m/s) and estimation error (m, north and east) of each member.
         """
+        self._check_started()
         n, blocks = self.members, self.fleet.blocks.reshape(self._groups, self.members, B.ROWS, LANES)
         found = np.zeros((self._groups, LANES, n, 8))
         bodies, own = (

@@ -24,7 +24,7 @@ from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.acoustics.types import Record, Records
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import integrators, rotation
-from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, splat, store
+from wavesim_server.dynamics.lanes import load, maximum, minimum, select, splat, sqrt, store
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Lanes, Packed
 from wavesim_server.elementary import atan2, hypot, log, sin_cos

@@ -39,7 +39,9 @@ class TeamMedia:
     team k. Each member sends at most one signal per ``interval`` s, with at most ``level`` dB.
     """
 
-    def __init__(self, sim: Simulation, blocks: Array, heads: Array, slots: Array, interval: float, level: float) -> None:
+    def __init__(
+        self, sim: Simulation, blocks: Array, heads: Array, slots: Array, interval: float, level: float
+    ) -> None:
         state, _ = sim.tick_executor.state()
         teams, members = slots.shape
         #: emission of one packet with the maximum length, as the engine prepares it
@@ -57,7 +59,9 @@ class TeamMedia:
         self.media = [self._views(row) for row in self.memory]
         self._tables = [array_tables.address_table(m) for m in self.media]  # kept: the states contain their addresses
         scratch = state.scratch._replace(
-            order=np.arange(members), counters=np.array([members, 0, 0]), transducer_levers=state.scratch.transducer_levers.copy()
+            order=np.arange(members),
+            counters=np.array([members, 0, 0]),
+            transducer_levers=state.scratch.transducer_levers.copy(),
         )
         states = [
             state._replace(
@@ -65,7 +69,7 @@ class TeamMedia:
             )
             for k, table in enumerate(self._tables)
         ]
-        self._states = states
+        self.states = states  #: state of each team for the engine's kernels
         packed = [array_tables.pack(s) for s in states]
         self.address = kernel_address(tick.advance_acoustics, packed[0], 0, 0.0, 0.0)
         #: (teams, 1): state of each team for the engine's kernels; without compilation, the states themselves
@@ -89,6 +93,11 @@ class TeamMedia:
             view = room[offset : offset + like.nbytes].view(like.dtype).reshape(like.shape)
             new[name] = view.view(np.recarray) if like.dtype.names else view
         return self.template._replace(**new)
+
+    def place_members(self, team: int, number: int) -> None:
+        """Update the transducers of a team whose members were moved at the end of tick ``number``."""
+        state = self.states[team]
+        tick.update_transducers(state.bodies, state.scratch, state.medium_table, number)
 
     def receptions(self, team: int) -> Records:
         """Return a copy of the records of the receptions that ended in the last step of a team, in order of time."""
@@ -114,7 +123,9 @@ def _empty_medium(sim: Simulation, members: int, interval: float, level: float, 
     of, packet = sim.channel.medium, np.asarray(emission)[0]
     w = np.asarray(of.water)[0]
     reach = min(
-        detection_range(float(level - packet["noise"] - w["floor"]), float(w["spreading"]), float(packet["absorption"])),
+        detection_range(
+            float(level - packet["noise"] - w["floor"]), float(w["spreading"]), float(packet["absorption"])
+        ),
         float(w["max_range"]),
     )
     travel = reach / float(w["fastest"])

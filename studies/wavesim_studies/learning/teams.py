@@ -95,9 +95,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
         """Advance all members by one second. Raise ValueError unless each member has a complete action."""
         if wrong := [a for a in self.agents if np.shape(np.asarray(actions.get(a))) != (ACTIONS,)]:
-            raise ValueError(
-                f"'{wrong[0]}' expects an action of {ACTIONS} numbers, got {actions.get(wrong[0])!r:.60}"
-            )
+            raise ValueError(f"'{wrong[0]}' expects an action of {ACTIONS} numbers, got {actions.get(wrong[0])!r:.60}")
         given = np.zeros((1, len(self.possible_agents), ACTIONS), np.float32)
         for a in self.agents:
             given[0, self._numbers[a]] = actions[a]
