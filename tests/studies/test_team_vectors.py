@@ -14,6 +14,7 @@ pytest.importorskip("pettingzoo")
 
 import wavesim_studies.learning  # noqa: E402, F401
 from tests.studies.team_reference import ReferenceTeam  # noqa: E402
+from tests.studies.test_learning_shells import sb3  # noqa: E402, F401
 from wavesim_sdk.errors import ConfigError  # noqa: E402
 from wavesim_sdk.tables import Outcome  # noqa: E402
 from wavesim_studies.learning import teams  # noqa: E402
@@ -219,6 +220,22 @@ def test_members_are_copies_for_trainers() -> None:
     assert (np.array(infos["final_obs"].tolist()).reshape(4, 3, -1) == wanted[4]["last"]).all()
     with pytest.raises(ValueError, match="all members of a team, or none"):
         core.reset_copies(np.arange(12) == 0)
+
+
+@compiled
+def test_stable_baselines_trains_members_as_copies(sb3: Any) -> None:  # noqa: F811
+    envs, vector = (
+        sb3.VecEnv("TeamLocalisation", 6, seed=4, members=3, limit=2),
+        teams.VectorLocalisation(2, 3, limit=2),
+    )
+    assert (envs.reset().reshape(2, 3, -1) == vector.reset(4)).all()
+    for given in actions(2, 2, 3, 1):
+        seen, rewards, done, infos = envs.step(given.reshape(6, 9))
+        wanted = vector.step(given)
+        assert (seen.reshape(2, 3, -1) == wanted[0]).all() and rewards == pytest.approx(wanted[1].ravel())
+    assert done.all() and all(info["TimeLimit.truncated"] for info in infos)
+    last = np.array([info["terminal_observation"] for info in infos])
+    assert (last.reshape(2, 3, -1) == wanted[4]["last"]).all()
 
 
 @compiled

@@ -284,9 +284,7 @@ def _limited(value: Lanes, limit: float) -> Lanes:
 @device_function
 def _steer(b: Floats, c: Floats, w: Floats, has_gps: bool, pilot: Autopilot, rules: TeamRules) -> None:
     """Measure the motion of a block of members, navigate, and set the actuator commands."""
-    r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(
-        load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ)
-    )
+    r11, r12, _, r21, r22, _, r31, r32, _ = rotation.matrix(load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ))
     cx, cy, cz = load(b, B.V_WF_W), load(b, B.V_WF_W + 1), load(b, B.V_WF_W + 2)
     surge = load(b, B.NU) - (r11 * cx + r21 * cy + r31 * cz)
     sway = load(b, B.NU + 1) - (r12 * cx + r22 * cy + r32 * cz)
