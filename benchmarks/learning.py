@@ -14,6 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -174,8 +175,12 @@ def teams() -> None:
     processor time, the best of nine series. Measure in turn the engine alone (`Simulation`), with the same motion, commands
     and packets but without filters, observations and rewards.
     """
-    from wavesim_studies.learning.team_core import CONTROL_S, INTERVALS, VectorLocalisation, configuration
-    from wavesim_studies.learning.team_kernels import SEND_VALUE
+    from wavesim_studies.learning.team_core import VectorLocalisation, configuration
+    from wavesim_studies.learning.team_tables import CONTROL_S, INTERVALS, SEND_VALUE
+
+    def advance_vector(vector: VectorLocalisation, actions: Array) -> None:
+        for given in actions:
+            vector.step(given)
 
     random, substeps = np.random.default_rng(1), 4
     acts: dict[str, tuple[int, Callable[[], object]]] = {}
@@ -193,12 +198,8 @@ def teams() -> None:
         actions[..., SEND_VALUE] = np.where(random.random(actions.shape[:-1]) < 0.184, 1.0, -1.0)
         vector.reset(1)
 
-        def act(vector: VectorLocalisation = vector, actions: Array = actions) -> None:
-            for given in actions:
-                vector.step(given)
-
         name = f"{count} teams of {members}, {1e3 * CONTROL_S / steps:.0f} ms"
-        acts[name] = 16 * count, act
+        acts[name] = 16 * count, partial(advance_vector, vector, actions)
     sim = Simulation(load_text(configuration(5, substeps)))
     rows = [sim.enter(f"m{k}") for k in range(5)]
 

@@ -18,7 +18,7 @@ from wavesim_server import Simulation
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_studies.learning import team_core as core
-from wavesim_studies.learning import team_kernels as kernels
+from wavesim_studies.learning import team_tables as layout
 from wavesim_world.config import load_text
 
 PACKET = struct.Struct("<hhhH4s")  # north, east, depth, deviation, all in decimetres; and the free bytes
@@ -81,15 +81,15 @@ class Member:
 
     def __init__(self, row: int, place: Any, own: Any, known: bool, current: Any) -> None:
         self.current = current
-        self.row, self.navigator, self.depth = row, Navigator(place, known), float(own[kernels.DEPTH])
-        self.wrong_heading, self.wrong_scale = own[kernels.HEADING_ERROR], own[kernels.SCALE_ERROR]
+        self.row, self.navigator, self.depth = row, Navigator(place, known), float(own[layout.DEPTH])
+        self.wrong_heading, self.wrong_scale = own[layout.HEADING_ERROR], own[layout.SCALE_ERROR]
         self.heading = control.HeadingController(1.0, 1.2, math.radians(25.0))
         self.planes = control.DepthController(limit=math.radians(25.0))
         self.speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
         self.effort, self.until, self.seen = 0.0, 0.0, dict[int, Any]()
 
     def steer(self, course: float, speed: float, state: Any, noise: list[float]) -> dict[str, float]:
-        dt = core.CONTROL_S
+        dt = layout.CONTROL_S
         _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
         # the published velocity through water follows a change of the current one tick later
         surge, sway = (float(v) for v in (state["v_WB_B"] - frames.rotation(state["q_WB"]).T @ self.current)[:2])
@@ -115,7 +115,7 @@ class ReferenceTeam:
         n, group, lane = vector.members, team // LANES, team % LANES
         self.vector, self.substeps, self.steps = vector, substeps, 0
         self.key = int(vector.arrays.keys[team])
-        self.episode = int(vector.arrays.groups[group].reshape(-1, LANES)[kernels.EPISODE, lane])
+        self.episode = int(vector.arrays.groups[group].reshape(-1, LANES)[layout.EPISODE, lane])
         self.sim = sim = Simulation(load_text(core.configuration(n, substeps)))
         self.members, self.packets = [], dict[int, bytes]()
         for k in range(n):
@@ -133,7 +133,7 @@ class ReferenceTeam:
 
     def step(self, actions: Any) -> tuple[Any, Any, Any]:
         """Return observations, rewards and the records of receptions."""
-        sim, now = self.sim, self.steps * core.STEP_S
+        sim, now = self.sim, self.steps * layout.STEP_S
         for m, action in zip(self.members, actions, strict=True):
             m.seen.clear()
             m.effort = 0.0
@@ -156,7 +156,7 @@ class ReferenceTeam:
         return np.array([self._observe(m) for m in self.members]), np.array(rewards), records
 
     def _send(self, m: Member, action: Any, now: float) -> None:
-        leaves = now + max(float(action[4]), 0.0) * (core.STEP_S - core.PACKET_S)
+        leaves = now + max(float(action[4]), 0.0) * (layout.STEP_S - core.PACKET_S)
         n = m.navigator
         place = [round(10.0 * float(v)) for v in (*(n.x[:2] + n.velocity * (leaves - now)), m.depth)]
         own = bytes(round(127.5 * (1.0 + float(v))) for v in action[5:])
@@ -177,7 +177,7 @@ class ReferenceTeam:
                 continue
             north, east, depth, deviation, free = PACKET.unpack(self.packets[int(r["id"])])
             place, sigma, far = np.array([north, east]) * 0.1, 0.1 * (deviation % KNOWN), float(r["one_way"])
-            m, age = by_row[int(r["receiver"])], self.steps * core.STEP_S - int(r["arrival_ns"]) * 1e-9
+            m, age = by_row[int(r["receiver"])], self.steps * layout.STEP_S - int(r["arrival_ns"]) * 1e-9
             flat = math.sqrt(max(far**2 - (0.1 * depth - m.depth) ** 2, 1.0))
             if deviation >= KNOWN and not m.navigator.has_gps:
                 m.navigator.update_by_range(flat, place, sigma, age)
@@ -186,7 +186,7 @@ class ReferenceTeam:
         return receptions
 
     def _observe(self, m: Member) -> Any:
-        n, state, now = m.navigator, self.sim.state()[m.row], self.steps * core.STEP_S
+        n, state, now = m.navigator, self.sim.state()[m.row], self.steps * layout.STEP_S
         heading = float(frames.euler(state["q_WB"])[2]) + m.wrong_heading
         own = [*(n.x[:2] / 1000.0), n.sigma / 100.0, math.sin(heading), math.cos(heading), *n.velocity]
         own += [m.depth / 100.0, self.steps / self.vector.limit, max(m.until - now, 0.0), float(n.has_gps)]

@@ -95,7 +95,7 @@ def test_a_longer_step_changes_little() -> None:
     assert away[:, :3].max() < 0.03 and away[:, 3:].max() < 0.003
 
 
-def results(vector: teams.VectorLocalisation, team: int) -> bytes:
+def results(vector: teams.VectorLocalisation, team: int) -> Any:
     o, rows = vector.outputs, slice(team * vector.members, (team + 1) * vector.members)
     parts = (o.observation, o.reward, o.terminated, o.truncated, o.last, o.error, o.sigma, o.heard, o.lost)
     return b"".join(part[rows].tobytes() for part in parts) + vector.state()[team].tobytes()

@@ -21,9 +21,11 @@ from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_studies.learning import team_kernels as kernels
+from wavesim_studies.learning import team_tables as layout
+from wavesim_studies.learning.kernels import FleetView
 from wavesim_studies.learning.shares import Shares
-from wavesim_studies.learning.team_kernels import ACTIONS, BYTES, CONTROL_S, INTERVALS, OWN, PER_MEMBER, STEP_S
-from wavesim_studies.learning.team_media import TeamMedia
+from wavesim_studies.learning.team_sound import TeamSound
+from wavesim_studies.learning.team_tables import ACTIONS, BYTES, CONTROL_S, INTERVALS, OWN, PER_MEMBER, STEP_S
 from wavesim_world.config import load_text
 
 __all__ = ["VectorLocalisation", "configuration"]
@@ -105,28 +107,28 @@ class VectorLocalisation:
         self._groups, self._ticks = -(-teams // LANES), INTERVALS * substeps
         self._seeded = self._started = False
         self._make_bodies(Simulation(load_text(configuration(members, substeps))))
-        self.rules = kernels.TeamRules(
+        self.rules = layout.TeamRules(
             members, known, limit, substeps, self.MODES.index(autoreset), FAR, FASTEST, *LEVELS, PACKET_S, HEADING,
             SCALE, CURRENT, GPS, RANGE, CLOCK_OFFSET, CLOCK_DRIFT,
         )  # fmt: skip
         n, blocks, lanes = teams * members, self._groups * members, LANES
-        self.arrays = kernels.TeamArrays(
-            aligned_zeros((blocks, kernels.MEMBER * lanes)),
-            aligned_zeros((self._groups, kernels.TEAM * lanes)),
+        self.arrays = layout.TeamArrays(
+            aligned_zeros((blocks, layout.MEMBER * lanes)),
+            aligned_zeros((self._groups, layout.TEAM * lanes)),
             np.zeros(self._groups * lanes, np.uint64),
-            np.zeros((n * kernels.RING, kernels.PACKET)),
+            np.zeros((n * layout.RING, layout.PACKET)),
             self.media.memory,
             self.media.start,
-            aligned_zeros(kernels.WORK * lanes),
+            aligned_zeros(layout.WORK * lanes),
         )
         #: outputs of the last step, with one row for each member of each team
-        self.outputs = kernels.TeamOutput(
+        self.outputs = layout.TeamOutput(
             np.zeros((n, self.size), np.float32),
             np.zeros(n),
             np.zeros(n, bool),
             np.zeros(n, bool),
             np.zeros((n, self.size), np.float32),
-            np.zeros((n, kernels.PARTS)),
+            np.zeros((n, layout.PARTS)),
             np.zeros(n),
             np.zeros(n),
             np.zeros(n, np.int64),
@@ -136,7 +138,7 @@ class VectorLocalisation:
         )
         self._threads = Shares(self._groups)
         self._packed: tuple[Any, ...] = ()  # what the states of the threads were made of
-        self._states: list[tuple[kernels.TeamState, Any]] = []
+        self._states: list[tuple[layout.TeamState, Any]] = []
         self._tables: list[Any] = []
 
     def _make_bodies(self, sim: Simulation) -> None:
@@ -148,24 +150,24 @@ class VectorLocalisation:
         blocks[:] = np.repeat(fleet.blocks[block].reshape(B.ROWS, LANES)[:, lane], LANES)
         heads = np.full((len(blocks), B.HEAD_SIZE), 0, np.int64)
         heads[:, B.HEAD_BODIES], heads[:, B.HEAD_MODEL] = LANES, fleet.block_heads[block, B.HEAD_MODEL]
-        self.fleet = kernels.FleetView(
+        self.fleet = FleetView(
             blocks, heads, fleet.params.copy(), fleet.model_ints.copy(), fleet.tables.copy(), aligned_zeros(W.SIZE)
         )
         team, member = np.arange(self.teams)[:, None], np.arange(n)[None, :]
         slots = np.ascontiguousarray((team // LANES * n + member) * LANES + team % LANES)
         slot_of = {a.name: a.slot for a in fleet.actuators(rows[0])}
         heading, depth, speed = AUTOPILOT
-        self.autopilot = kernels.Autopilot(
+        self.autopilot = layout.Autopilot(
             heading.kp, heading.kd, heading.limit, depth.kz, depth.ki, depth.kp, depth.kd, depth.pitch_limit,
             depth.limit, speed.kp, speed.ki, speed.high, slot_of["propeller"], slot_of["rudder-top"],
             slot_of["plane-port"],
         )  # fmt: skip
-        self.media = TeamMedia(sim, blocks, heads, slots, STEP_S, LEVELS[1])
+        self.media = TeamSound(sim, blocks, heads, slots, STEP_S, LEVELS[1])
 
     def seed(self, seed: int) -> None:
         """Seed all teams: team ``k`` uses the random numbers of seed + k."""
         self.arrays.keys[: self.teams] = [randomness.key(seed + k, "team", "learning") for k in range(self.teams)]
-        self.arrays.groups.reshape(self._groups, kernels.TEAM, LANES)[:, kernels.EPISODE] = 0.0
+        self.arrays.groups.reshape(self._groups, layout.TEAM, LANES)[:, layout.EPISODE] = 0.0
         self._seeded = True
 
     def reset(self, seed: int | None = None, chosen: Array | None = None) -> Array:
@@ -206,9 +208,9 @@ class VectorLocalisation:
             self._packed = now
             self._states = [
                 (
-                    kernels.TeamState(
+                    layout.TeamState(
                         self.fleet._replace(work=aligned_zeros(W.SIZE)),
-                        self.arrays._replace(work=aligned_zeros(kernels.WORK * LANES)),
+                        self.arrays._replace(work=aligned_zeros(layout.WORK * LANES)),
                         self.autopilot,
                         self.rules,
                         self.outputs,
@@ -227,13 +229,11 @@ class VectorLocalisation:
         self._check_started()
         row, lane = team // LANES * self.members + member, team % LANES
         b = self.fleet.blocks[row].reshape(B.ROWS, LANES)[:, lane]
-        c = self.arrays.members[row].reshape(kernels.MEMBER, LANES)[:, lane]
+        c = self.arrays.members[row].reshape(layout.MEMBER, LANES)[:, lane]
         b[: B.STATE_ROWS] = 0.0
         b[B.PX : B.PX + 3], b[B.QW : B.QW + 4], b[B.NU] = position, frames.quaternion(0.0, 0.0, heading), 1.0
-        c[kernels.ESTIMATE : kernels.ESTIMATE + 2], c[kernels.DEPTH] = position[:2], position[2]
-        self.media.place_members(
-            team, int(self.arrays.groups[team // LANES, kernels.STEP * LANES + lane]) * self._ticks
-        )
+        c[layout.ESTIMATE : layout.ESTIMATE + 2], c[layout.DEPTH] = position[:2], position[2]
+        self.media.place_members(team, int(self.arrays.groups[team // LANES, layout.STEP * LANES + lane]) * self._ticks)
 
     def _by_team(self, array: Array) -> Array:
         return array.reshape(self.teams, self.members, *array.shape[1:])
@@ -297,5 +297,5 @@ class VectorLocalisation:
             array.reshape(self._groups, n, -1, LANES).transpose(0, 3, 1, 2) for array in (blocks, self.arrays.members)
         )
         found[..., :3], found[..., 3:6] = bodies[..., B.PX : B.PX + 3], bodies[..., B.NU : B.NU + 3]
-        found[..., 6:] = own[..., kernels.ESTIMATE : kernels.ESTIMATE + 2] - found[..., :2]
+        found[..., 6:] = own[..., layout.ESTIMATE : layout.ESTIMATE + 2] - found[..., :2]
         return found.reshape(-1, n, 8)[: self.teams]

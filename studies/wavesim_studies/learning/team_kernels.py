@@ -9,150 +9,84 @@ key, so they do not depend on other teams.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from wavesim_kernels.compiled_elementary import normal, uniform
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_kernels.randomness import random_bits
-from wavesim_sdk.arrays import Floats, Ints, Keys, Mask
+from wavesim_sdk.arrays import Floats, Mask
 from wavesim_sdk.tables import Outcome
 from wavesim_server import array_tables, indirect_calls
 from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.acoustics.types import Record, Records
 from wavesim_server.dynamics import block_rows as B
-from wavesim_server.dynamics import integrators, rotation
-from wavesim_server.dynamics.lanes import load, maximum, minimum, select, splat, sqrt, store
-from wavesim_server.dynamics.sizes import LANES
-from wavesim_server.dynamics.types import Lanes, Packed
-from wavesim_server.elementary import atan2, hypot, log, sin_cos
+from wavesim_server.dynamics import integrators
+from wavesim_server.dynamics.lanes import load, sqrt, store
+from wavesim_server.dynamics.types import Packed
+from wavesim_server.elementary import atan2, hypot, sin_cos
 from wavesim_server.tick import TickState, unpack_tick_state, update_transducers
-from wavesim_studies.learning.kernels import DISABLED, NEXT_STEP, SAME_STEP, FleetView
-
-__all__ = ["DISABLED", "NEXT_STEP", "SAME_STEP"]
-
-Singles = npt.NDArray[np.float32]
-L = LANES
-_HEARD = int(Outcome.HEARD)
-BYTES = 4  #: number of bytes in a packet that a member may fill freely
-COURSE_VALUE, SPEED_VALUE, SEND_VALUE, LEVEL_VALUE, START_VALUE, FREE_VALUE = range(6)
-ACTIONS = FREE_VALUE + BYTES  #: number of values in an action
-OWN = 11  #: number of values in an observation that describe the member itself
-PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each of the other members
-BOUND = 10.0  #: limit of every value in an observation
-INTERVALS = 5  #: number of autopilot commands in a step
-CONTROL_S = 0.2  #: time in s between two autopilot commands
-STEP_S = INTERVALS * CONTROL_S  #: time in s between two actions
-FARTHEST_CODE = 32767.0  #: maximum of a coordinate in a packet, in dm
-PARTS = 3  #: number of terms in a reward: for the error, the propulsion effort and the packets
-RING = 16  #: number of packets of a sender that are kept until they arrive, one for each step
-
-#: rows of a block of members. The filter estimates north, east and current; its covariance has ten different numbers
-ESTIMATE, COVARIANCE, VELOCITY = 0, 4, 14
-HEADING_ERROR, SCALE_ERROR, DEPTH, DEPTH_INTEGRAL, SPEED_INTEGRAL, EFFORT, SENDING_UNTIL, IS_LOST = (
-    16 + k for k in range(8)
+from wavesim_studies.learning.kernels import NEXT_STEP, SAME_STEP, FleetView
+from wavesim_studies.learning.team_pilot import draw_noise, steer, update_estimate
+from wavesim_studies.learning.team_tables import (
+    BOUND,
+    BYTES,
+    CONTROL_S,
+    COSINE,
+    COURSE,
+    COURSE_VALUE,
+    DEPTH,
+    EFFORT,
+    ENDED,
+    EPISODE,
+    ERROR,
+    ESTIMATE,
+    FARTHEST_CODE,
+    FREE,
+    FREE_VALUE,
+    HAS_GPS,
+    HEADING_ERROR,
+    INNOVATION,
+    INTERVALS,
+    IS_LOST,
+    LEVEL_VALUE,
+    MEMBER,
+    OWN,
+    PER_MEMBER,
+    PLACE,
+    PLACE_SIGMA,
+    RATE_EAST,
+    RATE_NORTH,
+    RING,
+    SCALE_ERROR,
+    SEND_VALUE,
+    SENDING_UNTIL,
+    SENT,
+    SIGMA,
+    SINE,
+    SPEED,
+    SPEED_VALUE,
+    START_VALUE,
+    STEP,
+    STEP_S,
+    V00,
+    V01,
+    V11,
+    V22,
+    V33,
+    VARIANCE,
+    VELOCITY,
+    L,
+    Singles,
+    TeamArrays,
+    TeamOutput,
+    TeamRules,
+    TeamState,
 )
-COURSE, SPEED, SENT, PACKETS = (24 + k for k in range(4))
-MEMBER = 28
-V00, V01, V02, V03, V11, V12, V13, V22, V23, V33 = (COVARIANCE + k for k in range(10))
-#: rows of a group of teams: steps and episodes; 1 = the episode has ended
-STEP, EPISODE, ENDED = range(3)
-TEAM = 3
-#: rows of temporary values
-DRAW, RATE_NORTH, RATE_EAST, INNOVATION, VARIANCE, SIGMA, SINE, COSINE, ERROR = 0, 6, 7, 8, 9, 10, 11, 12, 13
-WORK = 14
-#: values of a packet under way
-PLACE, PLACE_SIGMA, HAS_GPS, FREE = 0, 3, 4, 5
-PACKET = FREE + BYTES
-_NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
-_HALF = 2.0**26  # splits the bits of a uniform number into halves
+
+_HEARD = int(Outcome.HEARD)
 _TURN = 2.0 * math.pi
-
-
-class Autopilot(NamedTuple):
-    """Gains of the controllers in :mod:`wavesim_sdk.guidance.control`, and the actuator slots that they command."""
-
-    heading_gain: float
-    yaw_gain: float
-    rudder_limit: float
-    depth_gain: float
-    depth_integral: float
-    pitch_gain: float
-    pitch_rate_gain: float
-    pitch_limit: float
-    plane_limit: float
-    speed_gain: float
-    speed_integral: float
-    most_thrust: float
-    propeller: int
-    first_rudder: int
-    first_plane: int
-
-
-class TeamRules(NamedTuple):
-    """Constants of the task. Lengths are in m, times in s, angles in rad."""
-
-    members: int
-    known: int  # the first members have GPS
-    steps: int
-    substeps: int  # Runge-Kutta steps between two commands
-    mode: int
-    far: float
-    fastest: float
-    lowest_level: float
-    highest_level: float
-    packet: float  # duration of a packet
-    heading_error: float  # standard deviations of errors that are constant in an episode
-    scale_error: float
-    current: float
-    gps: float
-    range_error: float
-    clock_offset: float
-    clock_drift: float
-
-
-class TeamArrays(NamedTuple):
-    """State of all teams: rows of members (blocks, MEMBER L), rows of groups (groups, TEAM L), keys, packets under way,
-    the memory of the media and its content at the start, and temporary values (WORK L).
-    """
-
-    members: Floats
-    groups: Floats
-    keys: Keys
-    packets: Floats
-    memory: Keys
-    start: Keys
-    work: Floats
-
-
-class TeamOutput(NamedTuple):
-    """Outputs of a step, with one row for each member of each team. ``last`` is the observation before a reset."""
-
-    observation: Singles
-    reward: Floats
-    terminated: Mask
-    truncated: Mask
-    last: Singles
-    parts: Floats
-    error: Floats
-    sigma: Floats
-    heard: Ints
-    lost: Ints
-    present: Mask
-    ended: Mask  # for each team
-
-
-class TeamState(NamedTuple):
-    """All arrays and numbers that a step works on."""
-
-    fleet: FleetView
-    teams: TeamArrays
-    autopilot: Autopilot
-    rules: TeamRules
-    outputs: TeamOutput
-
 
 unpack_team_state = array_tables.make_unpacker(TeamState)
 
@@ -199,142 +133,6 @@ def _reset(f: FleetView, a: TeamArrays, rules: TeamRules, team: int, state: Tick
         node.clock_offset = rules.clock_offset * normal(key, e, 44 + 4 * k)
         node.clock_drift = rules.clock_drift * normal(key, e, 45 + 4 * k)
     update_transducers(state.bodies, state.scratch, state.medium_table, 0)
-
-
-# ------------------------------------------------------------------ autopilot and navigation filter, on all lanes
-
-
-@device_function
-def _draw_noise(a: TeamArrays, group: int, k: int, interval: int) -> None:
-    """Draw six normally distributed numbers for member k of each team (Box-Muller). The two halves of each hash are the
-    two uniform numbers of the method.
-    """
-    g, w = a.groups[group], a.work
-    for l in range(L):
-        e = (int(g[EPISODE * L + l]) << 20) + int(g[STEP * L + l]) * INTERVALS + interval + 1
-        for i in range(3):
-            w[(DRAW + i) * L + l] = uniform(a.keys[group * L + l], e, 3 * k + i)
-    for i in range(2, -1, -1):  # the last first: each row makes two
-        u = load(w, DRAW + i) * _HALF
-        high = (u + _NEAREST) - _NEAREST
-        radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
-        sine, cosine = sin_cos(_TURN * (u - high))
-        store(w, DRAW + 2 * i, radius * cosine)
-        store(w, DRAW + 2 * i + 1, radius * sine)
-
-
-@device_function
-def _predict(c: Floats, vn: Lanes, ve: Lanes, rules: TeamRules) -> None:
-    """Predict the estimate over an interval with the measured velocity through water, in W."""
-    dt = CONTROL_S
-    gn, ge = vn + load(c, ESTIMATE + 2), ve + load(c, ESTIMATE + 3)
-    store(c, VELOCITY, gn)
-    store(c, VELOCITY + 1, ge)
-    store(c, ESTIMATE, load(c, ESTIMATE) + gn * dt)
-    store(c, ESTIMATE + 1, load(c, ESTIMATE + 1) + ge * dt)
-    # heading and scale errors last long: add in each second what they would cause in twenty seconds
-    long_lasting = rules.heading_error * rules.heading_error + rules.scale_error * rules.scale_error
-    wrong = long_lasting * (vn * vn + ve * ve) * 20.0 * dt
-    v02, v03, v12, v13 = load(c, V02), load(c, V03), load(c, V12), load(c, V13)
-    v22, v23, v33 = load(c, V22), load(c, V23), load(c, V33)
-    store(c, V00, load(c, V00) + dt * (v02 + v02) + dt * dt * v22 + wrong)
-    store(c, V01, load(c, V01) + dt * (v03 + v12) + dt * dt * v23)
-    store(c, V11, load(c, V11) + dt * (v13 + v13) + dt * dt * v33 + wrong)
-    store(c, V02, v02 + dt * v22)
-    store(c, V03, v03 + dt * v23)
-    store(c, V12, v12 + dt * v23)
-    store(c, V13, v13 + dt * v33)
-    store(c, V22, v22 + 1e-6 * dt)
-    store(c, V33, v33 + 1e-6 * dt)
-
-
-@device_function
-def _update(c: Floats, hn: Lanes, he: Lanes, innovation: Lanes, variance: Lanes) -> None:
-    """Update the estimate with a measurement that changes by (hn, he) per metre north and east. Lanes whose variance is
-    not positive remain unchanged.
-    """
-    g0 = load(c, V00) * hn + load(c, V01) * he
-    g1 = load(c, V01) * hn + load(c, V11) * he
-    g2 = load(c, V02) * hn + load(c, V12) * he
-    g3 = load(c, V03) * hn + load(c, V13) * he
-    some = variance > 0.0
-    scale = 1.0 / (hn * g0 + he * g1 + variance)
-    k0, k1, k2, k3 = g0 * scale, g1 * scale, g2 * scale, g3 * scale
-    store(c, ESTIMATE, select(some, load(c, ESTIMATE) + k0 * innovation, load(c, ESTIMATE)))
-    store(c, ESTIMATE + 1, select(some, load(c, ESTIMATE + 1) + k1 * innovation, load(c, ESTIMATE + 1)))
-    store(c, ESTIMATE + 2, select(some, load(c, ESTIMATE + 2) + k2 * innovation, load(c, ESTIMATE + 2)))
-    store(c, ESTIMATE + 3, select(some, load(c, ESTIMATE + 3) + k3 * innovation, load(c, ESTIMATE + 3)))
-    store(c, V00, select(some, load(c, V00) - k0 * g0, load(c, V00)))
-    store(c, V01, select(some, load(c, V01) - k0 * g1, load(c, V01)))
-    store(c, V02, select(some, load(c, V02) - k0 * g2, load(c, V02)))
-    store(c, V03, select(some, load(c, V03) - k0 * g3, load(c, V03)))
-    store(c, V11, select(some, load(c, V11) - k1 * g1, load(c, V11)))
-    store(c, V12, select(some, load(c, V12) - k1 * g2, load(c, V12)))
-    store(c, V13, select(some, load(c, V13) - k1 * g3, load(c, V13)))
-    store(c, V22, select(some, load(c, V22) - k2 * g2, load(c, V22)))
-    store(c, V23, select(some, load(c, V23) - k2 * g3, load(c, V23)))
-    store(c, V33, select(some, load(c, V33) - k3 * g3, load(c, V33)))
-
-
-@device_function
-def _limited(value: Lanes, limit: float) -> Lanes:
-    return minimum(maximum(value, -limit), limit)
-
-
-@device_function
-def _steer(b: Floats, c: Floats, w: Floats, has_gps: bool, pilot: Autopilot, rules: TeamRules) -> None:
-    """Measure the motion of a block of members, navigate, and set the actuator commands."""
-    r11, r12, _, r21, r22, _, r31, r32, _ = rotation.matrix(load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ))
-    cx, cy, cz = load(b, B.V_WF_W), load(b, B.V_WF_W + 1), load(b, B.V_WF_W + 2)
-    surge = load(b, B.NU) - (r11 * cx + r21 * cy + r31 * cz)
-    sway = load(b, B.NU + 1) - (r12 * cx + r22 * cy + r32 * cz)
-    heading = atan2(r21, r11) + load(c, HEADING_ERROR) + 0.005 * load(w, DRAW)
-    scale = 1.0 + load(c, SCALE_ERROR)
-    u, v = scale * surge + 0.01 * load(w, DRAW + 1), scale * sway + 0.01 * load(w, DRAW + 2)
-    sine, cosine = sin_cos(heading)
-    _predict(c, u * cosine - v * sine, u * sine + v * cosine, rules)
-    if has_gps:
-        one, none, variance = splat(1.0), splat(0.0), splat(rules.gps * rules.gps)
-        _update(c, one, none, load(b, B.PX) + rules.gps * load(w, DRAW + 3) - load(c, ESTIMATE), variance)
-        _update(c, none, one, load(b, B.PY) + rules.gps * load(w, DRAW + 4) - load(c, ESTIMATE + 1), variance)
-    turn = load(c, COURSE) - heading
-    turn = select(turn > math.pi, turn - _TURN, turn)
-    turn = select(turn <= -math.pi, turn + _TURN, turn)
-    rudder = -_limited(pilot.heading_gain * turn - pilot.yaw_gain * load(b, B.NU + 5), pilot.rudder_limit)
-    error, depth_integral = load(c, DEPTH) - load(b, B.PZ), load(c, DEPTH_INTEGRAL)
-    ask = -pilot.depth_gain * error - pilot.depth_integral * depth_integral
-    store(
-        c,
-        DEPTH_INTEGRAL,
-        select(
-            abs(ask) < pilot.pitch_limit,
-            select(abs(error) < 3.0, depth_integral + error * CONTROL_S, depth_integral),
-            depth_integral,
-        ),
-    )
-    pitch = atan2(-r31, sqrt(r11 * r11 + r21 * r21))
-    planes = _limited(
-        pilot.pitch_gain * (_limited(ask, pilot.pitch_limit) - pitch) - pilot.pitch_rate_gain * load(b, B.NU + 4),
-        pilot.plane_limit,
-    )
-    miss, speed_integral = load(c, SPEED) - u, load(c, SPEED_INTEGRAL)
-    raw = pilot.speed_gain * miss + pilot.speed_integral * (speed_integral + miss * CONTROL_S)
-    store(  # no wind-up while saturated
-        c,
-        SPEED_INTEGRAL,
-        select(
-            raw > 0.0,
-            select(raw < pilot.most_thrust, speed_integral + miss * CONTROL_S, speed_integral),
-            speed_integral,
-        ),
-    )
-    thrust = minimum(maximum(raw, 0.0), pilot.most_thrust)
-    share = thrust / pilot.most_thrust
-    store(c, EFFORT, load(c, EFFORT) + share * share * CONTROL_S)
-    store(b, B.ACTUATOR_COMMAND + pilot.propeller, thrust)
-    for k in range(2):
-        store(b, B.ACTUATOR_COMMAND + pilot.first_rudder + k, rudder)
-        store(b, B.ACTUATOR_COMMAND + pilot.first_plane + k, planes)
 
 
 # ------------------------------------------------------------------ packets, team by team
@@ -402,7 +200,6 @@ def _send(
     share = 0.5 * (1.0 + _value(actions, i, LEVEL_VALUE))
     emission[0].source_level = rules.lowest_level + share * (rules.highest_level - rules.lowest_level)
     c[SENDING_UNTIL * L + l] = now + after + rules.packet
-    c[PACKETS * L + l] += 1.0
     return bool(medium.request_emission(state.medium_table, k, now + after, emission))
 
 
@@ -451,7 +248,7 @@ def _use_packet(a: TeamArrays, rules: TeamRules, observation: Singles, team: int
                 w[VARIANCE * L + lane] = -1.0
             w[RATE_NORTH * L + l], w[RATE_EAST * L + l] = hn, he
             w[INNOVATION * L + l], w[VARIANCE * L + l] = innovation, variance
-            _update(c, load(w, RATE_NORTH), load(w, RATE_EAST), load(w, INNOVATION), load(w, VARIANCE))
+            update_estimate(c, load(w, RATE_NORTH), load(w, RATE_EAST), load(w, INNOVATION), load(w, VARIANCE))
     first = OWN + PER_MEMBER * (source if source < j else source - 1)
     _show(observation, first, 1.0)
     _show(observation, first + 1, age / STEP_S)
@@ -595,7 +392,7 @@ def step(
     """Advance the teams in some groups by one step with ``actions`` (teams times members, ACTIONS) from -1 to 1.
 
     ``table`` is the table of :class:`TeamState`. ``tables`` (teams, 1), ``address`` and ``emission`` come from
-    :class:`wavesim_studies.learning.team_media.TeamMedia`. Returns the number of failures, which is zero unless a medium
+    :class:`wavesim_studies.learning.team_sound.TeamSound`. Returns the number of failures, which is zero unless a medium
     has too little room.
     """
     f, a, pilot, rules, out = unpack_team_state(table)
@@ -610,8 +407,8 @@ def step(
             failures += not _begin_step(a, rules, out, group * L + l, actions, state, emission)
         for interval in range(INTERVALS):
             for k in range(n):
-                _draw_noise(a, group, k, interval)
-                _steer(f.blocks[group * n + k], a.members[group * n + k], a.work, k < rules.known, pilot, rules)
+                draw_noise(a, group, k, interval)
+                steer(f.blocks[group * n + k], a.members[group * n + k], a.work, k < rules.known, pilot, rules)
             for substep in range(rules.substeps):
                 for k in range(n):
                     integrators.step_block(

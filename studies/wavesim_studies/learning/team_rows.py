@@ -11,8 +11,8 @@ import numpy as np
 from wavesim_sdk.arrays import Array, Mask
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.learning.core import check_buffer
-from wavesim_studies.learning.team_core import VectorLocalisation
-from wavesim_studies.learning.team_kernels import BOUND, TeamOutput
+from wavesim_studies.learning.team_core import SUBSTEPS, VectorLocalisation
+from wavesim_studies.learning.team_tables import BOUND, TeamOutput
 
 __all__ = ["TeamRows"]
 
@@ -25,12 +25,11 @@ class TeamRows:
     """
 
     def __init__(
-        self, copies: int, *, members: int = 5, known: int = 1, limit: int = 300, substeps: int | None = None
+        self, copies: int, *, members: int = 5, known: int = 1, limit: int = 300, substeps: int = SUBSTEPS
     ) -> None:
         if members > 0 and copies % members:
             raise ConfigError(f"the number of copies must be a multiple of {members} members, got {copies}")
-        options = {} if substeps is None else {"substeps": substeps}
-        self.vector = VectorLocalisation(copies // max(members, 1), members, known, limit, **options)
+        self.vector = VectorLocalisation(copies // max(members, 1), members, known, limit, substeps=substeps)
         self.copies, self.actions, self.size, self.bound = copies, self.vector.actions, self.vector.size, BOUND
         self.success = np.zeros(copies, bool)  #: this task has no criterion of success
 
@@ -60,13 +59,13 @@ class TeamRows:
         """Start new episodes in all teams, or in those whose members the mask ``chosen`` (n,) selects. Raise ValueError if
         the mask has the wrong shape or selects only a part of a team.
         """
-        teams = None
+        teams: Mask | None = None
         if chosen is not None:
             mask = np.ascontiguousarray(chosen, bool)
             if mask.shape != (self.copies,):
                 raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
             by_team = mask.reshape(self.vector.teams, self.vector.members)
-            teams = by_team.all(axis=1)
+            teams = np.all(by_team, axis=1)
             if (by_team.any(axis=1) != teams).any():
                 raise ValueError("the mask must select all members of a team, or none of them")
         self.vector.reset(chosen=teams)

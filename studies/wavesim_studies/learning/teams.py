@@ -29,9 +29,9 @@ import gymnasium
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from wavesim_sdk.arrays import Array, Floats
+from wavesim_sdk.arrays import Array
 from wavesim_studies.learning.team_core import FAR, VectorLocalisation, configuration
-from wavesim_studies.learning.team_kernels import ACTIONS, BOUND, OWN, PER_MEMBER, SEND_VALUE
+from wavesim_studies.learning.team_tables import ACTIONS, BOUND, OWN, PER_MEMBER, SEND_VALUE
 
 __all__ = [
     "FAR",
@@ -162,7 +162,7 @@ class TransmissionSchedule:
         self.env, self._when = env, when
         self._vector = vector_of(env)
 
-    def actions(self, step: int) -> Floats:
+    def actions(self, step: int) -> Array:
         """Return the actions (teams, members, 9) of all members at a step; steps count from 0."""
         v = self._vector
         actions = np.zeros((v.teams, v.members, ACTIONS), np.float32)

@@ -22,7 +22,7 @@ from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.indirect_calls import kernel_address
 from wavesim_server.row_pool import CACHE_LINE, aligned_zeros
 
-__all__ = ["TeamMedia"]
+__all__ = ["TeamSound"]
 
 #: arrays that differ between teams; the other arrays are constant, or not used in water of uniform sound speed
 _OWN = (
@@ -32,7 +32,7 @@ _OWN = (
 )  # fmt: skip
 
 
-class TeamMedia:
+class TeamSound:
     """Media of teams whose members are the vehicles of ``sim``, which must not have advanced yet.
 
     ``blocks`` (n, B.SIZE) contains the bodies of all teams; row k of ``slots`` (teams, members) contains the slots of
