@@ -1,7 +1,7 @@
 """Measure learning environments: steps per second compared with the bare kernel, scores of baselines, and the training
 of a policy.
 
-python -m benchmarks.learning [speed] [own] [beside] [shells] [scores] [train]
+python -m benchmarks.learning [speed] [own] [beside] [shells] [teams] [scores] [train]
 
 ``train`` needs Stable-Baselines3. It writes its policy and curve to the folder runs/learning, and takes minutes on two
 free cores.
@@ -14,11 +14,14 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
+from wavesim_server import Simulation
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
@@ -26,6 +29,7 @@ from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.custom_core import CustomCore, make_core
 from wavesim_studies.learning.env import VectorTaskEnv
 from wavesim_studies.learning.tasks import TASKS
+from wavesim_world.config import load_text
 
 COPIES = 4096
 UNSEEN = 1_000_000  #: seed of the episodes of a score: copy i uses seed + i, and training uses the seeds from 1 on
@@ -166,6 +170,66 @@ def beside() -> None:
         print(f"{name:16} {median(values):12.0f} steps/s of processor time, ours / it {ours / median(values):7.1f}")
 
 
+def teams() -> None:
+    """Measure vectors of teams in which each member sends at random in 18 % of the steps: steps of a team per second of
+    processor time, the best of nine series. Measure in turn the engine alone (`Simulation`), with the same motion, commands
+    and packets but without filters, observations and rewards.
+    """
+    from wavesim_studies.learning.team_core import VectorLocalisation, configuration
+    from wavesim_studies.learning.team_tables import CONTROL_S, INTERVALS, SEND_VALUE
+
+    def advance_vector(vector: VectorLocalisation, actions: Array) -> None:
+        for given in actions:
+            vector.step(given)
+
+    random, substeps = np.random.default_rng(1), 4
+    acts: dict[str, tuple[int, Callable[[], object]]] = {}
+    for count, members, steps in (
+        (1, 5, 4),
+        (16, 5, 4),
+        (256, 5, 4),
+        (1024, 5, 4),
+        (256, 2, 4),
+        (256, 20, 4),
+        (256, 5, 2),
+    ):
+        vector = VectorLocalisation(count, members, substeps=steps)
+        actions = random.uniform(-1.0, 1.0, (16, count, members, vector.actions)).astype(np.float32)
+        actions[..., SEND_VALUE] = np.where(random.random(actions.shape[:-1]) < 0.184, 1.0, -1.0)
+        vector.reset(1)
+
+        name = f"{count} teams of {members}, {1e3 * CONTROL_S / steps:.0f} ms"
+        acts[name] = 16 * count, partial(advance_vector, vector, actions)
+    sim = Simulation(load_text(configuration(5, substeps)))
+    rows = [sim.enter(f"m{k}") for k in range(5)]
+
+    def advance() -> None:
+        for row in rows:
+            if random.random() < 0.184:
+                sim.send(row, bytes(12))
+        for _ in range(INTERVALS):
+            for row in rows:
+                rudder = random.uniform(-0.4, 0.4)
+                sim.command(row, {"propeller": 6.0, "rudder-top": rudder, "rudder-bottom": rudder})
+            sim.advance(substeps)
+        sim.take_signals()
+
+    acts["Simulation, 1 team of 5, 50 ms"] = 1, advance
+    found: dict[str, list[float]] = {name: [] for name in acts}
+    for _, act in acts.values():
+        act()
+    for _ in range(9):
+        for name, (steps, act) in acts.items():
+            times, start = max(1, 2000 // steps), time.process_time()
+            for _ in range(times):
+                act()
+            found[name].append((time.process_time() - start) / times / steps)
+    for name, values in found.items():
+        print(
+            f"{name:32} {1.0 / min(values):8.0f} steps/s, {1e6 * min(values):7.1f} us (median {1e6 * median(values):.1f} us)"
+        )
+
+
 def scores() -> None:
     """Score the baselines over 300 episodes of each task."""
     for task in TASKS:
@@ -253,6 +317,6 @@ def draw(curve: list[dict[str, float]], out: Path) -> None:
 
 
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (speed, own, beside, shells, scores, train)}
+    parts = {f.__name__: f for f in (speed, own, beside, shells, teams, scores, train)}
     for name in sys.argv[1:] or ("speed", "scores"):
         parts[name]()

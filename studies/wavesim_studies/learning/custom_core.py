@@ -5,7 +5,7 @@ The motion is compiled (:mod:`.motion_kernels`); the methods of the task are cal
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from wavesim_studies.learning.custom import IN_START, LATER, Task
 from wavesim_studies.learning.motion import Motion, TaskModels
 from wavesim_studies.learning.task_arrays import PADDING, TaskArrays
 from wavesim_studies.learning.task_methods import TaskMethods
+from wavesim_studies.learning.tasks import TEAM_TASK
+
+if TYPE_CHECKING:
+    from wavesim_studies.learning.team_rows import TeamRows
 
 __all__ = ["CustomCore", "make_core"]
 
@@ -273,11 +277,16 @@ class CustomCore:
         return models
 
 
-def make_core(task: str | Task | type[Task], copies: int, **options: Any) -> Core | CustomCore:
+def make_core(task: str | Task | type[Task], copies: int, **options: Any) -> Core | CustomCore | TeamRows:
     """Return the copies of a task: one of the built-in tasks by its name, or a user's task.
 
-    ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`, or to the class of a user's task.
+    ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`, to
+    :class:`~wavesim_studies.learning.team_rows.TeamRows`, or to the class of a user's task.
     """
+    if task == TEAM_TASK:
+        from wavesim_studies.learning.team_rows import TeamRows  # other tasks need neither sound nor its kernels
+
+        return TeamRows(copies, **options)
     if isinstance(task, str):
         return Core(task, copies, **options)
     if isinstance(task, type) and issubclass(task, Task):

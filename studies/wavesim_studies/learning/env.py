@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -14,6 +14,9 @@ from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.custom import Task
 from wavesim_studies.learning.custom_core import CustomCore, make_core
 
+if TYPE_CHECKING:
+    from wavesim_studies.learning.team_rows import TeamRows
+
 __all__ = ["SingleTaskEnv", "VectorTaskEnv"]
 
 _MODES = {
@@ -23,7 +26,7 @@ _MODES = {
 }
 
 
-def spaces(core: Core | CustomCore) -> tuple[Any, Any]:
+def spaces(core: Core | CustomCore | TeamRows) -> tuple[Any, Any]:
     """Return (observation space, action space)."""
     box = gymnasium.spaces.Box
     return box(-core.bound, core.bound, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wavesim_studies.learning.custom import Task
-from wavesim_studies.learning.tasks import TASKS
+from wavesim_studies.learning.tasks import TASKS, TEAM_TASK
 
 
 def register(task: type[Task] | Task | None = None, name: str = "", **options: Any) -> str:
@@ -18,19 +18,23 @@ def register(task: type[Task] | Task | None = None, name: str = "", **options: A
     if task is None:
         for built_in in TASKS:
             _register(built_in, {"task": built_in})
+        _register(TEAM_TASK, {"task": TEAM_TASK}, single=None)  # a team has several copies
         return ""
     kind = task if isinstance(task, type) else type(task)
     return _register(name or kind.__name__, {"task": task, **options})
 
 
-def _register(name: str, options: dict[str, Any]) -> str:
+_SINGLE = "wavesim_studies.learning.env:SingleTaskEnv"
+
+
+def _register(name: str, options: dict[str, Any], single: str | None = _SINGLE) -> str:
     import gymnasium
 
     known = f"wavesim/{name}-v0"
     gymnasium.registry.pop(known, None)
     gymnasium.register(
         known,
-        entry_point="wavesim_studies.learning.env:SingleTaskEnv",
+        entry_point=single,
         vector_entry_point="wavesim_studies.learning.env:VectorTaskEnv",
         kwargs=options,
     )

@@ -32,3 +32,4 @@ TASKS = {
     "Helix": ReferenceTask(HELIX, 40.0, 2.0, 30.0, 0.3, _ANY),
     "Lemniscate": ReferenceTask(LEMNISCATE, 40.0, 3.0, 40.0, 0.3, _ANY),
 }
+TEAM_TASK = "TeamLocalisation"  #: name of the task whose copies are the members of teams; see ``team_rows.py``
