@@ -7,7 +7,6 @@ The program runs a simple controller and random actions in each task, and prints
 
 from __future__ import annotations
 
-import argparse
 import math
 from typing import Any, ClassVar
 
@@ -15,8 +14,6 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_studies import learning
-from wavesim_studies.learning.baselines import RandomPolicy, evaluate_policy
-from wavesim_studies.learning.custom_core import CustomCore
 
 
 def wrapped(angle: Array) -> Array:
