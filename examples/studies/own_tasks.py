@@ -227,11 +227,7 @@ def main() -> None:
     for task in (DepthAndHeading, Waypoints, CourseLine):
         core = CustomCore(task(), copies)
         for policy in (Autopilot(core), RandomPolicy(core)):
-            found = evaluate_policy(core, policy, seed=1)
-            print(
-                f"{task.__name__:16} {type(policy).__name__:13} success {found['success']:4.0%}, "
-                f"reward {found['reward']:7.1f}"
-            )
+            print(f"{task.__name__:16} {type(policy).__name__:13} {evaluate_core(core, policy, seed=1)}")
 
 
 if __name__ == "__main__":
