@@ -7,6 +7,7 @@ The program runs a simple controller and random actions in each task, and prints
 
 from __future__ import annotations
 
+import argparse
 import math
 from typing import Any, ClassVar
 
@@ -14,6 +15,9 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_studies import learning
+from wavesim_studies.learning.baselines import RandomPolicy
+from wavesim_studies.learning.custom_core import CustomCore
+from wavesim_studies.learning.evaluation import evaluate_core
 
 
 def wrapped(angle: Array) -> Array:

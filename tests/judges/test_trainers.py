@@ -65,7 +65,7 @@ def test_it_continues_from_the_last_checkpoint(tmp_path: Path) -> None:
         train("StationKeeping", tmp_path / "t", SHORT)
     result = train("StationKeeping", tmp_path / "t", SHORT, resume=True)
     assert result.samples >= SHORT.samples and samples(tmp_path / "t") == result.samples
-    assert [row["samples"] for row in result.curve][0] == kept and len(result.curve) >= 3
+    assert result.curve[0]["samples"] == kept and len(result.curve) >= 3
     assert len(list((tmp_path / "t").glob("checkpoint-*.zip"))) == SHORT.checkpoints
     best = Policy.load(tmp_path / "t" / "best.npz")
     again = evaluate(best, "StationKeeping", SHORT.episodes)
@@ -104,7 +104,7 @@ def test_a_network_of_another_kind_is_evaluated_by_its_trainer(tmp_path: Path) -
 def test_time_is_up(tmp_path: Path) -> None:
     """And the policy of that moment is kept; nothing else was evaluated."""
     result = train("StationKeeping", tmp_path / "t", TrainingSettings(seconds=2.0, episodes=20))
-    assert 0 < result.samples < 1_000_000 and 2.0 < result.seconds and (tmp_path / "t" / "best.npz").exists()
+    assert 0 < result.samples < 1_000_000 and result.seconds > 2.0 and (tmp_path / "t" / "best.npz").exists()
 
 
 def test_half_a_million_samples_keep_station_and_fly(tmp_path: Path, root: Path) -> None:

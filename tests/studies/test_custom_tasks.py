@@ -28,6 +28,7 @@ from wavesim_studies.learning.baselines import RandomPolicy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.custom_core import CustomCore, make_core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
+from wavesim_studies.learning.evaluation import evaluate_core  # noqa: E402
 from wavesim_world.config import library  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "studies"
