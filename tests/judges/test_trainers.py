@@ -21,7 +21,8 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.log import read
 from wavesim_studies.learning.evaluation import evaluate
 from wavesim_studies.learning.policy import Policy
-from wavesim_studies.learning.training import STATE, TrainingSettings, train
+from wavesim_studies.learning.training import TrainingSettings, train
+from wavesim_studies.learning.training_state import STATE
 
 pytestmark = [pytest.mark.trainers, pytest.mark.timeout(600)]
 SHORT = TrainingSettings(samples=60_000, interval=16_000, episodes=20)

@@ -25,7 +25,8 @@ from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.evaluation import UNSEEN, VALIDATION_SEEDS, Evaluation, evaluate, evaluate_core
 from wavesim_studies.learning.policy import Policy
-from wavesim_studies.learning.training import Evaluator, TrainingFolder, TrainingSettings, train
+from wavesim_studies.learning.training import TrainingSettings, train
+from wavesim_studies.learning.training_state import STATE, Evaluator, TrainingFolder, opened
 from wavesim_world.config import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -192,7 +193,7 @@ def test_an_interrupt_leaves_whole_files(tmp_path: Path) -> None:
         folder.add_checkpoint(interrupted)
     assert [p.read_text() for p in folder.checkpoints()] == ["20000", "300000"]
     assert folder.last_checkpoint().read_text() == "300000"
-    assert json.loads((tmp_path / training.STATE).read_text())["samples"] == 300_000
+    assert json.loads((tmp_path / STATE).read_text())["samples"] == 300_000
 
 
 @pytest.mark.parametrize(
@@ -207,11 +208,11 @@ def test_an_interrupt_leaves_whole_files(tmp_path: Path) -> None:
 )
 def test_a_folder_is_never_overwritten(tmp_path: Path, found: str | bytes | None, resume: bool, said: str) -> None:
     if isinstance(found, str):
-        (tmp_path / training.STATE).write_text(found)
+        (tmp_path / STATE).write_text(found)
     elif found is not None:
         (tmp_path / "photo.jpg").write_bytes(found)
     with pytest.raises(ConfigError, match=said):
-        training.opened(tmp_path, "Sway", resume)
+        opened(tmp_path, "Sway", resume)
 
 
 def test_the_curve_is_drawn(tmp_path: Path) -> None:

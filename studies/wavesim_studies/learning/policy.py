@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +42,10 @@ class Policy:
     def save(self, path: Path) -> None:
         """Write the policy to a .npz file."""
         # a file of a plain network has nothing but its layers, so that any program can evaluate it
-        form = {} if (self.activation, self.squash) == ("tanh", False) else {"form": np.array(self._form())}
-        np.savez(path, *self.parameters, **form)
-
-    def _form(self) -> str:
-        return self.activation + (" squash" if self.squash else "")
+        arrays: dict[str, Any] = {f"arr_{k}": p for k, p in enumerate(self.parameters)}
+        if (self.activation, self.squash) != ("tanh", False):
+            arrays["form"] = np.array(self.activation + (" squash" if self.squash else ""))
+        np.savez(path, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Policy:

@@ -61,7 +61,7 @@ def exported_policy(model: Any) -> Policy:
             between.add(type(layer).__name__.lower())
     if len(between) > 1:
         raise WaveSimError(f"cannot export a network with several kinds of layers ({', '.join(sorted(between))})")
-    return Policy(found, *between, squash=squash)
+    return Policy(found, next(iter(between), "tanh"), squash)
 
 
 def _layers(network: Any) -> list[Any]:

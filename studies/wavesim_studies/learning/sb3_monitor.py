@@ -12,7 +12,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.sb3 import VecEnv, exported_policy  # first: it reports a missing package
-from wavesim_studies.learning.training import BEST, Evaluator, TrainingFolder, TrainingSettings
+from wavesim_studies.learning.training_state import BEST, Evaluator, TrainingFolder, TrainingSettings
 
 import torch  # isort: skip
 from stable_baselines3.common.callbacks import BaseCallback  # isort: skip
@@ -20,7 +20,7 @@ from stable_baselines3.common.callbacks import BaseCallback  # isort: skip
 BEST_MODEL = "best.zip"
 
 
-class SpreadVecEnv(VecEnv):
+class StaggeredVecEnv(VecEnv):
     """A ``VecEnv`` whose first episodes end at different times.
 
     If all copies started their episodes at the same time, each update would see one phase of the episode only.
@@ -31,8 +31,10 @@ class SpreadVecEnv(VecEnv):
     def reset(self) -> Array:
         """Start new episodes in all copies; return observations (n, numbers)."""
         first = super().reset()
+        self._left = None
         if np.isfinite(self.core.limit):
-            self._left = np.random.default_rng(self._seed).integers(1, self.core.limit + 1, self.num_envs)
+            random = np.random.default_rng(self._seed)
+            self._left = np.asarray(random.integers(1, int(self.core.limit) + 1, self.num_envs))
         return first
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
@@ -82,7 +84,7 @@ class Training:
         copies = settings.copies
         # after a resume, the copies continue with other episodes
         seed = settings.seed + folder.state["resumed"] * copies
-        kind = SpreadVecEnv if settings.spread else VecEnv
+        kind = StaggeredVecEnv if settings.spread else VecEnv
         self.envs = kind(task, copies, seed=seed, **options)
         self.envs.core.set_threads(settings.threads)
         validation = make_core(task, settings.episodes, **options)
