@@ -3,15 +3,15 @@ of a policy.
 
 python -m benchmarks.learning [speed] [own] [beside] [shells] [teams] [scores] [train]
 
-``train`` needs Stable-Baselines3. It writes its policy and curve to the folder runs/learning, and takes minutes on two
-free cores.
+``train`` needs Stable-Baselines3. It trains five policies, each in about half a minute of processor time; to keep a
+policy, use `wavesim learn train`.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,16 +24,16 @@ from wavesim_sdk.arrays import Array
 from wavesim_server import Simulation
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
-from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
+from wavesim_studies.learning.baselines import Pid, RandomPolicy
 from wavesim_studies.learning.core import Core
 from wavesim_studies.learning.custom_core import CustomCore, make_core
 from wavesim_studies.learning.env import VectorTaskEnv
+from wavesim_studies.learning.evaluation import UNSEEN, evaluate_core
 from wavesim_studies.learning.tasks import TASKS
+from wavesim_studies.learning.training import TrainingSettings
 from wavesim_world.config import load_text
 
 COPIES = 4096
-UNSEEN = 1_000_000  #: seed of the episodes of a score: copy i uses seed + i, and training uses the seeds from 1 on
-OUT = Path("runs/learning")
 
 
 def cost(act: Callable[[], object], times: int = 20) -> float:
@@ -236,84 +236,23 @@ def scores() -> None:
         for name, vary in (("as in the book", 0.0), ("varied", 1.0)):
             core = Core(task, 300, vary=vary)
             for policy in (Pid(core), RandomPolicy(core)):
-                found = evaluate_policy(core, policy, UNSEEN)
-                print(
-                    f"{task:16} {name:15} {type(policy).__name__:7} "
-                    + ", ".join(f"{k} {v:.3g}" for k, v in found.items())
-                )
+                print(f"{task:16} {name:15} {type(policy).__name__:12} {evaluate_core(core, policy, UNSEEN)}")
 
 
-def train(samples: float = 6e6, limit: float = 900.0) -> None:
-    """Train a policy for station keeping with Stable-Baselines3, draw its learning curve, and score it over unseen
-    episodes. Stop after ``samples`` samples or ``limit`` seconds.
+def train(seeds: int = 5) -> None:
+    """Train policies for station keeping with different seeds. Print the cost of each training and its score over
+    unseen episodes, beside that of the PID controller.
     """
-    import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.callbacks import BaseCallback
+    from wavesim_studies.learning.training import train as run
 
-    from wavesim_studies.learning.sb3 import VecEnv, exported_policy
-
-    OUT.mkdir(parents=True, exist_ok=True)
-    curve: list[dict[str, float]] = []
-    start = time.perf_counter()
-
-    class Curve(BaseCallback):  # type: ignore[misc]
-        """Keep and print the reward per step and the success rate of the episodes that ended since the last update."""
-
-        def _on_rollout_start(self) -> None:
-            self.outcomes: list[bool] = []
-
-        def _on_step(self) -> bool:
-            self.outcomes += [info["is_success"] for info in self.locals["infos"] if info]
-            return time.perf_counter() - start < limit
-
-        def _on_rollout_end(self) -> None:
-            curve.append(
-                {
-                    "samples": float(self.num_timesteps),
-                    "reward": float(self.locals["rewards"].mean()),
-                    "success": float(np.mean(self.outcomes)) if self.outcomes else float("nan"),
-                    "wall": time.perf_counter() - start,
-                }
-            )
-            print({k: round(v, 3) for k, v in curve[-1].items()}, flush=True)
-
-    torch.set_num_threads(1)  # the networks are so small that threads would cost more than they save
-    copies, steps = 1024, 32
-    model = PPO(
-        "MlpPolicy",
-        VecEnv("StationKeeping", copies, seed=1),
-        learning_rate=lambda left: 7e-4 * max(0.05, left),
-        n_steps=steps,
-        batch_size=copies * steps // 4,
-        n_epochs=4,
-        gamma=0.98,
-        ent_coef=0.001,
-        policy_kwargs={"log_std_init": -0.7},
-        seed=1,
-        device="cpu",
-    )
-    policy = exported_policy(model.learn(int(samples), callback=Curve()))
-    policy.save(OUT / "station-keeping.npz")
-    (OUT / "curve.json").write_text(json.dumps(curve))
-    draw(curve, OUT / "curve.png")
+    for seed in range(1, seeds + 1):
+        settings = TrainingSettings(seed=seed)
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("StationKeeping", Path(folder), settings)
+        cost = f"{result.processor_seconds:.1f} s of processor time, {result.seconds:.1f} s"
+        print(f"seed {seed}: {result.samples} samples, {cost}; {result.evaluation}", flush=True)
     core = Core("StationKeeping", 300)
-    print("unseen episodes:", evaluate_policy(core, policy, UNSEEN), "PID:", evaluate_policy(core, Pid(core), UNSEEN))
-
-
-def draw(curve: list[dict[str, float]], out: Path) -> None:
-    """Draw the reward per step and the success rate of ended episodes over the samples, as means of 16 updates."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    axes = figure.subplots(1, 2)
-    for axis, name, label in ((axes[0], "reward", "reward a step"), (axes[1], "success", "share of successes")):
-        values = np.array([[row["samples"] * 1e-6, row[name]] for row in curve if np.isfinite(row[name])])
-        means = [part.mean(axis=0) for part in np.array_split(values, max(len(values) // 16, 1))]
-        axis.plot(*values.T, lw=0.6, alpha=0.4)
-        axis.plot(*np.array(means).T, lw=1.5)
-        axis.set(xlabel="million samples", ylabel=label, ylim=(0.0, None))
-    figure.savefig(out, dpi=110)
+    print("PID:", evaluate_core(core, Pid(core), UNSEEN))
 
 
 if __name__ == "__main__":

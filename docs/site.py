@@ -60,6 +60,8 @@ API = {
             "wavesim_studies.learning.custom",
             "wavesim_studies.learning.core",
             "wavesim_studies.learning.env",
+            "wavesim_studies.learning.training",
+            "wavesim_studies.learning.evaluation",
             "wavesim_studies.learning.teams",
             "wavesim_studies.traffic.encounters",
             "wavesim_studies.traffic.encounter_runs",

@@ -15,8 +15,9 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_studies import learning
-from wavesim_studies.learning.baselines import RandomPolicy, evaluate_policy
+from wavesim_studies.learning.baselines import RandomPolicy
 from wavesim_studies.learning.custom_core import CustomCore
+from wavesim_studies.learning.evaluation import evaluate_core
 
 
 def wrapped(angle: Array) -> Array:
@@ -230,11 +231,7 @@ def main() -> None:
     for task in (DepthAndHeading, Waypoints, CourseLine):
         core = CustomCore(task(), copies)
         for policy in (Autopilot(core), RandomPolicy(core)):
-            found = evaluate_policy(core, policy, seed=1)
-            print(
-                f"{task.__name__:16} {type(policy).__name__:13} success {found['success']:4.0%}, "
-                f"reward {found['reward']:7.1f}"
-            )
+            print(f"{task.__name__:16} {type(policy).__name__:13} {evaluate_core(core, policy, seed=1)}")
 
 
 if __name__ == "__main__":

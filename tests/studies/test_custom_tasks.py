@@ -24,10 +24,11 @@ from wavesim_server.dynamics.sizes import LANES  # noqa: E402
 from wavesim_server.study import empty_sea, varied  # noqa: E402
 from wavesim_studies import learning  # noqa: E402
 from wavesim_studies.learning import kernels  # noqa: E402
-from wavesim_studies.learning.baselines import RandomPolicy, evaluate_policy  # noqa: E402
+from wavesim_studies.learning.baselines import RandomPolicy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.custom_core import CustomCore, make_core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
+from wavesim_studies.learning.evaluation import evaluate_core  # noqa: E402
 from wavesim_world.config import library  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "studies"
@@ -213,8 +214,8 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_examples_are_solved_by_their_controllers_and_not_by_chance(examples: Any) -> None:
     for task, least in ((examples.DepthAndHeading, 0.95), (examples.Waypoints, 0.95), (examples.CourseLine, 0.6)):
         core = make_core(task, 40)
-        assert evaluate_policy(core, examples.Autopilot(core), 100)["success"] >= least, task
-        assert evaluate_policy(core, RandomPolicy(core), 100)["success"] < 0.3, task
+        assert evaluate_core(core, examples.Autopilot(core), 100).success >= least, task
+        assert evaluate_core(core, RandomPolicy(core), 100).success < 0.3, task
 
 
 @pytest.mark.compiled

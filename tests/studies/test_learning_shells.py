@@ -180,7 +180,8 @@ def test_an_exported_policy_computes_what_its_model_did(sb3: Any, tmp_path: Path
         )
         for a, b in ((26, 64), (64, 64), (64, 6))
     ]
-    net = [layers[0], SimpleNamespace(), layers[1], SimpleNamespace()]
+    between = type("Tanh", (), {})()
+    net = [layers[0], between, layers[1], between]
     policy = SimpleNamespace(mlp_extractor=SimpleNamespace(policy_net=net), action_net=layers[2])
     sb3.exported_policy(SimpleNamespace(policy=policy)).save(tmp_path / "p.npz")
     x = 0.2 * rng.normal(size=(5, 26)).astype("f4")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wavesim_sdk.arrays import Array
@@ -53,30 +51,3 @@ class RandomPolicy:
     def act(self, observation: Array, ended: Array | None = None) -> Array:
         """Return random actions; see :class:`Pid`."""
         return self._random.uniform(-1.0, 1.0, (len(observation), self._size)).astype(np.float32)
-
-
-def evaluate_policy(core: Core | CustomCore, policy: Any, seed: int) -> dict[str, float]:
-    """Run one episode of each copy. Return the success rate, the mean distance (m) in completed episodes, and the mean
-    reward. The distance is NaN if a user's task does not report it.
-    """
-    core.seed(seed)
-    core.reset_copies()
-    out, n = core.outputs, core.copies
-    running, won, total, last = np.ones(n, bool), np.zeros(n, bool), np.zeros(n), np.full(n, np.nan)
-    ended = np.zeros(n, bool)
-    while running.any():
-        core.step(policy.act(out.observation, ended))
-        ended = out.terminated | out.truncated
-        total[running] += out.reward[running]
-        now = ended & running
-        won[now] = core.success[now]
-        if (distance := core.infos().get("distance")) is not None:
-            last[now & out.truncated] = distance[now & out.truncated]
-        running &= ~ended
-    there = np.isfinite(last)
-    return {
-        "episodes": float(n),
-        "success": float(won.mean()),
-        "distance": float(last[there].mean()) if there.any() else float("nan"),
-        "reward": float(total.mean()),
-    }

@@ -211,6 +211,11 @@ class Core:
         self._threads.run(lambda k, first, end: kernels.step(tables[k], actions, self.actions, first, end))
 
     @property
+    def limit(self) -> int:
+        """Maximum number of steps of an episode."""
+        return self.rules.steps
+
+    @property
     def success(self) -> Mask:
         """Which of the episodes that ended in this step succeeded (copies,)."""
         won: Mask = self.outputs.episode_info[:, -1] > 0.0

@@ -19,11 +19,12 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.extras import MissingPackage
 
 try:
     from stable_baselines3.common.vec_env import VecEnv as Base
 except ImportError:
-    raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
+    raise MissingPackage("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
 from wavesim_studies.learning.custom import Task
 from wavesim_studies.learning.custom_core import make_core
@@ -34,15 +35,38 @@ Indices = int | Iterable[int] | None
 
 
 def exported_policy(model: Any) -> Policy:
-    """Return the trained ``MlpPolicy`` of a PPO or A2C model as a policy that needs only NumPy.
+    """Return the trained ``MlpPolicy`` of a model as a policy that needs only NumPy, whatever algorithm trained it.
 
-    The layers of the network must be dense, with tanh between them, as they are by default.
+    Raise WaveSimError unless its network consists of dense layers with tanh, ReLU or ELU between them.
     """
-    layers = [layer for layer in model.policy.mlp_extractor.policy_net if hasattr(layer, "weight")]
+    policy = model.policy
+    if hasattr(policy, "mlp_extractor"):  # PPO, A2C: the actions are clipped
+        layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], False
+    elif hasattr(policy, "actor"):  # SAC: a tanh limits the actions; TD3 and DDPG have it as their last layer
+        layers, squash = [*getattr(policy.actor, "latent_pi", ()), *_layers(policy.actor.mu)], True
+        layers = layers[:-1] if type(layers[-1]).__name__ == "Tanh" else layers
+    else:
+        raise WaveSimError(f"cannot export a policy of the type {type(policy).__name__}: it has no dense actor network")
+    extractor = getattr(getattr(policy, "actor", policy), "features_extractor", None)
+    if extractor is not None and type(extractor).__name__ != "FlattenExtractor":
+        raise WaveSimError(f"cannot export a policy with the features extractor {type(extractor).__name__}")
+    if getattr(model, "use_sde", False):
+        raise WaveSimError("cannot export a policy with state-dependent exploration (use_sde)")
     found: list[Array] = []
-    for layer in (*layers, model.policy.action_net):
-        found += [layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()]
-    return Policy(found)
+    between = set[str]()
+    for layer in layers:
+        if hasattr(layer, "weight"):
+            found += [layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()]
+        else:
+            between.add(type(layer).__name__.lower())
+    if len(between) > 1:
+        raise WaveSimError(f"cannot export a network with several kinds of layers ({', '.join(sorted(between))})")
+    return Policy(found, next(iter(between), "tanh"), squash)
+
+
+def _layers(network: Any) -> list[Any]:
+    """Return the layers of a network, which may be a single layer."""
+    return [network] if hasattr(network, "weight") else list(network)
 
 
 class VecEnv(Base):  # type: ignore[misc]
