@@ -62,7 +62,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
 class SonarInstrument:
     """Sonar of an emulator: its sonar engine and the constant part of its frame record."""
 
-    generation: int
+    version: tuple[int, int]  #: generation, and key of the random numbers
     engine: Any
     record: Any
 
@@ -97,13 +97,15 @@ class SonarEmulator(FrameEmulator):
             own = self._instrument(now, i, place, int(out["generation"][i]), int(keys[i]))
             d: SonarDesign = own.engine.design
             out["valid"][i] = 0
-            if now.time < d.ping_time:
+            if now.time < d.ping_time and not self.is_instant:
                 continue
             pose = SonarPose(mounted.p_WS_W[i], R_WS[i], mounted.v_WS_W[i], turning[i]).before(d.ping_time)
             level = float(now.weather["level"])
             if pose.p[2] + level <= 0.0:  # in air
                 continue
             self.world.set_bodies(self.bodies, int(now.rows[i]))
+            if self.is_instant:
+                own.engine.fresh = True
             frame = own.engine.ping(pose, now.tick // now.period, level)
             out["valid"][i] = 1
             out["frame"][i] = self._publish(place, own.record, frame, now)
@@ -114,14 +116,13 @@ class SonarEmulator(FrameEmulator):
 
     def _instrument(self, now: Batch, i: int, place: int, generation: int, key: int) -> SonarInstrument:
         known = self._instruments.get(place)
-        if known is None or known.generation != generation:
+        if known is None or known.version != (generation, key):
             p: Declared = now.parameters
             noise = bool(np.broadcast_to(now.noise.scale, (len(now),))[i] > 0.0)
             made = design_of(self.loaded, p, noise)
             engine = SONAR_TYPES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
-            known = SonarInstrument(
-                generation, engine, describe(made, *self.names_of(now, i, place), generation, p.preset)
-            )
+            record = describe(made, *self.names_of(now, i, place), generation, p.preset)
+            known = SonarInstrument((generation, key), engine, record)
             self._instruments[place] = known
         return known
 
