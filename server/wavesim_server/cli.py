@@ -261,10 +261,10 @@ def export(
             echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
         echo(f"{ros}: {sonar_rosbag.write_sonar_messages(file, ros, vehicle, sonar)} messages")
-    for format_, out in labelled.items():
+    for kind, out in labelled.items():
         if out is not None:
-            count, part = frame_datasets.add_log(file, out, format_, vehicle, sonar)
-            echo(f"{out}: {count} {'frames' if format_ == 'numpy' else 'pictures'}, part {part}")
+            count, part = frame_datasets.add_log(file, out, kind, vehicle, sonar)
+            echo(f"{out}: {count} {'frames' if kind == 'numpy' else 'pictures'}, part {part}")
     whole(read(log))
 
 

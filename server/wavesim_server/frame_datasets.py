@@ -91,12 +91,12 @@ class FrameDataset:
     def add(self, scene: SceneOrigin, frames: Iterable[ImagingFrame]) -> int:
         """Add the frames of a scene, in the chronological order of each instrument; return the number of files."""
         written = 0
-        names: dict[int, tuple[str, str]] = {}
+        names: dict[int, Iterable[str]] = {}
         by_instrument: dict[tuple[str, str], list[ImagingFrame]] = {}
         try:
             for frame in frames:
                 if frame.names is not None:
-                    names |= {n: tuple(o) for n, o in frame.names.objects.items()}
+                    names |= frame.names.objects
                 if frame.kind in ("sidescan", "scanning"):  # a picture consists of many pings
                     by_instrument.setdefault((frame.body, frame.name), []).append(frame)
                 else:
@@ -115,13 +115,13 @@ class FrameDataset:
 
     def _add_frames(self, scene: SceneOrigin, frames: list[ImagingFrame]) -> int:
         """Add consecutive frames of one instrument; return the number of files."""
-        count = 0
-        for count, picture in enumerate(pictures(frames), 1):
+        made = list(pictures(frames))
+        for picture in made:
             path = self._path(scene, picture.frame, picture.view)
             self._write(path.with_suffix(".png"), png(picture.pixels))
             if picture.labels is not None:
                 self._write(path.with_suffix(".labels.png"), png(picture.labels.astype("<i2").view("<u2")))
-        return count
+        return len(made)
 
     def _path(self, scene: SceneOrigin, frame: ImagingFrame, folder: str) -> Path:
         number = int(frame.record["number"])
@@ -198,12 +198,12 @@ class CocoDataset(FrameDataset):
         return super().add(scene, frames)
 
     def _add_frames(self, scene: SceneOrigin, frames: list[ImagingFrame]) -> int:
-        count = 0
-        for count, picture in enumerate(pictures(frames), 1):
+        made = list(pictures(frames))
+        for picture in made:
             frame = picture.frame
             if picture.labels is None or frame.names is None:
                 raise LogError(
-                    f'the frames of \'{frame.name}\' on \'{frame.body}\' have no labels; set truth="yes" for it in the configuration'
+                    f"the frames of '{frame.name}' on '{frame.body}' have no labels; set truth=\"yes\" for it in the configuration"
                 )
             path = self._path(scene, frame, f"images/{picture.view}").with_suffix(".png")
             self._write(path, png(picture.pixels))
@@ -223,12 +223,15 @@ class CocoDataset(FrameDataset):
                 "time_ns": int(frame.record["time_ns"]),
             }
             self._images.setdefault(picture.view, {})[file_name] = image, list(_annotations(picture, frame.names))
-        return count
+        return len(made)
 
     def close(self) -> None:
         super().close()
         used = {
-            a["category_id"] for images in self._images.values() for _, annotations in images.values() for a in annotations
+            a["category_id"]
+            for images in self._images.values()
+            for _, annotations in images.values()
+            for a in annotations
         }
         categories = {category: n for n, category in enumerate(sorted(used), 1)}
         declared = [{"id": n, "name": name, "supercategory": above} for (name, above), n in categories.items()]
@@ -238,9 +241,9 @@ class CocoDataset(FrameDataset):
                 content |= {"images": [], "annotations": [], "categories": declared}
                 mine = [of for _, of in sorted(images.items()) if of[0]["part"] == part]
                 number = itertools.count(1)
-                for n, (image, annotations) in enumerate(mine, 1):
+                for n, (image, marked) in enumerate(mine, 1):
                     content["images"].append({**image, "id": n})
-                    for a in annotations:
+                    for a in marked:
                         kept = {**a, "id": next(number), "image_id": n, "category_id": categories[a["category_id"]]}
                         content["annotations"].append(kept)
                 self._write_json(self.folder / "annotations" / f"{view}_{part}.json", content)

@@ -127,7 +127,9 @@ class ImagingSonar:
         self.last: SonarPose | None = None
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
-    def echo_energy(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, LabelledRays | None]:
+    def echo_energy(
+        self, pose: SonarPose, axes: Floats, rays: RayFan, level: float
+    ) -> tuple[Floats, LabelledRays | None]:
         """Return the energy (columns, bins) of the echoes of a fan and, if the sonar has labels, the rays for
         :func:`label_cells`.
         """

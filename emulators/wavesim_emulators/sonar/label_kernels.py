@@ -14,6 +14,7 @@ from wavesim_sdk.arrays import Floats, Ints
 #: a gap between the echoes of two neighbouring rays on one object belongs to the object if it is at most this multiple
 #: of the distance between the rays; a longer gap is a shadow within the object
 CONNECTED = 3.0
+NEXT_TO = 1e-9  #: weight of a ray next to an object in its shadow, relative to a ray that the object blocks
 
 
 class LabelledRays(NamedTuple):
@@ -32,11 +33,30 @@ class LabelledRays(NamedTuple):
 
 
 @device_function
-def bins_of(begin: float, end: float, bins: int) -> tuple[int, int]:
-    """Return the first bin of an interval, and the bin after its last one."""
+def spread(begin: float, end: float, share: float, material: int, label: int, strongest: Floats) -> None:
+    """Enter an echo into the bins of an interval in which it is the strongest one. ``share`` is its energy per bin.
+
+    ``strongest`` (bins, 3) contains energy, material and label, with an energy of -1 in a bin without an echo.
+    """
+    bins = len(strongest)
     if not (end > 0.0 and begin < bins):
-        return 0, 0
-    return max(int(np.floor(begin)), 0), min(int(np.floor(end)), bins - 1) + 1
+        return
+    for i in range(max(int(np.floor(begin)), 0), min(int(np.floor(end)), bins - 1) + 1):
+        energy = share * max(min(end, i + 1.0) - max(begin, float(i)), 0.0)
+        if energy > strongest[i, 0]:
+            strongest[i, 0], strongest[i, 1], strongest[i, 2] = energy, material, label
+
+
+@device_function
+def blocked_ray(what: Ints, j: int, k: int) -> int:
+    """Return the number of a ray if it hits an object, and otherwise the number of the ray above or below it if that
+    one hits an object, because the echo of the bed next to an object ends at its hit. Return -1 if none of them does.
+    """
+    if what[j, k, 1] > SURFACE:
+        return k
+    if k > 0 and what[j, k - 1, 1] > SURFACE:
+        return k - 1
+    return k + 1 if k + 1 < what.shape[1] and what[j, k + 1, 1] > SURFACE else -1
 
 
 @kernel
@@ -50,51 +70,28 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
     """
     intervals, what, background = rays.intervals, rays.what, rays.background
     bins, count = labels.shape[1], what.shape[1]
-    behind = np.empty((bins, 3))  # strongest echo of the bed or the surface: energy, material, object
-    front = np.empty((bins, 3))  # strongest echo of an object
-    shade = np.empty((bins, 2))  # strongest echo that an object blocks: energy, object
+    behind, front, shade = np.empty((bins, 3)), np.empty((bins, 3)), np.empty((bins, 3))
     for beam in range(labels.shape[0]):
         behind[:, 0] = front[:, 0] = shade[:, 0] = -1.0
         for j in range(first[beam], end[beam]):
             for k in range(count):
-                label, r = what[j, k, 1], rays.geometry[j, k, 0]
-                table = front if label > SURFACE else behind
+                material, label, r = what[j, k, 0], what[j, k, 1], rays.geometry[j, k, 0]
+                a, b = intervals[j, k, 0], intervals[j, k, 1]
                 if label != NO_HIT and 0.0 < r < FAR:
-                    a, b, share = intervals[j, k, 0], intervals[j, k, 1], intervals[j, k, 2]
-                    begin, after = bins_of(a, b, bins)
-                    for i in range(begin, after):
-                        energy = share * max(min(b, i + 1.0) - max(a, float(i)), 0.0)
-                        if energy > table[i, 0]:
-                            table[i, 0], table[i, 1], table[i, 2] = energy, what[j, k, 0], label
-                    if label > SURFACE and k + 1 < count and what[j, k + 1, 1] == label:
-                        low = min(b, intervals[j, k + 1, 1])
-                        high = max(a, intervals[j, k + 1, 0])
-                        if low < high <= low + CONNECTED * r * rays.spacing[k] + 1.0:
-                            begin, after = bins_of(low, high, bins)
-                            for i in range(begin, after):
-                                if table[i, 0] < 0.0:
-                                    table[i, 0], table[i, 1], table[i, 2] = 0.0, what[j, k, 0], label
+                    spread(a, b, intervals[j, k, 2], material, label, front if label > SURFACE else behind)
+                if label > SURFACE and k + 1 < count and what[j, k + 1, 1] == label:
+                    low, high = min(b, intervals[j, k + 1, 1]), max(a, intervals[j, k + 1, 0])
+                    if low < high <= low + CONNECTED * r * rays.spacing[k] + 1.0:
+                        spread(low, high, 0.0, material, label, front)
                 if len(background) > 0 and background[j, k, 1] > background[j, k, 0]:
-                    blocker, factor = label, 1.0
-                    if blocker <= SURFACE:
-                        # next to an object, the interval of a ray on the bed ends at its hit
-                        factor = 1e-9
-                        if k > 0:
-                            blocker = what[j, k - 1, 1]
-                        if blocker <= SURFACE and k + 1 < count:
-                            blocker = what[j, k + 1, 1]
-                    if blocker > SURFACE:
-                        a, b, share = background[j, k, 0], background[j, k, 1], background[j, k, 2]
-                        begin, after = bins_of(a, b, bins)
-                        for i in range(begin, after):
-                            energy = factor * share * max(min(b, i + 1.0) - max(a, float(i)), 0.0)
-                            if energy > shade[i, 0]:
-                                shade[i, 0], shade[i, 1] = energy, blocker
+                    hit = blocked_ray(what, j, k)
+                    if hit >= 0:  # the shadow begins behind the object
+                        share = background[j, k, 2] * (1.0 if hit == k else NEXT_TO)
+                        near = max(background[j, k, 0], intervals[j, hit, 0])
+                        spread(near, background[j, k, 1], share, NO_HIT, -what[j, hit, 1], shade)
         for i in range(bins):
             labels[beam, i, 0] = labels[beam, i, 1] = NO_HIT
-            if front[i, 0] >= 0.0:
-                labels[beam, i, 0], labels[beam, i, 1] = int(front[i, 1]), int(front[i, 2])
-            elif behind[i, 0] >= 0.0:
-                labels[beam, i, 0], labels[beam, i, 1] = int(behind[i, 1]), int(behind[i, 2])
-            elif shade[i, 0] >= 0.0:
-                labels[beam, i, 1] = -int(shade[i, 1])
+            for table in (front, behind, shade):
+                if table[i, 0] >= 0.0:
+                    labels[beam, i, 0], labels[beam, i, 1] = int(table[i, 1]), int(table[i, 2])
+                    break

@@ -301,7 +301,10 @@ class Mesh:
         high=1e6,
     )
     material: str = text("Name of the material of the mesh, for imaging sonars and cameras.", "steel")
-    category: str = text("Category of the mesh in data sets for machine learning. Default: the name of the mesh file without its ending.", "")
+    category: str = text(
+        "Category of the mesh in data sets for machine learning. Default: the name of the mesh file without its ending.",
+        "",
+    )
     place: str = place()
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -35,10 +35,13 @@ def material_names(world: World) -> tuple[str, ...]:
 
 def _obstacles(world: World) -> Iterator[LabelledObject]:
     o = world.obstacles
-    for kind, declared in (("block", o.block), ("pier", o.pier), ("tunnel", o.tunnel)):
+    kinds: tuple[tuple[str, Sequence[Any]], ...] = (("block", o.block), ("pier", o.pier), ("tunnel", o.tunnel))
+    for kind, declared in kinds:
         for n, one in enumerate(declared, 1):
             yield LabelledObject(f"{kind} {n}", one.category or kind)
-    names = [m.file if [b.file for b in o.mesh].count(m.file) == 1 else f"{m.file} {n}" for n, m in enumerate(o.mesh, 1)]
+    names = [
+        m.file if [b.file for b in o.mesh].count(m.file) == 1 else f"{m.file} {n}" for n, m in enumerate(o.mesh, 1)
+    ]
     for name, m in zip(names, o.mesh, strict=True):
         yield LabelledObject(f"mesh {name}", m.category or PurePosixPath(m.file).stem)
 
