@@ -20,6 +20,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+__all__ = ["LabelNames", "LabelledObject"]
+
 NOTHING, BED, SURFACE = -1, 0, 1  #: labels of cells without an echo, of the sea bed and of the water surface
 FIRST_BODY = 2  #: label of the body in row 0
 FIRST_OBSTACLE, FIRST_TARGET, FIRST_BOARD = 20_000, 28_000, 31_000

@@ -13,6 +13,8 @@ from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.tables import Field, Table, integer, value
 
+__all__ = ["FRAME_KINDS", "PIXEL_3D", "SOUNDING_COLUMNS", "ImagingFrame"]
+
 #: columns of a sounding: measured values first, then true values
 SOUNDING_COLUMNS = (
     "angle",

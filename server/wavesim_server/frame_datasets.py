@@ -34,6 +34,8 @@ from wavesim_sdk.log import read, usable
 from wavesim_server.logbook.datasets import SPLIT, part_of
 from wavesim_server.logbook.pictures import Picture, pictures, png, run_lengths
 
+__all__ = ["CocoDataset", "FrameDataset", "NumpyDataset", "SceneOrigin", "add_log", "make_dataset"]
+
 INDEX = "dataset.json"
 Scene = Callable[[np.random.Generator, int], Iterable[ImagingFrame]]
 

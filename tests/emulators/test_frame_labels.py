@@ -82,7 +82,7 @@ def test_the_kernel_and_a_set_of_cells() -> None:
         geometry = np.where(what[..., 1:] == -1, 1e30, 1.0) * np.ones(4)
         out = np.empty((3, bins, 2), np.int32)
         first, end = np.array([0, 2, 4]), np.array([2, 4, 6])
-        given = label_kernels.LabelledRays(intervals, geometry, what, np.full(rays, -1e9), background)
+        given = label_kernels.LabelledRays(intervals, geometry, what, np.full(rays, -1e9), np.ones(rays), background)
         label_kernels.label_cells(given, first, end, out)
 
         def covers(interval: Any, i: int) -> bool:

@@ -62,7 +62,8 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
 class SonarInstrument:
     """Sonar of an emulator: its sonar engine and the constant part of its frame record."""
 
-    version: tuple[int, int]  #: generation, and key of the random numbers
+    generation: int
+    key: int  #: key of the random numbers
     engine: Any
     record: Any
 
@@ -116,14 +117,17 @@ class SonarEmulator(FrameEmulator):
 
     def _instrument(self, now: Batch, i: int, place: int, generation: int, key: int) -> SonarInstrument:
         known = self._instruments.get(place)
-        if known is None or known.version != (generation, key):
+        if known is None or known.generation != generation:
             p: Declared = now.parameters
             noise = bool(np.broadcast_to(now.noise.scale, (len(now),))[i] > 0.0)
             made = design_of(self.loaded, p, noise)
             engine = SONAR_TYPES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
             record = describe(made, *self.names_of(now, i, place), generation, p.preset)
-            known = SonarInstrument((generation, key), engine, record)
+            known = SonarInstrument(generation, key, engine, record)
             self._instruments[place] = known
+        elif known.key != key:
+            known.engine.restart(key)
+            known.key = key
         return known
 
     def _publish(self, place: int, record: Any, frame: PingResult, now: Batch) -> int:

@@ -127,6 +127,10 @@ class ImagingSonar:
         self.last: SonarPose | None = None
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
+    def restart(self, key: int) -> None:
+        """Begin again with another key of the random numbers."""
+        self.key, self.fresh = np.uint64(key), True
+
     def echo_energy(
         self, pose: SonarPose, axes: Floats, rays: RayFan, level: float
     ) -> tuple[Floats, LabelledRays | None]:
@@ -147,7 +151,8 @@ class ImagingSonar:
             background = np.zeros(shape)
             free = self.world.cast_fan_without_objects(fan, reach, level, d.surface)
             self._bin_energy(pose, fan, rays, free, k.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1)), background))
-        return energy, LabelledRays(intervals, hits.geometry, hits.labels, rays.de / d.bin, background)
+        gain = rays.gain_e / rays.gain_e.max()
+        return energy, LabelledRays(intervals, hits.geometry, hits.labels, rays.de / d.bin, gain, background)
 
     def _bin_energy(self, pose: SonarPose, fan: k.Fan, rays: RayFan, hits: k.FanHits, echoes: k.EchoBins) -> None:
         """Add the energy of rays with these hits to the bins."""

@@ -14,12 +14,14 @@ from wavesim_sdk.arrays import Floats, Ints
 #: a gap between the echoes of two neighbouring rays on one object belongs to the object if it is at most this multiple
 #: of the distance between the rays; a longer gap is a shadow within the object
 CONNECTED = 3.0
+MAIN_LOBE = 0.01  #: minimum two-way beam pattern of the rays whose objects take precedence over the bed
 NEXT_TO = 1e-9  #: weight of a ray next to an object in its shadow, relative to a ray that the object blocks
 
 
 class LabelledRays(NamedTuple):
     """Rays of a fan with the intervals of bins that they cover (:class:`~wavesim_emulators.sonar.kernels.EchoBins`),
-    the ranges and the labels of their hits, and the angle between neighbouring rays, divided by the size of a bin.
+    the ranges and the labels of their hits, the angle between neighbouring rays, divided by the size of a bin, and the
+    beam pattern across the beams, relative to its maximum.
 
     ``background`` contains the intervals that the rays would cover without any object. It has length 0 if no ray hits
     an object.
@@ -29,6 +31,7 @@ class LabelledRays(NamedTuple):
     geometry: Floats
     what: Ints
     spacing: Floats
+    gain: Floats
     background: Floats
 
 
@@ -65,7 +68,8 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
     ``end[beam]`` - 1.
 
     Objects take precedence: if the echo of a ray on an object covers a cell, the cell belongs to this object, even if
-    the echo of the bed is stronger. If several objects cover a cell, it belongs to the strongest. A cell without an
+    the echo of the bed is stronger. Outside the main lobe, the strongest echo counts instead, because an object there
+    is hardly visible. If several objects cover a cell, it belongs to the strongest. A cell without an
     echo that the bed or the surface would cover, if an object did not block the ray, is the shadow of this object.
     """
     intervals, what, background = rays.intervals, rays.what, rays.background
@@ -77,12 +81,13 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
             for k in range(count):
                 material, label, r = what[j, k, 0], what[j, k, 1], rays.geometry[j, k, 0]
                 a, b = intervals[j, k, 0], intervals[j, k, 1]
+                table = front if label > SURFACE and rays.gain[k] >= MAIN_LOBE else behind
                 if label != NO_HIT and 0.0 < r < FAR:
-                    spread(a, b, intervals[j, k, 2], material, label, front if label > SURFACE else behind)
+                    spread(a, b, intervals[j, k, 2], material, label, table)
                 if label > SURFACE and k + 1 < count and what[j, k + 1, 1] == label:
                     low, high = min(b, intervals[j, k + 1, 1]), max(a, intervals[j, k + 1, 0])
                     if low < high <= low + CONNECTED * r * rays.spacing[k] + 1.0:
-                        spread(low, high, 0.0, material, label, front)
+                        spread(low, high, 0.0, material, label, table)
                 if len(background) > 0 and background[j, k, 1] > background[j, k, 0]:
                     hit = blocked_ray(what, j, k)
                     if hit >= 0:  # the shadow begins behind the object

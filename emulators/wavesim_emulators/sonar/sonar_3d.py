@@ -84,14 +84,18 @@ class Sonar3D(ImagingSonar):
         self.directions = fan_directions(self.u[self.down.inner], self.e[self.across.inner])
         self.pixels = np.arange(p.rows * p.beams).reshape(p.rows, p.beams)
         self.z = np.zeros((len(self.u), len(self.e), 2), np.float32)
-        own = np.array([key], np.uint64)
-        self.range_key, self.noise_key = (randomness.stream(own, what) for what in ("range", "noise"))
+        self.restart(key)
         #: power in a range cell: ``noise`` is the noise, and ``scattered`` the volume reverberation at 1 m, without
         #: absorption
         self.noise = design.noise_power / max(1.0, design.bin / design.pulse) if design.noise else 0.0
         scattered = 10.0 ** (design.volume / 10.0) * design.energy_per_ray * design.pulse
         self.scattered = scattered * cell * float(self.weights.sum())
         self.targets = PointTargets(world, design)
+
+    def restart(self, key: int) -> None:
+        super().restart(key)
+        own = np.array([key], np.uint64)
+        self.range_key, self.noise_key = (randomness.stream(own, what) for what in ("range", "noise"))
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design
