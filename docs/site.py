@@ -43,6 +43,10 @@ API = {
     ),
     "api/kinematics.md": ("Kinematics and geodesy", ("wavesim_sdk.kinematics", "wavesim_sdk.geodesy")),
     "api/log.md": ("Logs", ("wavesim_sdk.log", "wavesim_sdk.log_tables")),
+    "api/datasets.md": (
+        "Frames and data sets",
+        ("wavesim_sdk.imaging_frames", "wavesim_sdk.frame_labels", "wavesim_server.frame_datasets"),
+    ),
     "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.sensor_bank")),
     "api/navigation.md": (
         "Navigation filter",

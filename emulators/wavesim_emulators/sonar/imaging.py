@@ -13,10 +13,12 @@ import numpy as np
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
+from wavesim_emulators.sonar.label_kernels import LabelledRays, label_cells
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
+from wavesim_emulators.sonar.types import Ints32
 from wavesim_kernels import randomness
-from wavesim_sdk.arrays import Floats
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
 from wavesim_world.sonars import patterns
 
@@ -83,7 +85,7 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Floats:
 class PingResult:
     """Result of a ping. ``levels`` (beams, bins) are integers; for soundings, ``soundings`` (beams, columns of
     SOUNDING) is set instead. ``power`` contains the levels before gain. ``labels`` (beams, bins, 2) are material and
-    object of the strongest ray, -1 = none.
+    object of each cell (:mod:`wavesim_sdk.frame_labels`).
     """
 
     pose: SonarPose
@@ -125,25 +127,55 @@ class ImagingSonar:
         self.last: SonarPose | None = None
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
-    def echo_energy(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Any]:
-        """Return (energy (columns, bins), labels) of the echoes of a fan."""
+    def restart(self, key: int) -> None:
+        """Begin again with another key of the random numbers."""
+        self.key, self.fresh = np.uint64(key), True
+
+    def echo_energy(
+        self, pose: SonarPose, axes: Floats, rays: RayFan, level: float
+    ) -> tuple[Floats, LabelledRays | None]:
+        """Return the energy (columns, bins) of the echoes of a fan and, if the sonar has labels, the rays for
+        :func:`label_cells`.
+        """
         d = self.design
-        R = pose.R @ axes
-        hits = self.world.cast_fan(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
-        energy = np.zeros((len(rays.u), d.bins))
-        strongest = np.zeros((len(rays.u) if d.labels else 0, d.bins))
-        labels = np.full((len(rays.u) if d.labels else 0, d.bins, 2), -1, np.int32)
+        fan = k.Fan(pose.p, pose.R @ axes, rays.u, rays.e)
+        reach = 1.02 * d.range
+        hits = self.world.cast_fan(*fan, reach, level, d.surface)
+        shape = (len(rays.u), len(rays.e), 3)
+        energy, intervals = np.zeros((len(rays.u), d.bins)), np.zeros(shape if d.labels else (0, 0, 3))
+        self._bin_energy(pose, fan, rays, hits, k.EchoBins(0.0, d.bin, energy, intervals))
+        if not d.labels:
+            return energy, None
+        background = np.zeros((0, 0, 3))
+        if (hits.labels[..., 1] > k.SURFACE).any():
+            background = np.zeros(shape)
+            free = self.world.cast_fan_without_objects(fan, reach, level, d.surface)
+            self._bin_energy(pose, fan, rays, free, k.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1)), background))
+        gain = rays.gain_e / rays.gain_e.max()
+        return energy, LabelledRays(intervals, hits.geometry, hits.labels, rays.de / d.bin, gain, background)
+
+    def _bin_energy(self, pose: SonarPose, fan: k.Fan, rays: RayFan, hits: k.FanHits, echoes: k.EchoBins) -> None:
+        """Add the energy of rays with these hits to the bins."""
+        d, palette = self.design, self.world.palette
         aperture = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
-        palette = self.world.palette
         k.bin_energy(
-            k.Fan(pose.p, R, rays.u, rays.e),
+            fan,
             k.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e),
             hits,
             k.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key),
-            k.EchoPath(d.decay, d.sound_speed, R.T @ pose.v, aperture),
-            k.EchoBins(0.0, d.bin, energy, strongest, labels),
+            k.EchoPath(d.decay, d.sound_speed, fan.R.T @ pose.v, aperture),
+            echoes,
         )
-        return energy, (strongest, labels)
+
+    def labels_of(self, rays: LabelledRays | None, first: Ints, end: Ints) -> Ints32 | None:
+        """Return the labels (beams, bins, 2) of beams that consist of the columns from ``first`` to ``end`` - 1, or
+        None if the sonar has no labels.
+        """
+        if rays is None:
+            return None
+        labels = np.empty((len(first), self.design.bins, 2), np.int32)
+        label_cells(rays, first, end, labels)
+        return labels
 
     def reverberation(self, solid: Floats) -> Floats:
         """Return volume reverberation (beams, bins) for two-way solid angles (beams)."""
@@ -220,7 +252,7 @@ class ForwardLookingSonar(ImagingSonar):
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d, rays = self.design, self.rays
-        energy, (_, labels) = self.echo_energy(pose, self.axes, rays, level)
+        energy, labelled = self.echo_energy(pose, self.axes, rays, level)
         w_F = self.axes.T @ pose.R.T @ pose.w  # velocity of the receiver, in the fan
         if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
             power = self.receive_gains @ energy
@@ -235,8 +267,10 @@ class ForwardLookingSonar(ImagingSonar):
         )
         along = np.stack([np.cos(self.angles), np.sin(self.angles), np.zeros(len(self.angles))], axis=1)
         power, levels, cut = self.receive(power, pose, along @ (pose.R @ self.axes).T, number, d.preset.beam)
-        seen = labels[self.nearest] if d.labels else None
-        return PingResult(pose, number, levels=levels, power=power, labels=seen, saturated=cut)
+        labels = self.labels_of(labelled, self.nearest, self.nearest + 1)
+        if labels is not None:
+            self.targets.label(labels)
+        return PingResult(pose, number, levels=levels, power=power, labels=labels, saturated=cut)
 
 
 class MonostaticSonar(ImagingSonar):
@@ -245,10 +279,10 @@ class MonostaticSonar(ImagingSonar):
     """
 
     def one_beam(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Floats, Any]:
-        """Return (power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
+        """Return (power (bins), volume reverberation (bins), labels (1, bins, 2) or None) of one beam."""
         d = self.design
         scale = d.array / d.wavelength
-        energy, (strongest, labels) = self.echo_energy(pose, axes, rays, level)
+        energy, labelled = self.echo_energy(pose, axes, rays, level)
         w_F = axes.T @ pose.R.T @ pose.w
         width = float(rays.du[0])
 
@@ -263,9 +297,7 @@ class MonostaticSonar(ImagingSonar):
             for some in np.array_split(np.arange(d.bins), SLICES):
                 power[some] = weights(-w_F[2] * 2.0 * d.ranges[some].mean() / d.sound_speed) @ energy[:, some]
         solid = float((rest @ rays.du) * np.sum(rays.gain_e * rays.de))
-        if d.labels:
-            best = strongest.argmax(axis=0)
-            labels = labels[best, np.arange(d.bins)]
+        labels = self.labels_of(labelled, np.zeros(1, np.int64), np.array([len(rays.u)]))
         return power, self.reverberation(np.array([solid]))[0], labels
 
 
@@ -289,7 +321,9 @@ class SideScanSonar(MonostaticSonar):
             power[side], volume, seen = self.one_beam(pose, axes, rays, level)
             power[side] += volume
             self.targets.add_beam_echoes(power[side : side + 1], pose, R, level)
-            labels.append(seen)
+            if seen is not None:
+                self.targets.label(seen)
+                labels.append(seen)
         along = np.stack([-pose.R[:, 1], pose.R[:, 1]])
         power, levels, cut = self.receive(power, pose, along, number, d.preset.beam)
         return PingResult(
@@ -297,7 +331,7 @@ class SideScanSonar(MonostaticSonar):
             number,
             levels=levels,
             power=power,
-            labels=np.stack(labels) if d.labels else None,
+            labels=np.concatenate(labels) if labels else None,
             saturated=cut,
             altitude=altitude,
         )
@@ -330,5 +364,6 @@ class ScanningSonar(MonostaticSonar):
         self.targets.add_beam_echoes(power, pose, pose.R @ axes, level)
         self.fresh = True  # the head has turned by a step: the speckle is independent of the last one
         power, levels, cut = self.receive(power, pose, (pose.R @ axes)[:, :1].T, number, d.preset.beam)
-        seen = labels[None] if d.labels else None
-        return PingResult(pose, number, azimuth, levels=levels, power=power, labels=seen, saturated=cut)
+        if labels is not None:
+            self.targets.label(labels)
+        return PingResult(pose, number, azimuth, levels=levels, power=power, labels=labels, saturated=cut)

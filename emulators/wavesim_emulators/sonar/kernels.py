@@ -137,15 +137,14 @@ class EchoPath(NamedTuple):
 class EchoBins(NamedTuple):
     """Range bins of each column: the start of the first bin, the bin size (m), and the energy (columns, bins).
 
-    ``strongest`` (columns, bins) and ``labels`` (columns, bins, 2) record the strongest ray in each bin; arrays of
-    length 0 are not filled.
+    ``intervals`` (columns, rays, 3) records the bins over which each ray is spread, as two real numbers, and its energy
+    per bin; rays without an echo are not recorded. An array of length 0 is not filled.
     """
 
     first: float
     size: float
     energy: Floats
-    strongest: Floats
-    labels: Ints32
+    intervals: Floats
 
 
 # ------------------------------------------------------------------ the world
@@ -428,7 +427,7 @@ def bin_energy(
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     du, de, gain_u, gain_e = weights.du, weights.de, weights.gain_u, weights.gain_e
     out, what, tables, v_S = hits.geometry, hits.labels, backscatter.tables, path.v_S
-    energy, strongest, labels = echoes.energy, echoes.strongest, echoes.labels
+    energy, intervals = echoes.energy, echoes.intervals
     first, size, aperture = echoes.first, echoes.size, path.aperture
     bins = energy.shape[1]
     for j in range(len(u)):
@@ -488,16 +487,15 @@ def bin_energy(
                 low, high = low - grown, high + grown
             shift = -r * (v_S[0] * ahead * c + v_S[1] * side + v_S[2] * ahead * s) / path.sound_speed
             a, b = (low + shift - first) / size, (high + shift - first) / size
+            share = power / max(b - a, 1e-9)
+            if len(intervals) > 0:
+                intervals[j, k, 0], intervals[j, k, 1], intervals[j, k, 2] = a, b, share
             if b <= 0.0 or a >= bins:
                 continue
-            share = power / max(b - a, 1e-9)
             begin, end = max(int(np.floor(a)), 0), min(int(np.floor(b)), bins - 1)
             for i in range(begin, end + 1):
                 some = share * (min(b, i + 1.0) - max(a, float(i))) if b - a > 1e-9 else power
                 energy[j, i] += some
-                if len(labels) > 0 and some > strongest[j, i]:
-                    strongest[j, i] = some
-                    labels[j, i, 0], labels[j, i, 1] = what[j, k, 0], what[j, k, 1]
 
 
 @kernel
