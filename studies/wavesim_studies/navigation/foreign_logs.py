@@ -27,9 +27,16 @@ from wavesim_studies.navigation.estimate_score import TIME_ORIGIN, common_clock,
 from wavesim_studies.navigation.filter import rotation_vector
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
 from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time, read_track
-from wavesim_studies.navigation.recordings import BODY_VECTORS, FIELDS, InstrumentRecording, names_of_values
+from wavesim_studies.navigation.recordings import (
+    BODY_VECTORS,
+    FIELDS,
+    InstrumentRecording,
+    correlation,
+    names_of_values,
+)
 from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.load import load_text
+from wavesim_world.config.sensors import DvlConfig, InstrumentConfig
 from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, SPEED_SIGMA, dvl_beams
 from wavesim_world.ocean.water import pressure
 
@@ -100,6 +107,8 @@ def import_log(
     found.recordings = [r for r in found.recordings if r.name not in found.unused]
     if not found.recordings:
         raise LogError(f"{source}: {'; '.join(f'{k}: {v}' for k, v in found.unused.items())}")
+    numbers = {i.name: k for k, i in enumerate(_suite(loaded, name))}
+    found.recordings.sort(key=lambda r: numbers[r.name])  # the filter uses values of the same time in this order
     log = _log(source, name, loaded, found, notes)
     made = ImportedLog(log, name, found.recordings, loaded, found.unused, notes)
     if found.truth is not None:
@@ -141,11 +150,11 @@ def _of_tables(folder: Path, plan: ImportMap, name: str) -> _Source:
     if not listed:
         prefix = f"sensor.{name}."
         listed = [
-            ImportedTable(path.name, path.name.removeprefix(prefix).removesuffix(".csv"))
+            ImportedTable(file=path.name, sensor=path.name.removeprefix(prefix).removesuffix(".csv"))
             for path in sorted(folder.glob(f"{prefix}*.csv"))
         ]
         if (folder / f"state.{name}.csv").exists():
-            listed.append(ImportedTable(f"state.{name}.csv", TRUTH))
+            listed.append(ImportedTable(file=f"state.{name}.csv", sensor=TRUTH))
         if not listed:
             others = sorted({p.name.split(".")[1] for p in folder.glob("sensor.*.*.csv")})
             hint = (
@@ -224,12 +233,7 @@ def _matched(r: InstrumentRecording, loaded: LoadedConfig, name: str, unused: di
     """Return a recording with the name of its instrument in the configuration: the same name, or the only instrument of
     the same type.
     """
-    bodies = {b.name: b.model for b in loaded.config.fleet.bodies}
-    if name not in bodies:
-        raise LogError(
-            f"the configuration has no vehicle '{name}'{suggest_name(name, bodies)}; select one with --vehicle"
-        )
-    suite = {i.name: i for i in loaded.suite_by_name(name, bodies[name])}
+    suite = {i.name: i for i in _suite(loaded, name)}
     alike = [i.name for i in suite.values() if i.type == r.type]
     if r.name in suite and _same_kind(suite[r.name].type, r.type):
         return replace(r, type=suite[r.name].type)
@@ -238,6 +242,16 @@ def _matched(r: InstrumentRecording, loaded: LoadedConfig, name: str, unused: di
     why = f"the configuration has {'several' if alike else 'no'} instruments of the type {r.type}"
     unused[r.name] = f"{why}; name one with <topic sensor=...> or <table sensor=...>" if alike else why
     return r
+
+
+def _suite(loaded: LoadedConfig, name: str) -> tuple[InstrumentConfig, ...]:
+    """Return the instruments of a vehicle in a configuration."""
+    bodies = {b.name: b.model for b in loaded.config.fleet.bodies}
+    if name not in bodies:
+        raise LogError(
+            f"the configuration has no vehicle '{name}'{suggest_name(name, bodies)}; select one with --vehicle"
+        )
+    return loaded.suite_by_name(name, bodies[name])
 
 
 def _same_kind(configured: str, recorded: str) -> bool:
@@ -282,7 +296,7 @@ def _sensor(r: InstrumentRecording) -> str:
             one = {"ahrs": HEADING_SIGMA, "speedlog": SPEED_SIGMA}.get(r.type, PRESSURE_SIGMA)
             keys["noise"] = f"{max(r.sigma / one, 0.05):.6g}"
         elif r.type == "dvl":
-            along, _ = dvl_beams(_default_dvl())
+            along, _ = dvl_beams(DvlConfig())
             spread = float(np.trace(np.linalg.inv(along.T @ along)) / 3.0)
             keys["bottom_sigma"] = f"{r.sigma / spread**0.5:.6g} m/s"
     if r.type == "gps":
@@ -290,12 +304,6 @@ def _sensor(r: InstrumentRecording) -> str:
         if r.sigma > 0.0:
             keys["hacc"] = f"{r.sigma * 2.0**0.5:.6g} m"
     return f"<{r.type} {' '.join(f'{k}={quoteattr(v)}' for k, v in keys.items())}/>"
-
-
-def _default_dvl() -> Any:
-    from wavesim_world.config.sensors import DvlConfig
-
-    return DvlConfig()
 
 
 def _load(text: str, map_file: Path | None) -> LoadedConfig:
@@ -421,8 +429,32 @@ def _name_missing(made: ImportedLog) -> None:
         made.notes.append("no AHRS: the heading comes from the start and the gyros")
     if not types & {"pressure", "ctd", "uwb"}:
         made.notes.append("depth is not measured (no pressure sensor)")
+    if {"imu", "ahrs"} <= types and not _mounted_alike(made):
+        made.notes.append("the turn rates of the IMU and the AHRS differ: check the attitude of the IMU's mount")
     if f"/state/{made.vehicle}" not in made.log.series:
         made.notes.append("true states are missing; score with --truth FILE")
+
+
+def _mounted_alike(made: ImportedLog) -> bool:
+    """Return whether the turn rates of the IMU, as mounted, agree with those of the AHRS over seconds."""
+    unit = next(r for r in made.recordings if r.type == "imu")
+    series = next(s for s in made.log.series.values() if s.type == "ahrs")
+    suite = {i.name: i for i in _suite(made.loaded, made.vehicle)}
+    R_BS = frames.rotation(frames.quaternion(*suite[unit.name].parameters.attitude))
+    at = series.records["time_ns"] * 1e-9
+    begin = series.records["time_ns"][0] * 1e-9
+    seconds = np.arange(begin, at[-1], 1.0)
+    mine = made.log.series[f"/sensor/{made.vehicle}/{unit.name}"].records
+    means = []
+    for time, rates in ((mine["time_ns"] * 1e-9, mine["rates"] @ R_BS.T), (at, series.records["rates"])):
+        turned = np.concatenate(
+            [np.zeros((1, 3)), np.cumsum(0.5 * (rates[1:] + rates[:-1]) * np.diff(time)[:, None], axis=0)]
+        )
+        means.append(np.diff(np.stack([np.interp(seconds, time, axis) for axis in turned.T], axis=1), axis=0))
+    for mine_k, other_k in zip(means[0].T, means[1].T, strict=True):
+        if np.std(other_k) > math.radians(0.1) and correlation(mine_k, other_k) < 0.5:
+            return False
+    return True
 
 
 def write_log(made: ImportedLog, path: Path) -> None:
@@ -433,7 +465,7 @@ def write_log(made: ImportedLog, path: Path) -> None:
         raise LogError(f"{path} already exists; choose another file")
     log, name = made.log, made.vehicle
     body = next(b for b in made.loaded.config.fleet.bodies if b.name == name)
-    numbers = {i.name: k for k, i in enumerate(made.loaded.suite_by_name(name, body.model))}
+    numbers = {i.name: k for k, i in enumerate(_suite(made.loaded, name))}
     writer = LogWriter(path, made.loaded, 0, metadata={TIME_ORIGIN: log.metadata[TIME_ORIGIN]})
     writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
     for time, message in log.json["/notices"]:

@@ -156,7 +156,7 @@ def _compare_rates(r: InstrumentRecording) -> None:
     for k, name in enumerate(names):
         if spread[k] < math.radians(0.5):
             continue
-        match = [_correlation(change[:, k], mean[:, j]) for j in range(3)]
+        match = [correlation(change[:, k], mean[:, j]) for j in range(3)]
         best = int(np.argmax(np.abs(match)))
         if abs(match[k]) < 0.5 < 0.8 < abs(match[best]):
             r.notes.append(f"{name} changes like the turn rate about {'xyz'[best]}: swapped columns?")
@@ -168,7 +168,8 @@ def _compare_rates(r: InstrumentRecording) -> None:
                 r.notes.append(f"the turn rate about {'xyz'[k]} is {ratio:.3g} times the change of {name}: units?")
 
 
-def _correlation(a: Floats, b: Floats) -> float:
+def correlation(a: Floats, b: Floats) -> float:
+    """Return the correlation of two series."""
     spread = float(a.std() * b.std())
     return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 0.0 else 0.0
 
