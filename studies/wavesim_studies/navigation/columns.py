@@ -73,11 +73,11 @@ def choose_columns(
     """Return the columns of each role. Roles without columns are omitted. Raise LogError if a layout names a column
     that the header does not contain.
     """
-    found = {}
+    found = {name: _stated(header, name, role, layout[name], where) for name, role in roles.items() if name in layout}
+    taken = {column for choice in found.values() for column in choice.columns}
+    free = [column for column in header if column not in taken]
     for name, role in roles.items():
-        if name in layout:
-            found[name] = _stated(header, name, role, layout[name], where)
-        elif (usual := _usual(header, name, role)) is not None:
+        if name not in layout and (usual := _usual(free, name, role)) is not None:
             found[name] = usual
     return found
 

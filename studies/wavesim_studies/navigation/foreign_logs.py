@@ -466,13 +466,13 @@ def write_log(made: ImportedLog, path: Path) -> None:
     log, name = made.log, made.vehicle
     body = next(b for b in made.loaded.config.fleet.bodies if b.name == name)
     numbers = {i.name: k for k, i in enumerate(_suite(made.loaded, name))}
-    writer = LogWriter(path, made.loaded, 0, metadata={TIME_ORIGIN: log.metadata[TIME_ORIGIN]})
+    writer = LogWriter(path, made.loaded, 0, metadata={k: v for k, v in log.metadata.items() if k == TIME_ORIGIN and v})
     writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
     for time, message in log.json["/notices"]:
         writer.notice(time, message["body"], message["text"])
     events = []
     for topic, series in log.series.items():
-        rows: Any = [0] if topic.startswith("/state/") else [(0, numbers[topic.split("/")[3]])]
+        rows: Any = [(0, numbers[topic.split("/")[3]])] if topic.startswith("/sensor/") else [0]
         events += [
             (int(t), series.type, rows, r.tobytes()) for t, r in zip(series.time_ns, series.records, strict=True)
         ]
