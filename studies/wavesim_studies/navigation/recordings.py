@@ -154,7 +154,7 @@ def _compare_rates(r: InstrumentRecording) -> None:
         return
     names, spread = ("roll", "pitch", "heading"), change.std(axis=0)
     for k, name in enumerate(names):
-        if spread[k] < math.radians(0.5):
+        if spread[k] < math.radians(0.2):
             continue
         match = [correlation(change[:, k], mean[:, j]) for j in range(3)]
         best = int(np.argmax(np.abs(match)))
