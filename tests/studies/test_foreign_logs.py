@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from tests.examples.pages import page_blocks
 from tests.studies.test_estimate_score import csv, stored
 from tests.studies.test_filter import voyage
 from tests.studies.voyage import Voyage, logged
@@ -326,3 +327,17 @@ def test_values_of_an_instrument_are_checked(o: Voyage) -> None:
     ):
         notes = recording(kind, o, **changed).checked().notes
         assert any(says in note for note in notes), (says, notes)
+
+
+def test_the_map_of_the_page(log: Log, tmp_path: Path, root: Path) -> None:
+    """The example of docs/navigation.md reads tables whose depth is called z."""
+    folder = tables(log, tmp_path / "sea")
+    (block,) = (b for b in page_blocks(root, "docs/navigation.md") if b.text.startswith("<import"))
+    (folder / "map.xml").write_text(block.text)
+    for old, new in (("attitude", "ahrs"), ("speed", "dvl")):
+        (folder / f"{old}.csv").rename(folder / f"{new}.csv")
+    text = (folder / "depth.csv").read_text()
+    (folder / "depth.csv").write_text(text.replace("depth", "z", 1))
+    made = import_log(folder, folder / "map.xml")
+    assert [r.type for r in made.recordings] == ["ahrs", "dvl", "pressure"] and made.unused == {}
+    assert rms(made.log, "auv") < 1.5

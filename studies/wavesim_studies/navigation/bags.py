@@ -27,7 +27,7 @@ LATE_S = 0.5  #: median difference in s between the times of reception and the s
 
 
 @dataclass
-class BagTopic:
+class TopicRecording:
     """Messages of one topic: stamps and times of reception in s, and rows of numbers."""
 
     name: str
@@ -54,7 +54,7 @@ def opened(path: Path) -> Iterator[Any]:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
-        raise LogError("rosbags is not installed; run pip install 'wavesim-studies[rosbag]'") from None
+        raise LogError("rosbags is not installed; run pip install 'wavesim[studies,rosbag]'") from None
     if path.is_dir() and not (path / "metadata.yaml").exists():
         raise LogError(f"{path} is not a ROS 2 bag: it has no metadata.yaml")
     if not path.exists():
@@ -129,16 +129,16 @@ READERS: dict[str, Callable[[Any], tuple[float, ...]]] = {
 
 def _read(
     path: Path, wanted: Callable[[str, str], Callable[[Any], tuple[float, ...]] | None]
-) -> tuple[dict[str, BagTopic], dict[str, str]]:
+) -> tuple[dict[str, TopicRecording], dict[str, str]]:
     """Return the topics for which ``wanted`` returns a reader, and the types of all other topics."""
-    found: dict[str, BagTopic] = {}
+    found: dict[str, TopicRecording] = {}
     with opened(path) as reader:
         readers = {c.id: wanted(c.topic, c.msgtype) for c in reader.connections}
         others = {c.topic: c.msgtype for c in reader.connections if readers[c.id] is None}
         chosen = [c for c in reader.connections if readers[c.id] is not None]
         for connection, received, raw in reader.messages(connections=chosen) if chosen else ():
             message = reader.deserialize(raw, connection.msgtype)
-            topic = found.setdefault(connection.topic, BagTopic(connection.topic, connection.msgtype))
+            topic = found.setdefault(connection.topic, TopicRecording(connection.topic, connection.msgtype))
             stamp = message.header.stamp
             topic.stamps.append(stamp.sec + stamp.nanosec * 1e-9)
             topic.received.append(received * 1e-9)
@@ -231,7 +231,7 @@ def read_instruments(
     return recordings, unused
 
 
-def _recordings(topic: BagTopic, name: str, type_: str, frame: str) -> list[InstrumentRecording]:
+def _recordings(topic: TopicRecording, name: str, type_: str, frame: str) -> list[InstrumentRecording]:
     time, notes = topic.times()
     table = np.array(topic.rows)
     kind = topic.type.rpartition("/")[2]
