@@ -242,7 +242,7 @@ def test_bounds_of_one_run_hold_for_correlated_errors() -> None:
             for k in range(1, len(e)):
                 e[k] = a * e[k - 1] + np.sqrt(1.0 - a * a) * e[k]
             values = np.square(e).sum(axis=1)
-            low, high = metrics.mean_bounds(values)
+            low, high = metrics.mean_bounds(e, np.tile(np.eye(2), (1000, 1, 1)))
             inside += low < values.mean() < high
             plain += metrics.bounds(2, 1000)[0] < values.mean() < metrics.bounds(2, 1000)[1]
         assert inside > least * 200, (a, inside)

@@ -25,6 +25,7 @@ GAP_S = 2.0  #: default maximum length in s of a gap that is interpolated
 LAG_S, LAG_STEP_S = 5.0, 0.05  #: clock offsets that are tested, in s
 #: fraction of the error, at most, that must remain with another axis order or clock before a hint is given
 HINT = 0.5
+REFERENCE = "reference filter"  #: name of the reference filter in a comparison
 TIME_ORIGIN = "time_origin_ns"  #: metadata key of imported logs: civil time in ns at simulation time 0
 
 
@@ -124,7 +125,7 @@ def score_estimate(
     """Score a track against true poses at the times of these poses.
 
     The estimate is interpolated only in gaps of at most ``gap`` s; true poses in longer gaps are not scored. ``at`` is a
-    mask of the true poses to score; by default, all that the estimate covers. Raise LogError if there are fewer than
+    mask of the true poses to score; by default, those that the estimate covers. Raise LogError if there are fewer than
     two of them.
     """
     mask = covered(track.time, truth.time, gap)
@@ -223,7 +224,7 @@ def clock_offset(track: PoseTrack, truth: PoseTrack) -> tuple[float, float] | No
 
 def reference_track(case: Any, track: Any) -> PoseTrack:
     """Return the result of the reference filter as a track of the body's origin."""
-    return PoseTrack("reference filter", case.time, track.at(case.lever), track.q, case.covariance(track))
+    return PoseTrack(REFERENCE, case.time, track.at(case.lever), track.q, case.covariance(track))
 
 
 def plain(found: EstimateScore) -> dict[str, Any]:

@@ -21,7 +21,6 @@ __all__ = [
     "absolute_trajectory_error",
     "aligned",
     "bounds",
-    "independent",
     "legs",
     "mean_bounds",
     "nees",
@@ -122,29 +121,27 @@ class NavigationScore:
     nees_bounds: tuple[float, float] = (float("nan"), float("nan"))
 
 
-def independent(x: Any) -> float:
-    """Return the number of independent values that have the same information about a mean as correlated values (N).
+def mean_bounds(error: Any, covariance: Any) -> tuple[float, float]:
+    """Return the interval that contains, with 95 % probability, the mean NEES of one run of a consistent filter with
+    errors (T, n) and covariances (T, n, n).
 
-    The correlation times are summed up to the first negative pair (Geyer 1992).
+    Successive errors are correlated, and a run may contain only a few independent errors. Their number follows from the
+    correlation of the normalised errors, up to the first lag at which it is not positive. Large errors are clipped,
+    because a short transient would otherwise hide a slow error.
     """
-    x = np.asarray(x, float) - np.mean(x)
-    n = len(x)
-    spectrum = np.abs(np.fft.rfft(x, 2 * n)) ** 2
-    correlation = np.fft.irfft(spectrum)[:n]
-    if correlation[0] <= 0.0:
-        return 1.0
-    pairs = (correlation[0::2][: n // 2] + correlation[1::2][: n // 2]) / correlation[0]
-    ends = np.flatnonzero(pairs <= 0.0)
-    total = 2.0 * float(pairs[: ends[0] if len(ends) else len(pairs)].sum()) - 1.0
-    return float(np.clip(n / max(total, 1.0), 1.0, n))
-
-
-def mean_bounds(values: Any, numbers: float = 2.0) -> tuple[float, float]:
-    """Return the interval that contains, with 95 % probability, the mean of the NEES values (N) of one run of a
-    consistent filter. Each value combines ``numbers`` errors; successive values are correlated.
-    """
-    runs = independent(values)
-    low, high = stats.chi2.ppf([0.025, 0.975], numbers * runs) / runs
+    error = np.asarray(error, float)
+    z = np.linalg.solve(np.linalg.cholesky(covariance), error[:, :, None])[:, :, 0]
+    size = 2.0 * np.median(np.abs(z), axis=0)
+    z = np.clip(z, -size, size)
+    n = len(z)
+    power = np.square(np.abs(np.fft.rfft(z, 2 * n, axis=0)))
+    correlation = np.fft.irfft(power, axis=0)[:n].sum(axis=1)
+    runs = 1.0
+    if correlation[0] > 0.0:
+        r = correlation / correlation[0]
+        r = r[: int(np.argmax(r <= 0.0))] if (r <= 0.0).any() else r
+        runs = max(n / (1.0 + 2.0 * float(np.square(r[1:]).sum())), 1.0)
+    low, high = stats.chi2.ppf([0.025, 0.975], error.shape[1] * runs) / runs
     return float(low), float(high)
 
 
@@ -168,7 +165,7 @@ def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> N
     level = (1.0, 1.0, 1.0) if with_depth else (1.0, 1.0, 0.0)
     solid, true_solid = np.nan_to_num(p) * level, np.nan_to_num(true_p) * level
     over = {f"{d:g}": relative_pose_error(solid, q, true_solid, true_q, d) for d in (10.0, 100.0, 1000.0)}
-    each = None if covariance is None else nees((true_p - p)[:, :2], covariance)
+    error = (true_p - p)[:, :2]
     return NavigationScore(
         rms=_rms(flat),
         p95=float(np.percentile(flat, 95)),
@@ -179,8 +176,8 @@ def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> N
         distance=distance,
         percent=100.0 * float(flat[-1]) / distance if distance > 0.0 else float("nan"),
         per_leg={k: _rms(v) for k, v in over.items() if len(v)},
-        nees=float("nan") if each is None else float(each.mean()),
-        **({} if each is None else {"nees_bounds": mean_bounds(each)}),
+        nees=float("nan") if covariance is None else float(nees(error, covariance).mean()),
+        **({} if covariance is None else {"nees_bounds": mean_bounds(error, covariance)}),
     )
 
 

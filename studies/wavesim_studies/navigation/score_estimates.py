@@ -16,6 +16,8 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.terminal_text import echo
 from wavesim_studies.navigation import logs
 from wavesim_studies.navigation.estimate_score import (
+    REFERENCE,
+    EstimateScore,
     common_clock,
     compare_estimates,
     plain,
@@ -124,41 +126,63 @@ def prepare_filter(quiet: bool = False) -> None:
 
 def run(task: EstimateTask, selection: logs.Selection | None, smooth: bool, as_json: bool) -> None:
     """Score estimates, and the reference filter if there is a selection of instruments, and print the report."""
+    if selection is not None and task.log is None:
+        raise LogError("--reference requires FILE, a log with measurements")
+    names = _bodies(task)
+    values: dict[str, Any] = {}
+    lines: list[str] = []
+    for name in names:
+        part = replace(task, only=(name,)) if name else task
+        found, extra = _scored(part, selection, smooth, as_json)
+        label = f"{name} " if len(names) > 1 else ""
+        for s in found:
+            values[label + s.name] = plain(s) | (extra if s.name == REFERENCE else {})
+            lines += [f"{label + s.name}\0{score_line('', s.score)[12:]}"]
+            lines += [f"  {line}" for line in detail_lines(s.score, plain(s))]
+            lines += [f"  note: {note}" for note in s.notes]
+        lines += [f"  {line}" for line in sensor_lines(extra.get("sensors", {}), extra.get("unused", {}))]
+    if as_json:
+        echo(json.dumps(values, indent=2))
+        return
+    width = max(12, *(len(name) + 2 for name in values))
+    echo(" " * (width - 12) + HEAD)
+    for line in lines:
+        name, row, numbers = line.partition("\0")
+        echo(f"{name:{width}}{numbers}" if row else line)
+
+
+def _bodies(task: EstimateTask) -> list[str]:
+    """Return the vehicles to score: that of --vehicle or, if the estimates are in a log, all with estimates."""
+    if task.only or not all(path.suffix.lower() == ".mcap" and is_wavesim_log(path) for path in task.estimates):
+        return [task.body]
+    having = [
+        [t.split("/")[2] for t, s in read(path).series.items() if t.startswith("/estimate/") and len(s.time_ns)]
+        for path in task.estimates
+    ]
+    return [name for name in having[0] if all(name in other for other in having)] or [""]
+
+
+def _scored(
+    task: EstimateTask, selection: logs.Selection | None, smooth: bool, as_json: bool
+) -> tuple[list[EstimateScore], dict[str, Any]]:
+    """Return the scores of all estimates of one vehicle, and the instruments of the reference filter."""
     truth, log = _truth(task)
     origin = time_origin(task.log)
     tracks = []
+    alike = len({path.name for path in task.estimates}) < len(task.estimates)
     for path in task.estimates:
         track = read_track(path, task.layout, task.body or (truth.name if task.log is not None else ""))
-        if path.suffix.lower() == ".mcap" and is_wavesim_log(path):
-            track = replace(track, name=f"{path.name} /estimate")
+        track = replace(track, name=str(path) if alike else path.name)
         track = track.shifted(task.offset) if task.offset else track
         tracks.append(common_clock(track, float(truth.time[0]), float(truth.time[-1]), origin))
     extra: dict[str, Any] = {}
-    if selection is not None:
-        if log is None:
-            raise LogError("--reference requires FILE, a log with measurements")
+    if selection is not None and log is not None:
         prepare_filter(as_json)
         case = logs.estimation_case(log, truth.name, selection=selection)
         result = case.run(smooth)
         tracks.append(reference_track(case, result))
         extra = {"sensors": logs.counts(case, result), "unused": case.unused}
-    found = compare_estimates(tracks, truth, task.gap, task.align)
-    if as_json:
-        values = {s.name: plain(s) for s in found}
-        if extra:
-            values[tracks[-1].name] |= extra
-        echo(json.dumps(values, indent=2))
-        return
-    width = max(12, *(len(s.name) + 2 for s in found))
-    echo(" " * (width - 12) + HEAD)
-    for s in found:
-        echo(f"{s.name:{width}}{score_line('', s.score)[12:]}")
-        for line in detail_lines(s.score, plain(s)):
-            echo(f"  {line}")
-        for note in s.notes:
-            echo(f"  note: {note}")
-    for line in sensor_lines(extra.get("sensors", {}), extra.get("unused", {})):
-        echo(f"  {line}")
+    return compare_estimates(tracks, truth, task.gap, task.align), extra
 
 
 def _truth(task: EstimateTask) -> tuple[PoseTrack, Log | None]:
@@ -169,8 +193,10 @@ def _truth(task: EstimateTask) -> tuple[PoseTrack, Log | None]:
         if task.log is None:
             raise LogError("give FILE, a log with true states, or --truth with the true track")
         body = task.body
-        if not body and (able := logs.vehicles(task.log)) and len(able) == 1:
-            body = able[0]
+        able = logs.vehicles(task.log)
+        if not body and len(able) > 1:
+            raise LogError(f"{task.log.path} has several vehicles: {', '.join(able)}; select one with --vehicle")
+        body = body or (able[0] if able else "")
         return read_track(task.log, "", body, true=True), task.log
     truth = read_track(task.truth, task.truth_layout, task.body, true=True)
     if task.log is None:

@@ -32,8 +32,8 @@ def detail_lines(s: NavigationScore, coverage: Mapping[str, Any] | None = None) 
         yield f"relative error {', '.join(parts)}" if s.per_leg else parts[0]
     if math.isfinite(s.nees):
         low, high = s.nees_bounds
-        verdict = "consistent" if low <= s.nees <= high else "overconfident" if s.nees > high else "too cautious"
-        yield f"NEES {s.nees:.2f} of 2 (95 %: {low:.2f} to {high:.2f}): {verdict}"
+        verdict = "" if low <= s.nees <= high else ": overconfident" if s.nees > high else ": too cautious"
+        yield f"NEES {s.nees:.2f} of 2 (95 %: {low:.2f} to {high:.2f}){verdict}"
 
 
 def sensor_lines(sensors: Mapping[str, Mapping[str, float]], unused: Mapping[str, str]) -> Iterator[str]:
