@@ -183,6 +183,7 @@ def test_hints_name_the_mistake(log: Log, tmp_path: Path, file: Path) -> None:
         ("0 1 2 3 0 0 0 1\n9e10 1 2 3 0 0 0 1\n", ["--layout", "unit=min"], "unknown unit of time 'min'"),
         ("1e10 1 2 3 0 0 0 1\n9e10 1 2 3 0 0 0 1\n", [], "if its times are in ns, state this (--layout unit=ns"),
         ("0 1 2 3 0 0 0 1\n1 1 2 3 0 0 0 1\n", ["--layout", "axes=enu"], "unknown name 'axes'"),
+        ("0 1 2 3 0 0 0 1\n1 1 2 3 0 0 0 1\n", ["--layout", "time=t:s"], "'time=t:s' names a column, but"),
         ("0 1 2 3 0 0 0 1\n1 1 2 3 0 0 0 1\n", ["--vehicle", "aux"], "has no vehicle 'aux'; did you mean 'auv'?"),
     ],
 )  # fmt: skip

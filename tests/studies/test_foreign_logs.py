@@ -125,7 +125,7 @@ def test_a_vehicle_without_an_imu(log: Log, tmp_path: Path) -> None:
     state = log.series["/state/auv"]
     estimated.write_text(tum_lines(state.time_ns + EPOCH_NS, state.records["p_WB_W"], state.records["q_WB"]))
     done = nav("score", tmp_path / "sea.mcap", "--estimate", estimated)
-    assert "covers 100 %" in done.output and "1.79e+09 s were subtracted" in done.output, done.exception
+    assert "covers 100 %" in done.output and "1790000000.000 s were subtracted" in done.output, done.exception
 
 
 def test_turn_rates_are_computed_from_angles(log: Log, tmp_path: Path) -> None:
@@ -266,6 +266,7 @@ def test_mistakes_of_an_import(log: Log, tmp_path: Path) -> None:
         (folder, [], "describe its files with --map"),
         (folder / "a.csv", [], "give the folder of a.csv"),
         (tmp_path / "metadata", [], "cannot read the bag"),
+        (stored(log, tmp_path / "run.mcap"), [], "is a WaVeSim log already"),
         (folder, ["--map", tmp_path / "wrong.xml"], "the root element is <wavesim>, expected <import>"),
         (folder, ["--map", tmp_path / "unknown.xml"], "unknown type 'sonar' of 'sonar'"),
         (folder, ["--map", folder / "map.xml", "--truth", "/odom"], "has no topics"),

@@ -56,7 +56,7 @@ def opened(path: Path) -> Iterator[Any]:
     except ImportError:
         raise LogError("rosbags is not installed; run pip install 'wavesim[studies,rosbag]'") from None
     if path.is_dir() and not (path / "metadata.yaml").exists():
-        raise LogError(f"{path} is not a ROS 2 bag: it has no metadata.yaml")
+        raise LogError(f"{path} is not a ROS 2 bag: it has no metadata.yaml; for a CSV file, give the file itself")
     if not path.exists():
         raise LogError(f"cannot read {path}: No such file or directory")
     try:

@@ -127,13 +127,18 @@ def _find(header: Sequence[str], usual: str, role: ColumnRole) -> tuple[str, flo
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a CSV file. Raise LogError if it cannot be read."""
+    """Return the header and the rows of a CSV file, whose delimiter is a comma, semicolon or tab. Raise LogError if it
+    cannot be read.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(line for line in file if line.strip())
-            header = [cell.strip() for cell in next(rows, [])]
-            return header, list(rows)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            lines = [line for line in file if line.strip() and not line.startswith("#")]
+            delimiter = max(",;\t", key=lines[0].count) if lines else ","
+            rows = csv.reader(lines, delimiter=delimiter)
+            return [cell.strip() for cell in next(rows, [])], list(rows)
+    except UnicodeDecodeError:
+        raise LogError(f"cannot read {path}: it is not a text file") from None
+    except (OSError, csv.Error) as error:
         raise LogError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 

@@ -56,7 +56,7 @@ def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> 
     """
     a, b = float(track.time[0]), float(track.time[-1])
     if (b < first or a > last) and epoch_time(a) and not epoch_time(first):
-        track = track.shifted(-origin, f"times are civil times; {origin:.9g} s were subtracted")
+        track = track.shifted(-origin, f"times are civil times; {origin:.3f} s were subtracted")
         a, b = float(track.time[0]), float(track.time[-1])
     if b >= first and a <= last:
         return track

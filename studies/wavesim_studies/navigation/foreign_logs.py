@@ -26,7 +26,7 @@ from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN, common_clock, interpolated, time_origin
 from wavesim_studies.navigation.filter import rotation_vector
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
-from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time, read_track
+from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time, is_wavesim_log, read_track
 from wavesim_studies.navigation.recordings import (
     BODY_VECTORS,
     FIELDS,
@@ -127,6 +127,8 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
         found = _of_tables(source, plan, name)
     elif source.suffix.lower() == ".csv":
         raise LogError(f"give the folder of {source.name} instead of the file, and describe its files with --map")
+    elif source.suffix.lower() == ".mcap" and is_wavesim_log(source):
+        raise LogError(f"{source} is a WaVeSim log already; use it with `wavesim nav score`")
     else:
         types = {t.name: t.type for t in plan.topic}
         skip = [topic] if topic else []

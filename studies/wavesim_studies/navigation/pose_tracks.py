@@ -101,6 +101,8 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
     if (frame := options.pop("frame", "")) not in ("", *FRAMES):
         raise LogError(f"unknown frame '{frame}'; use ned or enu")
     kind = path.suffix.lower()
+    if kind != ".csv" and (named := [k for k in options if k in ROLES]):
+        raise LogError(f"'{named[0]}={options[named[0]]}' names a column, but {path} is not a CSV file (.csv)")
     if kind == ".csv":
         track = _of_csv(path, frame or "ned", options)
     elif path.is_dir() or kind in (".mcap", ".db3", ".bag"):
@@ -187,7 +189,7 @@ def _of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
     if unit := options.pop("unit", ""):
         raise LogError(f"'unit={unit}' applies to TUM files; for a CSV file, write time=COLUMN:{unit}")
     values, chosen = tables.read_roles(path, ROLES, options)
-    _check_roles(path, values)
+    _check_roles(path, values, tables.read_table(path)[0])
     tables.check_angles(str(path), values, chosen)
     p, world = _positions(values, frame)
     q = _attitudes(str(path), values, frame)
@@ -200,11 +202,14 @@ def _of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
     return _in_order(str(path), replace(track, v=values.get("velocity"), w=values.get("rates")))
 
 
-def _check_roles(path: Path, values: Mapping[str, Any]) -> None:
+def _check_roles(path: Path, values: Mapping[str, Any], header: list[str]) -> None:
+    there = f"columns: {', '.join(header)}"
     if "time" not in values:
-        raise LogError(f"{path} has no column for the time; name one, for example --layout time=COLUMN:s")
+        raise LogError(f"{path} has no column for the time; name one, for example --layout time=COLUMN:s; {there}")
     if not ({"north", "east"} <= values.keys() or {"x", "y"} <= values.keys()):
-        raise LogError(f"{path} has no columns for the position; name them with --layout north=COLUMN east=COLUMN")
+        raise LogError(
+            f'{path} has no columns for the position; name them with --layout "north=COLUMN east=COLUMN"; {there}'
+        )
 
 
 def _positions(values: Mapping[str, Any], frame: str) -> tuple[Floats, str]:
@@ -293,8 +298,11 @@ def pose_track(
 
 def _in_order(where: str, track: PoseTrack) -> PoseTrack:
     """Return a track without repeated times. Raise LogError if its times decrease or its positions are not finite."""
-    if not np.isfinite(track.time).all() or not np.isfinite(track.p[:, :2]).all():
-        raise LogError(f"{where}: times and horizontal positions must be finite numbers")
+    if not np.isfinite(track.time).all():
+        raise LogError(f"{where}: times must be finite numbers")
+    if not (known := np.isfinite(track.p[:, :2]).all(axis=1)).all():
+        note = f"{int((~known).sum())} poses without a position were omitted"
+        track = replace(track.part(known), notes=(*track.notes, note))
     steps = np.diff(track.time)
     if (steps < 0.0).any():
         at = int(np.argmax(steps < 0.0))
