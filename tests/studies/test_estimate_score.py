@@ -135,6 +135,11 @@ def test_beside_the_reference_filter_and_against_another_truth(log: Log, file: P
     assert done.exit_code == 0 and "covers 100 % of the track" in done.output
     against = scored(file, "--truth", tmp_path / "true.tum", "--without", "ahrs")["auv"]
     assert against["rms"] < 0.5, "the filter begins at this truth"
+    t, p, _ = poses(log)  # of a truth without attitudes and depths, only the horizontal position is compared
+    survey = csv(tmp_path / "survey.csv", time=t * 1e-9, north=p[:, 0], east=p[:, 1])
+    flat = scored(file, "--truth", survey, "--without", "ahrs")["auv"]
+    assert flat["rms"] == pytest.approx(against["rms"], abs=0.5)
+    assert flat["heading_rms"] is None and flat["depth_rms"] is None and against["depth_rms"] is not None
 
 
 def test_gaps_are_not_interpolated(log: Log, file: Path, tmp_path: Path) -> None:
@@ -169,6 +174,8 @@ def test_hints_name_the_mistake(log: Log, tmp_path: Path, file: Path) -> None:
     assert "constant offset of 70.30 m north" in notes(p + (70.0, 0.0, 0.0))
     late = notes(p - OFF, t + 700_000_000)
     assert "--offset -0.70" in late and "ahead by about 0.70 s" in late
+    (right,) = scored(file, "--estimate", tmp_path / "a.tum", "--offset", "-0.7").values()
+    assert right["rms"] < 1e-5 and right["notes"] == []
 
 
 @pytest.mark.parametrize(

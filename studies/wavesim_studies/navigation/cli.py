@@ -107,9 +107,9 @@ def score(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Score the reference filter, or your own estimate, against the true track of a log.
+    """Score the reference filter or your own estimate on a log.
 
-    The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
+    The errors are those against the true states. The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
     accuracies and beacon positions come from the configuration. The positions of moored beacons are known to
     within 30 cm. The report lists the used instruments with their consistency, and the unused ones with the reason.
 
@@ -160,7 +160,7 @@ def score(
     if picture is not None:
         logs.draw(voyages, picture)
     if as_json:
-        echo(json.dumps(found, indent=2))
+        echo(score_estimates.finite_json(found))
     else:
         score_estimates.show(found)
     whole(log)

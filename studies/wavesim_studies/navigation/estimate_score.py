@@ -4,7 +4,6 @@ mistakes (axes, clocks, origins).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -228,10 +227,9 @@ def reference_track(case: Any, track: Any) -> PoseTrack:
 
 
 def plain(found: EstimateScore) -> dict[str, Any]:
-    """Return a score as plain values for JSON; NaN becomes None."""
+    """Return a score as plain values."""
     values = {**found.score.__dict__, "coverage": found.coverage, "begin": found.begin, "end": found.end}
     if found.aligned_rms is not None:
         values["aligned_rms"] = found.aligned_rms
     values["notes"] = found.notes
-    made: dict[str, Any] = json.loads(json.dumps(values), parse_constant=lambda _: None)
-    return made
+    return values

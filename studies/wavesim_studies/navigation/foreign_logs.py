@@ -26,6 +26,7 @@ from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN, common_clock, interpolated, time_origin
 from wavesim_studies.navigation.filter import rotation_vector
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
+from wavesim_studies.navigation.logs import UNKNOWN
 from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time, is_wavesim_log, read_track
 from wavesim_studies.navigation.recordings import (
     BODY_VECTORS,
@@ -37,8 +38,9 @@ from wavesim_studies.navigation.recordings import (
 from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.load import load_text
 from wavesim_world.config.sensors import DvlConfig, InstrumentConfig
+from wavesim_world.config.standalone_xml import load_standalone
 from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, SPEED_SIGMA, dvl_beams
-from wavesim_world.ocean.water import pressure
+from wavesim_world.ocean.water import depth_of_pressure, pressure
 
 __all__ = ["ImportedLog", "import_log", "with_truth", "write_log"]
 
@@ -387,24 +389,30 @@ def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = 
         raise LogError(f"{log.path} has no values from instruments of '{name}'")
     track = common_clock(track, min(ends), max(ends), time_origin(log))
     t, q = track.time, track.q
+    unknown = []
     if q is None:
         q = _measured_attitude(log, name, t)
+        unknown.append("attitude")
         notes.append("the truth has no attitudes; the filter starts with that of the AHRS")
+    if not np.isfinite(track.p[:, 2]).all():
+        track = replace(track, p=np.concatenate([track.p[:, :2], _measured_depth(log, name, t)[:, None]], axis=1))
+        unknown.append("depth")
+        notes.append("the truth has no depths; the filter starts with that of the pressure sensor, or 0 m")
     h = max(0.5, float(np.median(np.diff(t))))
     a, b = np.clip(t - h, t[0], t[-1]), np.clip(t + h, t[0], t[-1])
     posed = replace(track, q=q, v=None, w=None)
     before, after = interpolated(posed, a), interpolated(posed, b)
     R, span = frames.rotation(q), (b - a)[:, None]
-    p = np.nan_to_num(track.p)
-    v = track.v if track.v is not None else np.einsum("tji,tj->ti", R, np.nan_to_num(after.p - before.p) / span)
+    v = track.v if track.v is not None else np.einsum("tji,tj->ti", R, (after.p - before.p) / span)
     w = track.w
     if w is None:
         assert before.q is not None and after.q is not None
         turn = np.einsum("tji,tjk->tik", frames.rotation(before.q), frames.rotation(after.q))
         w = rotation_vector(turn) / span
     records = np.zeros(len(t), STATE.visible.dtype)
-    records["p_WB_W"], records["q_WB"], records["v_WB_B"], records["w_WB_B"] = p, q, v, w
-    found = replace(log, series=dict(log.series), json=log.json)
+    records["p_WB_W"], records["q_WB"], records["v_WB_B"], records["w_WB_B"] = track.p, q, v, w
+    metadata = {**log.metadata, UNKNOWN: " ".join(unknown)}
+    found = replace(log, metadata=metadata, series=dict(log.series), json=log.json)
     keep = t >= 0.0
     found.series[f"/state/{name}"] = Series(np.round(t * 1e9).astype(np.int64)[keep], records[keep], STATE.name)
     return found
@@ -418,6 +426,17 @@ def _measured_attitude(log: Log, name: str, at: Floats) -> Floats:
     r = ahrs[0].records
     angles = [np.interp(at, r["time_ns"] * 1e-9, np.unwrap(r[k])) for k in ("roll", "pitch", "heading")]
     return frames.quaternion(*angles)
+
+
+def _measured_depth(log: Log, name: str, at: Floats) -> Floats:
+    """Return the depths (T) in m that a pressure sensor of a vehicle measured; 0 without a pressure sensor."""
+    for kind in ("pressure", "ctd"):
+        for (body, _), series in log.by_type(kind).items():
+            if body == name and len(series.time_ns):
+                world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
+                depth = depth_of_pressure(world, series.records["pressure"].astype(float))
+                return np.interp(at, series.records["time_ns"] * 1e-9, depth)
+    return np.zeros(len(at))
 
 
 def _name_missing(made: ImportedLog) -> None:
@@ -468,7 +487,9 @@ def write_log(made: ImportedLog, path: Path) -> None:
     log, name = made.log, made.vehicle
     body = next(b for b in made.loaded.config.fleet.bodies if b.name == name)
     numbers = {i.name: k for k, i in enumerate(_suite(made.loaded, name))}
-    writer = LogWriter(path, made.loaded, 0, metadata={k: v for k, v in log.metadata.items() if k == TIME_ORIGIN and v})
+    writer = LogWriter(
+        path, made.loaded, 0, metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN) and v}
+    )
     writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
     for time, message in log.json["/notices"]:
         writer.notice(time, message["body"], message["text"])

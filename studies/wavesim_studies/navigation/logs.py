@@ -36,6 +36,7 @@ __all__ = ["EstimationCase", "Selection", "counts", "draw", "estimation_case", "
 
 #: types of inputs; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sound")
+UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
@@ -63,6 +64,8 @@ class EstimationCase:
     inertial: str  #: name of the IMU or AHRS that propagates the state
     #: for each instrument whose values are in the log but not used: the reason
     unused: dict[str, str]
+    #: coordinates that the true states lack, `depth` or `attitude`, because they come from another program
+    unknown: tuple[str, ...] = ()
 
     def run(self, smooth: bool = False) -> Track:
         """Run the filter or the smoother, and return the estimated states at the times of the true states."""
@@ -78,7 +81,9 @@ class EstimationCase:
 
     def score(self, track: Track) -> NavigationScore:
         """Score a track by comparison with the true states."""
-        return judged(track.at(self.lever), track.q, self.p, self.q, self.covariance(track))
+        true_q = None if "attitude" in self.unknown else self.q
+        p = self.p * (1.0, 1.0, np.nan) if "depth" in self.unknown else self.p
+        return judged(track.at(self.lever), track.q, p, true_q, self.covariance(track))
 
 
 def vehicles(log: Log) -> list[str]:
@@ -214,6 +219,7 @@ def estimation_case(
         s["q_WB"][now],
         next(found[kind][0][0].name for kind in ("imu", "ahrs") if kind in found),
         unused,
+        tuple(log.metadata.get(UNKNOWN, "").split()),
     )
 
 

@@ -142,13 +142,18 @@ def run(task: EstimateTask, selection: logs.Selection | None, smooth: bool, as_j
             lines += [f"  note: {note}" for note in s.notes]
         lines += [f"  {line}" for line in sensor_lines(extra.get("sensors", {}), extra.get("unused", {}))]
     if as_json:
-        echo(json.dumps(values, indent=2))
+        echo(finite_json(values))
         return
     width = max(12, *(len(name) + 2 for name in values))
     echo(" " * (width - 12) + HEAD)
     for line in lines:
         name, row, numbers = line.partition("\0")
         echo(f"{name:{width}}{numbers}" if row else line)
+
+
+def finite_json(values: Any) -> str:
+    """Return values as JSON, in which NaN becomes null."""
+    return json.dumps(json.loads(json.dumps(values), parse_constant=lambda _: None), indent=2)
 
 
 def _bodies(task: EstimateTask) -> list[str]:
