@@ -52,9 +52,13 @@ API = {
         "Navigation filter",
         (
             "wavesim_studies.navigation.filter",
+            "wavesim_studies.navigation.attitude_motion",
             "wavesim_studies.navigation.measurements",
             "wavesim_studies.navigation.logs",
             "wavesim_studies.navigation.metrics",
+            "wavesim_studies.navigation.pose_tracks",
+            "wavesim_studies.navigation.estimate_score",
+            "wavesim_studies.navigation.foreign_logs",
         ),
     ),
     "api/studies.md": (

@@ -72,13 +72,20 @@ class LogWriter:
 
     The log consists of one or several files (parts). When a part has reached ``<log part_size>`` or ``part_time``, it
     is finished, and the log continues in another file. ``name`` is the name of the server, which is by default the name
-    of the configuration.
+    of the configuration. ``metadata`` contains further keys of the metadata record, for logs that were not simulated.
     """
 
     def __init__(
-        self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, name: str = "", *, chunk_ns: int = CHUNK_NS
+        self,
+        place: Path | BinaryIO,
+        loaded: LoadedConfig,
+        seed: int,
+        name: str = "",
+        *,
+        chunk_ns: int = CHUNK_NS,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
-        self._chunk_ns = chunk_ns
+        self._chunk_ns, self._metadata = chunk_ns, dict(metadata or {})
         self._server = name or loaded.config.name
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
@@ -122,6 +129,7 @@ class LogWriter:
                 RUN: self._run,
                 PART: str(self._number),
                 **({EARLIER_RUN: self._earlier_run} if self._earlier_run else {}),
+                **self._metadata,
             },
         )
         if self._sync is not None:
