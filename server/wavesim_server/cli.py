@@ -11,7 +11,6 @@ import click
 
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
-from wavesim_sdk.errors import CommanderError
 from wavesim_sdk.terminal_text import echo
 from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -70,7 +69,12 @@ port_option = click.option(
     help="Number of threads that compute a tick, at most one per processor; useful with thousands of bodies. The "
     "results do not depend on this number.",
 )
-@click.option("--start", is_flag=True, help="Start the clock immediately, without waiting for `wavesim start`.")
+@click.option(
+    "--start",
+    is_flag=True,
+    help='Start the clock without `wavesim start`, as soon as all clients with client="required" have joined.',
+)
+@click.option("--no-wait", is_flag=True, help="With --start: do not wait for required clients.")
 def serve(
     config: Path,
     name: str | None,
@@ -81,13 +85,15 @@ def serve(
     duration: float | None,
     threads: int,
     start: bool,
+    no_wait: bool,
 ) -> None:
     """Run a server. Its clock is stopped until `wavesim start`; Ctrl-C ends the server."""
-    from wavesim_sdk.commander import Commander
     from wavesim_sdk.commands import make_command
     from wavesim_server.serve import Supervisor, default_options
     from wavesim_server.serve import serve as run
 
+    if no_wait and not start:
+        raise click.UsageError("--no-wait requires --start")
     if speed is not None:
         try:
             make_command("speed", {"factor": speed})
@@ -109,12 +115,7 @@ def serve(
                 err=True,
             )
         if start:
-            try:
-                with Commander(options.name) as commander:
-                    commander.send("start")
-            except CommanderError:
-                server.check()  # if a process has ended, report that as the cause
-                raise
+            server.start_clock(not no_wait, lambda text: echo(text, err=True))
 
     run(loaded, options, started)
 

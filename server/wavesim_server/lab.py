@@ -272,9 +272,20 @@ class Lab(Simulation):
         """Return the newest values from a body's instruments by name, for example
         ``lab.sensors("lauv").ctd.temperature``.
 
-        The result is empty before the first :meth:`advance`. ``advance(0)`` computes the initial values, which a broker
-        would receive with its first state.
+        Before the first tick, these are the initial values, which a broker would receive with its first state. Reading
+        them does not affect the run.
         """
+        if self.tick == 0:
+            saved = self._banks.save()
+            self._banks.measure(list(self._banks.by_type))
+            found = self._newest_values(name)
+            self._banks.restore(
+                saved, self.seed
+            )  # a pose, a fault or the weather may still change before the first tick
+            return found
+        return self._newest_values(name)
+
+    def _newest_values(self, name: str) -> Sensors:
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
             instrument = entry.instrument
