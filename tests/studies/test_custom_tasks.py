@@ -185,6 +185,7 @@ def test_three_ways_to_begin_anew(name: str) -> None:
     assert (ends > 2).all()
 
 
+@pytest.mark.compiled
 def test_gymnasium_has_nothing_to_say() -> None:
     known = learning.register(Depth, "TestDepth")
     assert known == "wavesim/TestDepth-v0"
@@ -235,6 +236,7 @@ def test_the_compiled_form_of_a_task_gives_the_same(examples: Any) -> None:
         assert (one.truncated == other.truncated).all() and (one.terminated == other.terminated).all()
 
 
+@pytest.mark.compiled
 def test_random_numbers_are_uniform_and_normal() -> None:
     class Draws(Still):
         model, uniforms, normals = "otter", 2, 3
