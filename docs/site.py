@@ -59,6 +59,7 @@ API = {
             "wavesim_studies.navigation.pose_tracks",
             "wavesim_studies.navigation.estimate_score",
             "wavesim_studies.navigation.foreign_logs",
+            "wavesim_studies.navigation.true_states",
         ),
     ),
     "api/studies.md": (

@@ -24,10 +24,10 @@ from wavesim_studies.navigation.estimate_score import (
     reference_track,
     time_origin,
 )
-from wavesim_studies.navigation.foreign_logs import with_truth
 from wavesim_studies.navigation.metrics import NavigationScore
 from wavesim_studies.navigation.pose_tracks import PoseTrack, is_wavesim_log, read_track
 from wavesim_studies.navigation.score_report import HEAD, detail_lines, score_line, sensor_lines
+from wavesim_studies.navigation.true_states import with_truth
 
 LATE_S = 2.0  #: time in s after which the user learns that the filter is being compiled
 
