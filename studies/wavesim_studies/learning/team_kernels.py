@@ -27,7 +27,7 @@ from wavesim_server.dynamics.lanes import load, sqrt, store
 from wavesim_server.dynamics.types import Packed
 from wavesim_server.elementary import atan2, hypot, sin_cos
 from wavesim_server.tick import TickState, unpack_tick_state, update_transducers
-from wavesim_studies.learning.kernels import NEXT_STEP, SAME_STEP, FleetView
+from wavesim_studies.learning.kernels import NEXT_STEP, SAME_STEP, FleetView, Singles
 from wavesim_studies.learning.team_pilot import draw_noise, steer, update_estimate
 from wavesim_studies.learning.team_tables import (
     BOUND,
@@ -78,7 +78,6 @@ from wavesim_studies.learning.team_tables import (
     VARIANCE,
     VELOCITY,
     L,
-    Singles,
     TeamArrays,
     TeamOutput,
     TeamRules,

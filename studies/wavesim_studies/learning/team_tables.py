@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from wavesim_sdk.arrays import Floats, Ints, Keys, Mask
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_studies.learning.kernels import FleetView
+from wavesim_studies.learning.kernels import FleetView, Singles
 
-Singles = npt.NDArray[np.float32]
 L = LANES
 BYTES = 4  #: number of bytes in a packet that a member may fill freely
 COURSE_VALUE, SPEED_VALUE, SEND_VALUE, LEVEL_VALUE, START_VALUE, FREE_VALUE = range(6)
