@@ -85,7 +85,8 @@ class TeamRules(NamedTuple):
 
 class TeamArrays(NamedTuple):
     """State of all teams: rows of members (blocks, MEMBER L), rows of groups (groups, TEAM L), keys, packets under way,
-    the memory of the media and its content at the start, and temporary values (WORK L).
+    the memory of the media and its content at the start, temporary values (WORK L), and the teams of a group (L) that
+    start a new episode.
     """
 
     members: Floats
@@ -95,6 +96,7 @@ class TeamArrays(NamedTuple):
     memory: Keys
     start: Keys
     work: Floats
+    chosen: Mask
 
 
 class TeamOutput(NamedTuple):
