@@ -120,6 +120,7 @@ class VectorLocalisation:
             self.media.memory,
             self.media.start,
             aligned_zeros(layout.WORK * lanes),
+            np.zeros(lanes, bool),
         )
         #: outputs of the last step, with one row for each member of each team
         self.outputs = layout.TeamOutput(
@@ -210,7 +211,7 @@ class VectorLocalisation:
                 (
                     layout.TeamState(
                         self.fleet._replace(work=aligned_zeros(W.SIZE)),
-                        self.arrays._replace(work=aligned_zeros(layout.WORK * LANES)),
+                        self.arrays._replace(work=aligned_zeros(layout.WORK * LANES), chosen=np.zeros(LANES, bool)),
                         self.autopilot,
                         self.rules,
                         self.outputs,

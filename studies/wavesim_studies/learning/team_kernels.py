@@ -27,7 +27,7 @@ from wavesim_server.dynamics.lanes import load, sqrt, store
 from wavesim_server.dynamics.types import Packed
 from wavesim_server.elementary import atan2, hypot, sin_cos
 from wavesim_server.tick import TickState, unpack_tick_state, update_transducers
-from wavesim_studies.learning.kernels import NEXT_STEP, SAME_STEP, FleetView
+from wavesim_studies.learning.kernels import NEXT_STEP, SAME_STEP, FleetView, Singles
 from wavesim_studies.learning.team_pilot import draw_noise, steer, update_estimate
 from wavesim_studies.learning.team_tables import (
     BOUND,
@@ -78,7 +78,6 @@ from wavesim_studies.learning.team_tables import (
     VARIANCE,
     VELOCITY,
     L,
-    Singles,
     TeamArrays,
     TeamOutput,
     TeamRules,
@@ -102,7 +101,8 @@ def _reset(f: FleetView, a: TeamArrays, rules: TeamRules, team: int, state: Tick
     g[EPISODE * L + l] += 1.0
     g[STEP * L + l] = g[ENDED * L + l] = 0.0
     e = int(g[EPISODE * L + l]) << 20  # offset of the random numbers of this episode
-    a.memory[team, :] = a.start
+    for i in range(a.start.shape[0]):  # word by word: the assignment of an array would allocate memory
+        a.memory[team, i] = a.start[i]
     m = medium_arrays.unpack_medium(state.medium_table)
     turn = _TURN * uniform(key, e, 0)
     north, east = rules.current * normal(key, e, 40), rules.current * normal(key, e, 41)
@@ -330,11 +330,9 @@ def _judge_member(
 
 
 @device_function
-def _start_again(
-    f: FleetView, a: TeamArrays, rules: TeamRules, out: TeamOutput, group: int, tables: Any, chosen: Mask
-) -> None:
+def _start_again(f: FleetView, a: TeamArrays, rules: TeamRules, out: TeamOutput, group: int, tables: Any) -> None:
     """Start new episodes of the chosen teams (lanes) of a group, and write their first observations."""
-    n, first = rules.members, group * L
+    n, first, chosen = rules.members, group * L, a.chosen
     for l in range(L):
         if chosen[l]:
             _reset(f, a, rules, first + l, unpack_tick_state(tables[first + l]))
@@ -350,10 +348,10 @@ def _start_again(
 
 @device_function
 def _end_step(
-    f: FleetView, a: TeamArrays, rules: TeamRules, out: TeamOutput, group: int, size: int, tables: Any, chosen: Mask
+    f: FleetView, a: TeamArrays, rules: TeamRules, out: TeamOutput, group: int, size: int, tables: Any
 ) -> None:
     """Compute the outputs of a group, and start new episodes as the reset mode requires."""
-    n, first, g = rules.members, group * L, a.groups[group]
+    n, first, g, chosen = rules.members, group * L, a.groups[group], a.chosen
     for l in range(size):
         out.ended[first + l] = False
     for k in range(n):
@@ -376,13 +374,14 @@ def _end_step(
         elif not left:
             out.ended[team] = True
             for k in range(n):
-                out.last[team * n + k] = out.observation[team * n + k]
+                for j in range(out.last.shape[1]):
+                    out.last[team * n + k, j] = out.observation[team * n + k, j]
                 a.members[group * n + k, IS_LOST * L + l] = 1.0
             g[ENDED * L + l] = 1.0
             chosen[l] = rules.mode == SAME_STEP
         some |= chosen[l]
     if some:
-        _start_again(f, a, rules, out, group, tables, chosen)
+        _start_again(f, a, rules, out, group, tables)
 
 
 @kernel(nogil=True)
@@ -399,7 +398,6 @@ def step(
     n, failures, kind = rules.members, 0, f.heads[0, B.HEAD_MODEL]
     teams = actions.shape[0] // n
     ticks, h = INTERVALS * rules.substeps, CONTROL_S / rules.substeps
-    chosen = np.zeros(L, np.bool_)
     for group in range(first_group, end_group):
         size, g = min(teams - group * L, L), a.groups[group]
         for l in range(size):
@@ -432,7 +430,7 @@ def step(
         for l in range(size):
             g[STEP * L + l] += 1.0
             _receive(a, rules, out, group * L + l, unpack_tick_state(tables[group * L + l]))
-        _end_step(f, a, rules, out, group, size, tables, chosen)
+        _end_step(f, a, rules, out, group, size, tables)
     return failures
 
 
@@ -440,7 +438,7 @@ def step(
 def reset_selected(table: Packed, tables: Any, selected: Mask) -> None:
     """Start new episodes of the selected teams."""
     f, a, _, rules, out = unpack_team_state(table)
-    teams, chosen = selected.shape[0], np.zeros(L, np.bool_)
+    teams, chosen = selected.shape[0], a.chosen
     for group in range((teams + L - 1) // L):
         some = False
         for l in range(L):
@@ -448,4 +446,4 @@ def reset_selected(table: Packed, tables: Any, selected: Mask) -> None:
             chosen[l] = team < teams and selected[team]
             some |= chosen[l]
         if some:
-            _start_again(f, a, rules, out, group, tables, chosen)
+            _start_again(f, a, rules, out, group, tables)

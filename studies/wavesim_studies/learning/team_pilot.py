@@ -11,7 +11,8 @@ from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, splat, sqrt, store
 from wavesim_server.dynamics.types import Lanes
-from wavesim_server.elementary import atan2, log, sin_cos
+from wavesim_server.elementary import atan2, sin_cos
+from wavesim_studies.learning.kernels import normal_pair
 from wavesim_studies.learning.team_tables import (
     CONTROL_S,
     COURSE,
@@ -44,28 +45,21 @@ from wavesim_studies.learning.team_tables import (
     TeamRules,
 )
 
-_NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
-_HALF = 2.0**26  # splits the bits of a uniform number into halves
 _TURN = 2.0 * math.pi
 
 
 @device_function
 def draw_noise(a: TeamArrays, group: int, k: int, interval: int) -> None:
-    """Draw six normally distributed numbers for member k of each team (Box-Muller). The two halves of each hash are the
-    two uniform numbers of the method.
-    """
+    """Draw six normally distributed numbers for member k of each team, two from each hash."""
     g, w = a.groups[group], a.work
     for l in range(L):
         e = (int(g[EPISODE * L + l]) << 20) + int(g[STEP * L + l]) * INTERVALS + interval + 1
         for i in range(3):
             w[(DRAW + i) * L + l] = uniform(a.keys[group * L + l], e, 3 * k + i)
     for i in range(2, -1, -1):  # the last first: each row makes two
-        u = load(w, DRAW + i) * _HALF
-        high = (u + _NEAREST) - _NEAREST
-        radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
-        sine, cosine = sin_cos(_TURN * (u - high))
-        store(w, DRAW + 2 * i, radius * cosine)
-        store(w, DRAW + 2 * i + 1, radius * sine)
+        one, other = normal_pair(load(w, DRAW + i))
+        store(w, DRAW + 2 * i, one)
+        store(w, DRAW + 2 * i + 1, other)
 
 
 @device_function

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from wavesim_sdk.arrays import Floats, Ints, Keys, Mask
 from wavesim_server.dynamics.sizes import LANES
-from wavesim_studies.learning.kernels import FleetView
+from wavesim_studies.learning.kernels import FleetView, Singles
 
-Singles = npt.NDArray[np.float32]
 L = LANES
 BYTES = 4  #: number of bytes in a packet that a member may fill freely
 COURSE_VALUE, SPEED_VALUE, SEND_VALUE, LEVEL_VALUE, START_VALUE, FREE_VALUE = range(6)
@@ -89,7 +85,8 @@ class TeamRules(NamedTuple):
 
 class TeamArrays(NamedTuple):
     """State of all teams: rows of members (blocks, MEMBER L), rows of groups (groups, TEAM L), keys, packets under way,
-    the memory of the media and its content at the start, and temporary values (WORK L).
+    the memory of the media and its content at the start, temporary values (WORK L), and the teams of a group (L) that
+    start a new episode.
     """
 
     members: Floats
@@ -99,6 +96,7 @@ class TeamArrays(NamedTuple):
     memory: Keys
     start: Keys
     work: Floats
+    chosen: Mask
 
 
 class TeamOutput(NamedTuple):
