@@ -82,7 +82,7 @@ ELSEWHERE = {
     (
         "docs/learning.md",
         "from stable_baselines3",
-    ): "tests/studies/test_learning_shells.py runs it where the trainers are installed",
+    ): "tests/judges/test_trainers.py does the same with the packages",
     ("docs/navigation.md", "<import"): "tests/studies/test_foreign_logs.py reads it",
     ("docs/extending.md", '<term name="drogue"'): "test_extending.py puts it where it belongs",
     ("docs/extending.md", "<actuator name"): "test_extending.py puts it where it belongs",

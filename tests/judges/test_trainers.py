@@ -1,4 +1,4 @@
-"""Stable-Baselines3 trains, is interrupted, continues and flies. It is in an environment of its own, with PyTorch."""
+"""Stable-Baselines3 trains, is interrupted, continues and flies. Its environment is separate, because PyTorch is large."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def test_it_continues_from_the_last_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train("StationKeeping", tmp_path / "t", SHORT, report=interrupt)
     kept = samples(tmp_path / "t")
-    assert 0 < kept < SHORT.samples, "an evaluation is followed by its checkpoint"
+    assert kept == rows[1]["samples"] < SHORT.samples, "what was reported is in a checkpoint"
     with pytest.raises(ConfigError, match="contains a training already"):
         train("StationKeeping", tmp_path / "t", SHORT)
     result = train("StationKeeping", tmp_path / "t", SHORT, resume=True)
     assert result.samples >= SHORT.samples and samples(tmp_path / "t") == result.samples
-    assert result.curve[0]["samples"] == kept and len(result.curve) >= 3
+    assert result.curve[:2] == rows and result.curve[2]["samples"] > kept
     assert len(list((tmp_path / "t").glob("checkpoint-*.zip"))) == SHORT.checkpoints
     best = Policy.load(tmp_path / "t" / "best.npz")
     again = evaluate(best, "StationKeeping", SHORT.episodes)

@@ -164,15 +164,16 @@ def state(**more: Any) -> dict[str, Any]:
 
 def test_the_best_policy_is_recognised_after_a_resume_too(tmp_path: Path) -> None:
     core = make_core(Sway, 30)
-    rows: list[dict[str, float]] = []
     folder = TrainingFolder(tmp_path, state(), 2)
-    judge = Evaluator(core, folder, rows.append)
-    assert judge.measure(nothing, 100) and not judge.measure(nothing, 200), "the same is not better"
-    assert [r["samples"] for r in rows] == [100, 200] and folder.state["samples"] == 200
-    assert rows[0]["success"] == rows[1]["success"] and rows[1]["seconds"] >= rows[0]["seconds"] > 0.0
-    later = Evaluator(core, TrainingFolder(tmp_path, folder.state, 2), None)
-    assert not later.measure(nothing, 300) and len(folder.state["curve"]) == 3
-    assert folder.state["seconds"] >= rows[1]["seconds"], "the time of both calls"
+    judge = Evaluator(core, folder)
+    (first, best), (second, better) = judge.measure(nothing, 100), judge.measure(nothing, 200)
+    assert best and not better, "the same is not better"
+    assert [first["samples"], second["samples"]] == [100, 200] and folder.state["samples"] == 200
+    assert first["success"] == second["success"] and second["seconds"] >= first["seconds"] > 0.0
+    later = Evaluator(core, TrainingFolder(tmp_path, folder.state, 2))
+    row, better = later.measure(nothing, 300)
+    assert not better and folder.state["curve"] == [first, second, row]
+    assert row["seconds"] >= second["seconds"], "the time of both calls"
 
 
 def test_an_interrupt_leaves_whole_files(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class Training:
         validation.step(
             np.zeros((settings.episodes, validation.actions), np.float32)
         )  # compiled before the clock starts
-        self.evaluator = Evaluator(validation, folder, report)
+        self.evaluator, self._report = Evaluator(validation, folder), report
         self._last = folder.state["samples"]
         self._last_seconds = 0.0
 
@@ -137,12 +137,15 @@ class Training:
             policy: Any = exported_policy(model)
         except WaveSimError:  # a network of another kind is evaluated by its own trainer
             policy = model
-        if self.evaluator.measure(policy, model.num_timesteps):
+        row, is_best = self.evaluator.measure(policy, model.num_timesteps)
+        if is_best:
             self.folder.replace(BEST_MODEL, lambda path: model.save(path))
             if policy is not model:
                 self.folder.replace(BEST, policy.save)
         self.folder.add_checkpoint(lambda path: model.save(path))
         self._last, self._last_seconds = model.num_timesteps, self.evaluator.elapsed()
+        if self._report is not None:
+            self._report(row)
 
     def best_policy(self, algorithm: Any) -> Any:
         """Return the best policy so far: a policy for NumPy, or a model if its network cannot be exported."""

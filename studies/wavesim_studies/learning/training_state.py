@@ -122,8 +122,8 @@ class TrainingFolder:
 class Evaluator:
     """Evaluate policies during a training, over the same episodes each time, and recognise the best one."""
 
-    def __init__(self, core: Any, folder: TrainingFolder, report: Callable[[dict[str, float]], object] | None) -> None:
-        self._core, self._folder, self._report = core, folder, report
+    def __init__(self, core: Any, folder: TrainingFolder) -> None:
+        self._core, self._folder = core, folder
         self._start, self._start_processor = time.perf_counter(), time.process_time()
         self._before = folder.state["seconds"], folder.state["processor_seconds"]
         rows = folder.state["curve"]
@@ -133,8 +133,8 @@ class Evaluator:
         """Return the wall time in s since the start of this call."""
         return time.perf_counter() - self._start
 
-    def measure(self, policy: Any, samples: int) -> bool:
-        """Evaluate a policy and add a row to the curve. Return True if the policy is the best one so far."""
+    def measure(self, policy: Any, samples: int) -> tuple[dict[str, float], bool]:
+        """Evaluate a policy and add a row to the curve. Return the row, and whether the policy is the best one so far."""
         found = evaluate_core(self._core, policy, VALIDATION_SEEDS).summary()
         state = self._folder.state
         state["samples"] = samples
@@ -145,6 +145,4 @@ class Evaluator:
         score = (row["success"], row["return"])
         better = score > self._best
         self._best = max(score, self._best)
-        if self._report is not None:
-            self._report(row)
-        return better
+        return row, better
