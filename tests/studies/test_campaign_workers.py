@@ -150,6 +150,7 @@ def test_a_worker_of_two_that_is_killed_loses_no_row_and_makes_none_twice(
     assert without_times(table(alone)) == without_times(rows)
 
 
+@pytest.mark.long
 def test_a_scheduler_that_goes_is_one_line_and_the_rest_follows(
     folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
