@@ -91,7 +91,7 @@ IN_TRIALS = "docs/broker.md"  #: page whose programs tests/examples/test_broker_
 #: modules of a ROS 2 installation
 ROS = {"rclpy.node", "nav_msgs.msg", "sensor_msgs.msg", "geometry_msgs.msg"}
 #: programs of others in blocks of commands
-FOREIGN = {"ardusub", "dune", "pAntler", "pip", "ros2", "export", "PX4_SIM_MODEL=none"}
+FOREIGN = {"ardusub", "dask", "dune", "pAntler", "pip", "ros2", "export", "PX4_SIM_MODEL=none"}
 
 
 def of_others(root: Path) -> list[Block]:

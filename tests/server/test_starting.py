@@ -106,7 +106,7 @@ def test_a_server_with_start_does_not_wait_if_the_user_says_so(
     if how == "step":
         assert server.wait(lambda s: s["tick"] == 5)["state"] == "paused", "and it stays the user's"
     else:
-        server.wait(lambda s: s["tick"] > 5)
+        server.wait(lambda s: s["tick"] != 0)
     assert server.end() == 0
     assert "clock starts" not in server.process.stderr.read()
 

@@ -518,6 +518,20 @@ def test_the_report_needs_no_network_and_has_a_command_for_each_row(folder: Path
     assert len(csv.read_text().splitlines()) == 41
 
 
+def test_nothing_to_do_draws_nothing(folder: Path) -> None:
+    """It cost 6 s of processor time: the whole report once more, and libraries of statistics for a list of values."""
+    p = function(folder, "noisy", '<factor name="a" values="1 | 2"/>')
+    report, asked = p.folder / "report.html", ["campaign", "run", str(p.path), "--out", str(folder / "runs"), "--quiet"]
+    for drawn in (True, False):
+        done = wavesim(*asked, env=os.environ | {"PYTHONPROFILEIMPORTTIME": "1"})
+        assert done.returncode == 0 and "2 of 2 runs: 2 ok" in done.stdout
+        assert ("matplotlib" in done.stderr, "scipy.stats" in done.stderr) == (drawn, drawn)
+    first = report.read_text()
+    report.write_text(first[:100])  # as if a client had been killed while it wrote
+    assert CliRunner().invoke(campaign, asked[1:]).exit_code == 0
+    assert report.read_text() == first
+
+
 def test_the_table_as_parquet_with_units(folder: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     from wavesim_studies.campaign.table import write

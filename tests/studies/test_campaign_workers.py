@@ -2,50 +2,70 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import wavesim
-from tests.studies.test_campaign import function, table
+from tests.nursery import CLI
+from tests.studies.test_campaign import function, table, without_times
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_studies.campaign import clusters
+from wavesim_studies.campaign import clusters, executors, runner
+from wavesim_studies.campaign.journal import Journal
 from wavesim_studies.campaign.plan import CampaignPlan
 
 FACTOR = '<factor name="a" values="1 | 2 | 3 | 4 | 5 | 6"/>'
 
 
-@pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    """The address of a scheduler of dask and a worker of two threads, as others start them."""
-    pytest.importorskip("distributed")
-    place = tmp_path / "scheduler.json"
-    here = ["--scheduler-file", str(place), "--no-dashboard"]
-    with ExitStack() as stack:
+class Cluster:
+    """A scheduler of dask and workers of one thread, started by hand, as others start them."""
 
-        def start(name: str, *arguments: str) -> None:
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.dask_{name}", *here, *arguments],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=tmp_path,
-            )
-            stack.callback(process.wait, 60)
-            stack.callback(process.terminate)
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder, self.stack = folder, stack
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        self.workers: list[subprocess.Popen[bytes]] = []
 
-        start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        start("worker", "--host", "127.0.0.1", "--nworkers", "1", "--nthreads", "2", "--no-nanny")
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        here = ["--scheduler-file", str(self.folder / "scheduler.json"), "--no-dashboard"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{name}", *here, *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+        )
+        self.stack.callback(process.wait, 60)
+        self.stack.callback(process.kill)  # without its scheduler, a worker takes a minute to end
+        return process
+
+    def start_workers(self, count: int, threads: int = 1) -> str:
+        """Start workers, and return the address of the scheduler when they have joined."""
         import distributed
 
-        with distributed.Client(scheduler_file=str(place), timeout=60) as client:
-            client.wait_for_workers(1, timeout=120)
-        yield str(json.loads(place.read_text())["address"])
+        for _ in range(count):
+            more = ("--host", "127.0.0.1", "--nworkers", "1", "--nthreads", str(threads), "--no-nanny")
+            self.workers.append(self._start("worker", *more))
+        with distributed.Client(scheduler_file=str(self.folder / "scheduler.json"), timeout=60) as client:
+            client.wait_for_workers(count, timeout=120)
+            return str(client.scheduler.address)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
+    with ExitStack() as stack:
+        yield Cluster(tmp_path, stack)
+
+
+@pytest.fixture
+def scheduler(cluster: Cluster) -> str:
+    return cluster.start_workers(1, threads=2)
 
 
 def runners(parents: set[int]) -> set[int]:
@@ -81,6 +101,88 @@ def test_a_scheduler_that_runs_does_the_campaign_and_goes_on(folder: Path, sched
             assert len(found) == 6 and {y - float(shift) for y in found} <= theirs
         assert set(client.run(os.getpid).values()) == theirs, "the workers live"
         assert not runners(theirs)
+
+
+ROWS = 24
+
+
+def held(folder: Path, address: str) -> CampaignPlan:
+    """A campaign of runs that wait until a file `go` exists, on the cluster."""
+    values = " | ".join(str(k) for k in range(ROWS))
+    inner = f'<workers kind="dask" options="address={address}"/><factor name="a" values="{values}"/>'
+    return function(folder, "waits", inner)
+
+
+def command(p: CampaignPlan) -> list[str]:
+    return [*CLI, "campaign", "run", str(p.path), "--out", str(p.folder.parent), "--quiet"]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 120.0
+    while not condition():
+        assert time.monotonic() < limit, "timed out"
+        time.sleep(0.02)
+
+
+def test_a_worker_of_two_that_is_killed_loses_no_row_and_makes_none_twice(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGKILL while both are busy; the table is the one of a campaign that lost nothing."""
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    p = held(folder, cluster.start_workers(2))
+    with subprocess.Popen(command(p), stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: calls.exists() and len(set(calls.read_text().split())) == 2)
+        busy = [int(pid) for pid in calls.read_text().split()]
+        cluster.workers[0].send_signal(signal.SIGKILL)
+        cluster.workers[0].wait()
+        (folder / "go").touch()
+        assert process.wait(300) == 0
+        assert process.stderr is not None and not process.stderr.read(), "dask says nothing of its own"
+    rows = table(p)
+    assert [r["row"] for r in rows] == list(range(ROWS)) and {r["status"] for r in rows} == {"ok"}
+    done = [int(pid) for pid in calls.read_text().split()]
+    assert len(done) == ROWS + 1, "the run of the killed worker, and no other, was repeated"
+    assert len(set(done)) == 2 and {*busy} == {*done}, "the other worker did the rest"
+    with closing(executors.LocalExecutor(1, p.path, folder / "alone")) as who:
+        alone = CampaignPlan(p.path, folder / "alone")
+        runner.run(alone, quiet=True, worker_settings=who)
+    assert without_times(table(alone)) == without_times(rows)
+
+
+@pytest.mark.long
+def test_a_scheduler_that_goes_is_one_line_and_the_rest_follows(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended in an error of a connection after 30 s, or hung; the finished runs are not repeated."""
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    p = held(folder, cluster.start_workers(1))
+    (folder / "go").touch()
+    with subprocess.Popen(command(p), stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: (p.folder / "journal.sqlite").exists() and len(states(p)) > 2)
+        (folder / "go").unlink()
+        until(lambda: len(calls.read_text().split()) > len(states(p)))  # a run waits
+        cluster.scheduler.kill()
+        assert process.wait(120) == 1
+        assert process.stderr is not None
+        (line,) = process.stderr.read().splitlines()
+    assert "the dask scheduler at tcp://127.0.0.1:" in line and "no longer answers" in line and "same command" in line
+    before = table(p)
+    assert 2 < len(before) < ROWS and {r["status"] for r in before} == {"ok"}
+    (folder / "go").touch()
+    with closing(executors.LocalExecutor(1, p.path, folder / "runs")) as who:
+        runner.run(CampaignPlan(p.path, folder / "runs"), quiet=True, worker_settings=who)
+    rows = table(p)
+    assert [r["row"] for r in rows] == list(range(ROWS)) and rows[: len(before)] == before
+
+
+def states(p: CampaignPlan) -> dict[str, tuple[str, int]]:
+    try:
+        with Journal(p.folder) as journal:
+            return journal.states()
+    except WaveSimError:  # it has only just begun
+        return {}
 
 
 def test_nobody_there_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.guidance import avoiders
 from wavesim_sdk.guidance.avoidance import Avoider
 from wavesim_sdk.guidance.avoiders import AvoiderFailed, make_avoider
+from wavesim_sdk.guidance.targets import Target
 from wavesim_server.in_process.notebook import Trial
 from wavesim_studies.campaign.plan import CampaignPlan
 from wavesim_studies.traffic import encounter_trials
@@ -153,7 +154,7 @@ instance = Mine(2.0, 3.0)
 def test_a_wrong_avoider_is_one_message_that_names_it(mine: Path, source: Any, said: str) -> None:
     with pytest.raises((ConfigError, AvoiderFailed), match=said) as error:
         made = make_avoider(source, LENGTH, U)
-        made.order((0.0, 0.0), (U, 0.0), (0.0, U), [avoiders.Target(0, (9.0, 0.0), (0.0, 0.0), 2.0)], [(0, 0), (9, 0)])
+        made.order((0.0, 0.0), (U, 0.0), (0.0, U), [Target(0, (9.0, 0.0), (0.0, 0.0), 2.0)], [(0, 0), (9, 0)])
     assert "\n" not in str(error.value) and str(error.value).count("avoider") >= 1
 
 

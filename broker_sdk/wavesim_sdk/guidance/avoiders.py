@@ -98,7 +98,7 @@ def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> C
 
     ``source`` is a name (see :func:`avoider_named`), a class, or a function. Raise ConfigError if it makes no avoider.
     """
-    factory = avoider_named(source) if isinstance(source, str) else source
+    factory: Any = avoider_named(source) if isinstance(source, str) else source
     name = source if isinstance(source, str) else getattr(source, "__name__", shorten(source))
     if not callable(factory):
         kind = "pass its class, not an instance" if hasattr(factory, "order") else f"got {shorten(factory)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -145,7 +147,6 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     """Run a campaign. Only outstanding runs are executed. After Ctrl-C, the finished runs and their table are kept, and
     the same command resumes the campaign.
     """
-    from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.runner import run as go
 
     plan = _plan(file, out)
@@ -157,7 +158,7 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
         )
         raise
     table = _export_finished(plan)
-    _write(plan.folder / "report.html", page(plan, table))
+    _update_report(plan, table)
     echo(_counted(states, len(plan.rows)))
     _reasons(table)
     done = [row for row in table if row["status"] == "ok"]
@@ -172,6 +173,21 @@ def _counted(states: Counter[str], of: int) -> str:
     return (
         f"{sum(states.values())} of {of} runs: {', '.join(f'{n} {s}' for s, n in states.most_common()) or 'none yet'}"
     )
+
+
+def _update_report(plan: CampaignPlan, table: list[dict[str, Any]]) -> None:
+    """Write the report, unless the existing report has the same content: its charts and intervals take seconds."""
+    from wavesim_studies.campaign.plan import code_version
+
+    content = json.dumps([plan.text, code_version(), table], sort_keys=True)
+    mark = f"<!-- {hashlib.sha256(content.encode()).hexdigest()} -->\n"
+    path = plan.folder / "report.html"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if path.read_text().endswith(mark):
+            return
+    from wavesim_studies.campaign.report import page
+
+    _write(path, page(plan, table) + mark)
 
 
 def _write(path: Path, text: str) -> None:

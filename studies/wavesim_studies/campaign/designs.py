@@ -7,8 +7,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from scipy.stats import qmc
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
@@ -34,6 +32,8 @@ def _plain(text: str) -> Value:
 
 def _law(factor: Factor) -> Any:
     """Return the distribution over the range of a factor."""
+    from scipy import stats  # takes a second of processor time; a grid of named values does not need it
+
     low, high = factor.low, factor.high
     if factor.distribution == "normal":
         return stats.norm(factor.mean, factor.deviation)
@@ -101,6 +101,8 @@ def unit_samples(campaign: Campaign) -> Any:
     random = np.random.default_rng(campaign.seed)
     if design.kind == "random":
         return random.random((n, d))
+    from scipy.stats import qmc
+
     if design.kind == "latin":
         try:
             return qmc.LatinHypercube(d, strength=design.strength, rng=random).random(n)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import logging
 import os
 import queue
 import threading
@@ -115,6 +116,10 @@ def end_processes(whose: str = "") -> None:
 atexit.register(end_processes)
 
 
+class SchedulerLost(WaveSimError):
+    """Raised when the connection to the scheduler is lost during a campaign."""
+
+
 class DaskExecutor:
     """Dask workers from an existing scheduler, on this machine, on SSH hosts, in a batch system or in Kubernetes."""
 
@@ -127,8 +132,12 @@ class DaskExecutor:
             ) from None
         self._file, self._out, self._whose = str(file), str(out), uuid.uuid4().hex
         self._cluster: Any = None
+        self._address, self._is_lost = "", False
+        # dask reports each lost worker in several lines, although it repeats the lost runs
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         if address := clusters.options_of(workers).get("address"):
-            self._client: Any = clusters.attached(str(address))
+            self._address = str(address)
+            self._client: Any = clusters.attached(self._address)
             self.count = count or sum(self._client.nthreads().values())
             self._most = count or 4 * self.count  # other clients may use the scheduler as well
         else:
@@ -155,25 +164,45 @@ class DaskExecutor:
     def results(self) -> Iterator[tuple[int, Outcome]]:
         """Yield outcomes until all jobs are done, including jobs submitted in the meantime."""
         while self._rows or self._wait:
-            future = next(self._running)
-            row = self._rows.pop(future.key)
-            error = future.exception()
-            outcome = (
-                failed_outcome(KILLED, f"the dask worker was lost: {error}", 0.0)
-                if error is not None
-                else future.result()
-            )
-            self._fill()
+            with self._scheduler_answers():
+                future = next(self._running)
+                row = self._rows.pop(future.key)
+                error = None if future.cancelled() else future.exception()
+                outcome = (
+                    failed_outcome(KILLED, f"the dask worker was lost: {error}", 0.0)
+                    if error is not None
+                    else future.result()
+                )
+                self._fill()
             yield row, outcome
+
+    @contextlib.contextmanager
+    def _scheduler_answers(self) -> Iterator[None]:
+        """Turn every error of dask into SchedulerLost, because dask reports a lost connection in many ways: it cancels
+        all runs, or a call raises one of several errors.
+        """
+        try:
+            yield
+        except Exception as error:
+            self._is_lost = True
+            where = f" at {self._address}" if self._address else ""
+            raise SchedulerLost(
+                f"the dask scheduler{where} no longer answers ({type(error).__name__}); the finished runs are kept, and "
+                "the same command executes the remaining runs"
+            ) from error
 
     def close(self) -> None:
         """Cancel all jobs, and terminate every process and cluster that this executor started."""
-        with contextlib.suppress(Exception):  # the cluster may have ended already
-            self._client.cancel(list(self._running.futures), force=True)
+        # dask warns about each process that does not end within 4 s, and then kills it
+        for name in ("distributed", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed."))):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        if not self._is_lost:  # a lost scheduler would block each call for 30 s
+            with contextlib.suppress(Exception):  # the cluster may have ended already
+                self._client.cancel(list(self._running.futures), force=True)
+            with contextlib.suppress(Exception):
+                self._client.run(end_processes, self._whose, on_error="ignore")
         with contextlib.suppress(Exception):
-            self._client.run(end_processes, self._whose, on_error="ignore")
-        with contextlib.suppress(Exception):
-            self._client.close(timeout=10)
+            self._client.close(timeout=1 if self._is_lost else 10)
         with contextlib.suppress(Exception):
             if self._cluster is not None:
                 self._cluster.close(timeout=10)
