@@ -55,6 +55,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
         equidistant=p.equidistant,
         assumed_speed=p.assumed_speed,
         minimum=preset.minimum,
+        multipath=p.multipath,
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar.texture import textures_of
 from wavesim_sdk import frames
-from wavesim_sdk.arrays import Floats
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
 from wavesim_world.config import imaging_checks
 from wavesim_world.config.loaded import LoadedConfig
@@ -21,7 +22,7 @@ from wavesim_world.ocean.scene import obstacle_boxes
 from wavesim_world.sonars import materials
 
 QUANTILES = 4096
-FIRST_LABEL = 1000  #: first label of obstacles; the label of a body is smaller: its row + 2
+FIRST_LABEL = k.FIXED  #: first label of obstacles; the label of a body is smaller: its row + 2
 HULL_MATERIAL = "steel"  #: name of the material of all bodies
 
 
@@ -44,6 +45,7 @@ class MaterialPalette:
         patchy = [(m.patch, m.cell if m.patch > 0.0 else 0.0) for m in self.materials] + [(0.0, 0.0)]
         self.cells = np.array([cell for _, cell in patchy])
         self.patches = np.array([gamma_quantiles(nu) for nu, _ in patchy])
+        self.textures = textures_of(self.materials)
 
     def __getitem__(self, name: str) -> int:
         return self.names.index(name)
@@ -58,8 +60,8 @@ class MaterialPalette:
         """Return the backscattering strengths s_b (materials, 91) of all materials; the last row is the sea surface at
         this wind speed.
         """
-        all_ = [*self.materials, materials.sea_surface(wind)]
-        return np.array([m.backscatter_table(frequency, sound_speed) for m in all_])
+        beds = [m.backscatter_table(frequency, sound_speed) for m in self.materials]
+        return np.array([*beds, materials.surface_backscatter(frequency, wind)])
 
 
 @functools.lru_cache(maxsize=32)
@@ -124,6 +126,7 @@ class SonarScene:
                 0.5 * r.size[1],
                 float(r.round),
                 self.palette[r.material],
+                r.edge,
             )
             for r in world.ground.region
         ]
@@ -232,16 +235,34 @@ class SonarScene:
         )
         return hits
 
-    def _on_triangles(self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float) -> k.TriangleHits:
+    def cast_rays(self, fan: k.Fan, reach: float, level: float, surface: bool) -> Ints:
+        """Return the labels (rays,) of what single rays hit; ray i has the sine ``u[i]`` and the elevation ``e[i]``."""
+        if len(fan.u) == 1:  # one ray in both directions
+            return self.cast_fan(*fan, reach, level, surface).labels[:, 0, 1]
+        hits = k.FanHits(np.empty((len(fan.u), 1, 4)), np.empty((len(fan.u), 1, 2), np.int64))
+        k.cast_fan(
+            fan,
+            reach,
+            self.bed,
+            self.near(fan.origin, reach),
+            self._on_triangles(*fan, reach, 1),
+            k.SurfaceLevel(level, len(self.palette.names) - 1 if surface else -1),
+            hits,
+        )
+        return hits.labels[:, 0, 1]
+
+    def _on_triangles(
+        self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, count: int = 0
+    ) -> k.TriangleHits:
         """Return the triangle that each ray hits. The result has no rays if no triangle can be within range."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)
-        rays = np.empty((len(u), len(e), 3), np.float32)
+        shape = len(u), count or len(e)
+        rays = np.empty((*shape, 3), np.float32)
         k.ray_directions(R, u, e, rays)
-        start = np.empty((len(u) * len(e), 3), np.float32)
+        start = np.empty((shape[0] * shape[1], 3), np.float32)
         start[:] = p - self.middle
         found = self.scene.run(start, rays.reshape(-1, 3), output=True)
-        shape = len(u), len(e)
         return k.TriangleHits(found["tfar"].reshape(shape), found["primID"].reshape(shape), self.triangles)
 
 
