@@ -12,9 +12,9 @@ from wavesim_sdk.arrays import Floats
 from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
-RAYS = 48  #: number of rays of equal width around the axis of a fan, per column of an image
+RAYS = 44  #: number of rays of equal width around the axis of a fan, per column of an image
 #: numbers of rays below and above them, up to the end of the first sidelobe; their widths increase outwards
-RAYS_BELOW, RAYS_ABOVE = 18, 6
+RAYS_BELOW, RAYS_ABOVE = 16, 5
 #: numbers of rays on one side of a side-scan sonar: rays down in equal steps of range, and rays up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
@@ -198,7 +198,7 @@ def image_rays(d: SonarDesign) -> RayFan:
     the sector.
     """
     p = d.preset
-    count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
+    count = max(8, min(p.beams, math.ceil(2.25 * p.sector / p.beam)))
     angle, width = cells(0.5 * p.sector, count)
     e, de, gain = fan_elevations(d)
     return RayFan(angle, np.full(count, width), e, de, np.ones(count), gain)

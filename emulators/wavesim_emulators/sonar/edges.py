@@ -16,9 +16,7 @@ from wavesim_sdk.arrays import Floats, Ints
 ROUNDS = 3  #: number of bisections; each halves the error
 
 
-def find_edges(
-    world: SonarScene, fan: k.Fan, labels: Ints, de: Floats, search: tuple[float, float, bool]
-) -> Floats:
+def find_edges(world: SonarScene, fan: k.Fan, labels: Ints, de: Floats, search: tuple[float, float, bool]) -> Floats:
     """Return the edges of rays, as :class:`~wavesim_emulators.sonar.kernels.FanWeights` contains them. The length is 0
     if no ray hits an object.
 

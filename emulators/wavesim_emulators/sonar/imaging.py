@@ -133,8 +133,8 @@ class ImagingSonar:
         self.multipath = Multipath(design, world, wind)
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
-    def echo_energy(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Any]:
-        """Return (energy (columns, bins), labels) of the echoes of a fan."""
+    def echo_energy(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Singles, Any]:
+        """Return (energy (columns, bins), labels) of the echoes of a fan. The next ping overwrites the energy."""
         d = self.design
         R = pose.R @ axes
         fan = k.Fan(pose.p, R, rays.u, rays.e)

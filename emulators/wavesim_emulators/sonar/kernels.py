@@ -476,9 +476,9 @@ def is_border(what: Ints, j: int, k: int) -> bool:
     for step in range(4):
         a = j + (1 if step == 0 else -1 if step == 1 else 0)
         b = k + (1 if step == 2 else -1 if step == 3 else 0)
-        if 0 <= a < what.shape[0] and 0 <= b < what.shape[1]:
-            if what[a, b, 1] == BED and what[a, b, 0] != what[j, k, 0]:
-                return True
+        inside = 0 <= a < what.shape[0] and 0 <= b < what.shape[1]
+        if inside and what[a, b, 1] == BED and what[a, b, 0] != what[j, k, 0]:
+            return True
     return False
 
 
@@ -501,11 +501,19 @@ def bin_energy(
     out, what, tables, v_S = hits.geometry, hits.labels, backscatter.tables, path.v_S
     energy, strongest, labels = echoes.energy, echoes.strongest, echoes.labels
     first, size, aperture = echoes.first, echoes.size, path.aperture
-    textures, patches, ripples = backscatter.textures.materials, backscatter.textures.patches, backscatter.textures.ripples
+    textures, patches, ripples = (
+        backscatter.textures.materials,
+        backscatter.textures.patches,
+        backscatter.textures.ripples,
+    )
     ripple_weights, regions, grid, raster = backscatter.textures.weights, bed.regions, bed.grid, bed.raster
     cosines, sines, backscatter_cells = np.cos(e), np.sin(e), backscatter.cells
     bins = energy.shape[1]
     order = 1.0 if len(e) < 2 or e[1] > e[0] else -1.0
+    steps = np.zeros(len(e))  # relative change of the beam pattern with the elevation
+    for k in range(1, len(e) - 1):
+        total = max(gain_e[k - 1] + gain_e[k + 1], 1e-30)
+        steps[k] = 2.0 * (gain_e[k + 1] - gain_e[k - 1]) / (total * (e[k + 1] - e[k - 1]))
     for j in range(len(u)):
         side = u[j]
         ahead = np.sqrt(1.0 - side * side)
@@ -566,6 +574,14 @@ def bin_energy(
                 continue
             share = power / max(b - a, 1e-9)
             begin, end = max(int(np.floor(a)), 0), min(int(np.floor(b)), bins - 1)
+            steepness = 2.0 * (tables[material, row] - tables[material, row + 1]) * (180.0 / np.pi)
+            steepness /= max(tables[material, row] + tables[material, row + 1], 1e-30)
+            # the energy per range falls within a wide ray on a plane: spreading r^-3, absorption, strength, beam pattern
+            ramp, middle = 0.0, 0.5 * (low + high)
+            if high - low > 2.0 * size and label <= SURFACE and abs(slope) > 0.1:
+                ramp = (steps[k] * grazing / slope - 3.0 - steepness * grazing / abs(slope)) / r - path.decay
+                steepest = 1.8 / (high - low)
+                ramp = min(max(ramp, -steepest), steepest)
             # what varies over the bins: horizontal position, and its change with the range
             cell = backscatter_cells[material]
             tile = int(textures[material, PATCH_TILE]) if label == BED or label >= FIXED else -1
@@ -595,8 +611,6 @@ def bin_energy(
                 coarse = along * per_m > 1.0
                 if slopes > 0.0:
                     level = max(np.sqrt(dx * dx + dy * dy), 1e-9)
-                    steepness = 2.0 * (tables[material, row] - tables[material, row + 1]) * (180.0 / np.pi)
-                    steepness /= max(tables[material, row] + tables[material, row + 1], 1e-30)
                     crossing, beside = (north * dx + east * dy) / level, (north * dy - east * dx) / level
                     rippled = ripple_amplitude(crossing, beside, slopes, steepness, along, r * du[j])
                     if rippled != 0.0:
@@ -606,8 +620,10 @@ def bin_energy(
                 share, power = share * factor, power * factor
             for i in range(begin, end + 1):
                 some = share * (min(b, i + 1.0) - max(a, float(i))) if b - a > 1e-9 else power
+                at = min(max(first + (i + 0.5) * size - shift, low), high)
+                some *= 1.0 + ramp * (at - middle)
                 if varied:
-                    beyond = min(max(first + (i + 0.5) * size - shift, low), high) - r
+                    beyond = at - r
                     px, py = x + beyond * gx, y + beyond * gy
                     if tile >= 0:
                         u_, v_ = px * per_m, py * per_m

@@ -26,7 +26,7 @@ import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
-from wavesim_emulators.sonar.multipath_kernels import GHOSTS, Reflections, add_ghosts, find_ghosts
+from wavesim_emulators.sonar.multipath_kernels import GHOSTS, Reflections, add_ghosts, find_ghosts, ghost_profile
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.types import Singles
 from wavesim_sdk.arrays import Floats
@@ -50,6 +50,12 @@ class Multipath:
         scale = design.height / design.wavelength * RESOLUTION
         self.fixed = (loss, materials.MAX_SURFACE_LOSS, surface.slope**2, bed, design.decay, axis, scale)
         self.pattern = patterns.line(np.arange(RESOLUTION * EXTENT + 2) / RESOLUTION)
+
+    def warm_up(self) -> None:
+        """Compile the kernels, even if nothing in the world has ghosts yet."""
+        ghosts = self.find(np.array([0.0, 0.0, 1.0]), np.eye(3), np.array([[1.0, 1.0, 1.0, 0.0, 0.0]]), 0.0)
+        add_ghosts(ghosts, 0.0, 0.1, self.design.bin, np.zeros((1, 8), np.float32))
+        ghost_profile(np.ones(4), self.design.bin, np.zeros((1, 8), np.float32))
 
     def find(self, p: Floats, R: Floats, echoes: Floats, level: float) -> Floats:
         """Return the ghosts of echoes (columns of :mod:`~wavesim_emulators.sonar.multipath_kernels`) of a sonar at ``p``

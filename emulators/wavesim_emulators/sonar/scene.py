@@ -251,9 +251,7 @@ class SonarScene:
         )
         return hits.labels[:, 0, 1]
 
-    def _on_triangles(
-        self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, count: int = 0
-    ) -> k.TriangleHits:
+    def _on_triangles(self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, count: int = 0) -> k.TriangleHits:
         """Return the triangle that each ray hits. The result has no rays if no triangle can be within range."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)

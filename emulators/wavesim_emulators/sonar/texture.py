@@ -113,7 +113,9 @@ def _ripples() -> tuple[Any, Floats]:
     tile = np.rint(np.clip(_random_tile(spectrum, "ripples") / STEP, -127, 127)).astype(np.int8)
     between = _between(tile * STEP)
     amplitudes = np.linspace(-STEEPEST, STEEPEST, MEANS)
-    return tile[None], np.array([1.0 / float((np.maximum(1.0 + 0.125 * b * between, 0.0) ** 8).mean()) for b in amplitudes])
+    return tile[None], np.array(
+        [1.0 / float((np.maximum(1.0 + 0.125 * b * between, 0.0) ** 8).mean()) for b in amplitudes]
+    )
 
 
 def _random_tile(spectrum: Any, name: str) -> Floats:
@@ -131,9 +133,9 @@ def _between(tile: Any) -> Any:
     a, b = tile, np.roll(tile, -1, axis=0)
     c, d = np.roll(a, -1, axis=1), np.roll(b, -1, axis=1)
     parts = (1.0 / 6.0, 0.5, 5.0 / 6.0)
-    return np.stack(
-        [(1 - p) * ((1 - q) * a + q * c) + p * ((1 - q) * b + q * d) for p in parts for q in parts]
-    ).astype(float)
+    return np.stack([(1 - p) * ((1 - q) * a + q * c) + p * ((1 - q) * b + q * d) for p in parts for q in parts]).astype(
+        float
+    )
 
 
 @device_function

@@ -171,7 +171,7 @@ def surface_loss(frequency: float, wind: float, grazing: float) -> float:
     """
     strong = 1.26e-3 * max(wind, 6.0) ** 1.57 * (frequency / 1e3) ** 0.85
     calm = math.exp(min(0.0, 1.2 * (wind - 6.0)))
-    return min(MAX_SURFACE_LOSS, strong * calm / max(math.sin(grazing), 1e-3))
+    return float(min(MAX_SURFACE_LOSS, strong * calm / max(math.sin(grazing), 1e-3)))
 
 
 def surface_backscatter(frequency: float, wind: float) -> Floats:
