@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["LabelNames", "LabelledObject"]
+__all__ = ["LabelName", "LabelNames"]
 
 NOTHING, BED, SURFACE = -1, 0, 1  #: labels of cells without an echo, of the sea bed and of the water surface
 FIRST_BODY = 2  #: label of the body in row 0
@@ -28,7 +28,7 @@ FIRST_OBSTACLE, FIRST_TARGET, FIRST_BOARD = 20_000, 28_000, 31_000
 SHADOW = "shadow"  #: category of all shadows
 
 
-class LabelledObject(NamedTuple):
+class LabelName(NamedTuple):
     """Object in a scene: its name, which is unique, and its category, such as the model of a body."""
 
     name: str
@@ -42,7 +42,7 @@ class LabelNames(Mapping[int, str]):
     ``materials`` contains the names of the materials. ``objects`` contains all objects except shadows.
     """
 
-    def __init__(self, materials: Sequence[str], objects: Mapping[int, LabelledObject]) -> None:
+    def __init__(self, materials: Sequence[str], objects: Mapping[int, LabelName]) -> None:
         self.materials, self.objects = tuple(materials), dict(objects)
 
     def __getitem__(self, number: int) -> str:
@@ -66,7 +66,7 @@ class LabelNames(Mapping[int, str]):
 
     def with_body(self, row: int, name: str, model: str) -> LabelNames:
         """Return these names with the body that has entered a row."""
-        return LabelNames(self.materials, {**self.objects, FIRST_BODY + row: LabelledObject(name, model)})
+        return LabelNames(self.materials, {**self.objects, FIRST_BODY + row: LabelName(name, model)})
 
     def to_json(self) -> str:
         """Return the names as a JSON object with the keys ``materials`` and ``objects``."""
@@ -82,7 +82,7 @@ class LabelNames(Mapping[int, str]):
     def _parse(cls, value: Any) -> LabelNames:
         try:
             materials, objects = value["materials"], value["objects"].items()
-            found = {int(n): LabelledObject(*map(_short_text, o)) for n, o in objects}
+            found = {int(n): LabelName(*map(_short_text, o)) for n, o in objects}
             return cls([_short_text(m) for m in materials], found)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"invalid names of labels: {error}") from None

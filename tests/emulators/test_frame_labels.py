@@ -68,7 +68,7 @@ def test_a_point_target_has_a_label_in_its_beam(labels: Any) -> None:
 
 
 def test_the_kernel_and_a_set_of_cells() -> None:
-    """Random intervals against sets: an object before the bed, the bed before a shadow."""
+    """Random intervals against sets: an object before a shadow, and a shadow before the bed if that is much weaker."""
     random = np.random.default_rng(5)
     columns, rays, bins = 6, 9, 40
     for _ in range(30):
@@ -88,24 +88,30 @@ def test_the_kernel_and_a_set_of_cells() -> None:
         def covers(interval: Any, i: int) -> bool:
             return bool(max(math.floor(interval[0]), 0) <= i <= math.floor(interval[1]) and interval[1] > 0)
 
+        def overlap(a: float, b: float, i: int) -> float:
+            return float(max(min(b, i + 1.0) - max(a, float(i)), 0.0))
+
         for beam in range(3):
             mine = [(j, k) for j in range(first[beam], end[beam]) for k in range(rays)]
             for i in range(bins):
                 here = [(j, k) for j, k in mine if what[j, k, 1] >= 0 and covers(intervals[j, k], i)]
                 objects = {int(what[j, k, 1]) for j, k in here if what[j, k, 1] > 1}
-                dark = False
+                kept = 0.0  # energy that objects keep from the cell
                 for j, k in mine:
                     hit = next((n for n in (k, k - 1, k + 1) if 0 <= n < rays and what[j, n, 1] > 1), None)
                     if hit is not None:
                         near = max(background[j, k, 0], intervals[j, hit, 0])
-                        dark |= covers((near, background[j, k, 1]), i)
+                        if covers((near, background[j, k, 1]), i):
+                            share = overlap(near, background[j, k, 1], i)
+                            kept = max(kept, 1e-12, share * (1.0 if hit == k else 1e-9))
+                lit = max((intervals[j, k, 2] * overlap(*intervals[j, k, :2], i) for j, k in here), default=0.0)
                 got = int(out[beam, i, 1])
                 if objects:
                     assert got in objects
+                elif kept > 10.0 * lit or (kept and not here):
+                    assert got in (-2, -3)
                 elif here:
                     assert got == 0
-                elif dark:
-                    assert got in (-2, -3)
                 else:
                     assert got == -1 and out[beam, i, 0] == -1
 

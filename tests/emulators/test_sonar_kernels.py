@@ -112,7 +112,8 @@ def test_normals_are_those_of_the_bed(config: Any) -> None:
 
 def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
     """Bin by bin within 0.1 dB of 1e5 rays that are put whole into the bin where they end."""
-    w = world(config, '<ground material="clay"/><bed depth="20 m" slope_north="0.1"/>')
+    even = '<material name="even" grain="9" texture="0"/><ground material="even"/>'
+    w = world(config, f'{even}<bed depth="20 m" slope_north="0.1"/>')
     tables = w.palette.tables(450e3, 1500.0, 5.0)
     p, R = np.array([0.0, 0.0, 10.0]), np.eye(3)
     bins, bin_ = 40, 0.5
@@ -123,12 +124,13 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
         return np.sin(a), da, e, de, w.cast_fan(p, R, np.sin(a), e, 60.0)
 
     u, da, e, de, hits = fan(3, 64)
-    energy = np.zeros((3, bins))
+    energy = np.zeros((3, bins), np.float32)
     kernels.bin_energy(
         kernels.Fan(p, R, u, e),
-        kernels.FanWeights(np.full(3, da), np.full(64, de), np.ones(3), np.ones(64)),
+        kernels.FanWeights(np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), np.zeros((0, 0, 2))),
         hits,
-        kernels.Backscatter(tables, w.palette.patches, w.palette.cells, np.uint64(1)),
+        w.bed,
+        kernels.Backscatter(tables, w.palette.patches, w.palette.cells, np.uint64(1), w.palette.textures),
         kernels.EchoPath(0.02, 1500.0, np.zeros(3), np.zeros(2)),
         kernels.EchoBins(0.0, bin_, energy, np.zeros((0, 0, 3))),
     )

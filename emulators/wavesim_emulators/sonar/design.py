@@ -12,12 +12,14 @@ from wavesim_sdk.arrays import Floats
 from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
-RAYS = 64  #: number of rays per column of an image
+RAYS = 44  #: number of rays of equal width around the axis of a fan, per column of an image
+#: numbers of rays below and above them, up to the end of the first sidelobe; their widths increase outwards
+RAYS_BELOW, RAYS_ABOVE = 16, 5
 #: numbers of rays on one side of a side-scan sonar: rays down in equal steps of range, and rays up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
-HEIGHT = 1.3  #: angular height that the rays of a fan cover, as a multiple of the fan's beam width
+HEIGHT = 1.3  #: angular height that the narrow rays of a fan cover, as a multiple of the fan's beam width
 WIDE = 1.2  #: half width of the angle that the rays of a pencil beam cover, in units of lambda/L
 ACROSS = 3  #: number of rays of a sounding in each direction, across and along the track
 
@@ -37,7 +39,7 @@ class SonarDesign:
     floor: float = 60.0  #: level in dB that maps to sample value 0
     span: float = 66.0  #: range of levels in dB from sample value 0 to the maximum
     bits: int = 8
-    volume: float = -90.0  #: volume scattering strength S_v, dB
+    volume: float = -70.0  #: volume scattering strength S_v, dB
     noise: bool = True
     speckle: bool = True
     surface: bool = True
@@ -48,6 +50,7 @@ class SonarDesign:
         0.0  #: sound speed that a multibeam echosounder assumes at its array, m/s; 0 = the true sound speed
     )
     minimum: float = 0.0
+    multipath: bool = True
 
     @functools.cached_property
     def wavelength(self) -> float:
@@ -165,25 +168,48 @@ def mean_pattern(centres: Floats, width: float, scale: float, shading: str, powe
     return np.asarray(b.mean(axis=1))
 
 
+def fan_elevations(d: SonarDesign) -> tuple[Floats, Floats, Floats]:
+    """Return the elevations of the rays of a fan, their widths, and their two-way beam patterns. The rays cover the main
+    lobe and the first sidelobes.
+    """
+    half, pitch = 0.5 * HEIGHT * d.preset.vertical, HEIGHT * d.preset.vertical / RAYS
+    end = math.asin(min(0.99, 2.0 * d.wavelength / d.height))
+    below, above = (half + np.cumsum(widening(pitch, n, end - half)) for n in (RAYS_BELOW, RAYS_ABOVE))
+    edges = np.concatenate([-above[::-1], np.linspace(-half, half, RAYS + 1), below])
+    e, de = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+    fine = (np.arange(9) + 0.5) / 9.0 - 0.5
+    u = np.sin(np.clip(e[:, None] + fine * de[:, None], -0.5 * math.pi, 0.5 * math.pi))
+    return e, de, np.asarray((patterns.line(u * d.height / d.wavelength) ** 2).mean(axis=1))
+
+
+def widening(first: float, count: int, total: float) -> Floats:
+    """Return widths that increase by the same factor from one to the next, and whose sum is ``total``. If ``count``
+    equal widths exceed ``total``, the widths are equal to ``first``.
+    """
+    low, high = 1.0, 4.0
+    for _ in range(50):
+        q = 0.5 * (low + high)
+        low, high = (q, high) if first * sum(q**i for i in range(1, count + 1)) < total else (low, q)
+    return np.asarray(first * low ** np.arange(1, count + 1))
+
+
 def image_rays(d: SonarDesign) -> RayFan:
     """Return the rays of a forward-looking sonar (or of a multibeam echosounder's water column), in columns that cover
     the sector.
     """
     p = d.preset
-    count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
+    count = max(8, min(p.beams, math.ceil(2.25 * p.sector / p.beam)))
     angle, width = cells(0.5 * p.sector, count)
-    e, de = cells(0.5 * HEIGHT * p.vertical, RAYS)
-    gain = patterns.line(np.sin(e) * d.height / d.wavelength) ** 2
-    return RayFan(angle, np.full(count, width), e, np.full(RAYS, de), np.ones(count), gain)
+    e, de, gain = fan_elevations(d)
+    return RayFan(angle, np.full(count, width), e, de, np.ones(count), gain)
 
 
 def pencil_rays(d: SonarDesign) -> RayFan:
     """Return the rays of a scanning sonar."""
     half = math.asin(min(0.99, WIDE * d.wavelength / d.array))
     angle, width = cells(half, PENCIL_COLUMNS)
-    e, de = cells(0.5 * HEIGHT * d.preset.vertical, RAYS)
-    gain = patterns.line(np.sin(e) * d.height / d.wavelength) ** 2
-    return RayFan(angle, np.full(PENCIL_COLUMNS, width), e, np.full(RAYS, de), np.ones(PENCIL_COLUMNS), gain)
+    e, de, gain = fan_elevations(d)
+    return RayFan(angle, np.full(PENCIL_COLUMNS, width), e, de, np.ones(PENCIL_COLUMNS), gain)
 
 
 def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:

@@ -55,6 +55,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
         equidistant=p.equidistant,
         assumed_speed=p.assumed_speed,
         minimum=preset.minimum,
+        multipath=p.multipath,
     )
 
 
@@ -87,7 +88,9 @@ class SonarEmulator(FrameEmulator):
             small = replace(presets.find_preset(preset), beams=2, sector=0.1, rows=2)
             for bits, bins, labels in ((8, 8, True), (16, 64, False)):
                 made = SonarDesign(small, 2.0, bins, bits=bits, labels=labels)
-                SONAR_TYPES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
+                engine = SONAR_TYPES[small.kind](made, self.world, 0.0, 1)
+                engine.ping(here, 0)
+                engine.multipath.warm_up()
 
     def measure(self, now: Batch, out: Record) -> None:
         mounted = now.mounted

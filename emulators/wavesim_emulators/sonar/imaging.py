@@ -4,6 +4,7 @@ or shared memory.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +14,19 @@ import numpy as np
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
+from wavesim_emulators.sonar.edges import find_edges
 from wavesim_emulators.sonar.label_kernels import LabelledRays, label_cells
+from wavesim_emulators.sonar.multipath import Multipath
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
-from wavesim_emulators.sonar.types import Ints32
+from wavesim_emulators.sonar.types import Ints32, Singles
 from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
 from wavesim_world.sonars import patterns
 
-SLICES = 8  #: number of parts into which a ping is divided if the receiver turns during the ping
+SLICES = 8  #: number of parts of a ping, if the receiver turns during the ping; its pattern is interpolated within them
+REACH = 1.1  #: length of rays as a multiple of the range, because a ray is spread over ranges around its hit
 STEADY_TURN = 0.1  #: fraction of the beam width below which a turn of the receiver during a ping is neglected
 PATTERN_RESOLUTION = 64  #: number of entries per lambda/L in the table of a beam pattern
 SIDELOBES = 40  #: extent of the table of a beam pattern, in lambda/L
@@ -123,8 +127,11 @@ class ImagingSonar:
         self.ground_key = np.uint64(randomness.key(0, "ground", "patches"))
         self.tables = world.palette.tables(design.preset.frequency, design.sound_speed, wind)
         self.z = np.zeros((rows, design.bins, 2), np.float32)
+        #: energy of the echoes of each column; ping after ping uses the same memory
+        self.energy = np.zeros((0, design.bins), np.float32)
         self.fresh = True
         self.last: SonarPose | None = None
+        self.multipath = Multipath(design, world, wind)
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
     def restart(self, key: int) -> None:
@@ -133,36 +140,47 @@ class ImagingSonar:
 
     def echo_energy(
         self, pose: SonarPose, axes: Floats, rays: RayFan, level: float
-    ) -> tuple[Floats, LabelledRays | None]:
+    ) -> tuple[Singles, LabelledRays | None]:
         """Return the energy (columns, bins) of the echoes of a fan and, if the sonar has labels, the rays for
-        :func:`label_cells`.
+        :func:`label_cells`. The next ping overwrites the energy.
         """
         d = self.design
         fan = k.Fan(pose.p, pose.R @ axes, rays.u, rays.e)
-        reach = 1.02 * d.range
+        reach = REACH * d.range
         hits = self.world.cast_fan(*fan, reach, level, d.surface)
+        edges = find_edges(self.world, fan, hits.labels[..., 1], rays.de, (reach, level, d.surface))
+        if len(self.energy) < len(rays.u):
+            self.energy = np.empty((len(rays.u), d.bins), np.float32)
+        energy = self.energy[: len(rays.u)]
+        energy[:] = 0.0
         shape = (len(rays.u), len(rays.e), 3)
-        energy, intervals = np.zeros((len(rays.u), d.bins)), np.zeros(shape if d.labels else (0, 0, 3))
-        self._bin_energy(pose, fan, rays, hits, k.EchoBins(0.0, d.bin, energy, intervals))
+        intervals = np.zeros(shape if d.labels else (0, 0, 3))
+        self._bin_energy(pose, fan, rays, edges, hits, k.EchoBins(0.0, d.bin, energy, intervals))
+        if self.multipath.enabled:
+            self.multipath.add_to_columns(energy, fan, rays, hits, self.tables, level)
         if not d.labels:
             return energy, None
         background = np.zeros((0, 0, 3))
         if (hits.labels[..., 1] > k.SURFACE).any():
             background = np.zeros(shape)
             free = self.world.cast_fan_without_objects(fan, reach, level, d.surface)
-            self._bin_energy(pose, fan, rays, free, k.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1)), background))
+            bins = k.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1), np.float32), background)
+            self._bin_energy(pose, fan, rays, edges[:0], free, bins)
         gain = rays.gain_e / rays.gain_e.max()
         return energy, LabelledRays(intervals, hits.geometry, hits.labels, rays.de / d.bin, gain, background)
 
-    def _bin_energy(self, pose: SonarPose, fan: k.Fan, rays: RayFan, hits: k.FanHits, echoes: k.EchoBins) -> None:
-        """Add the energy of rays with these hits to the bins."""
+    def _bin_energy(
+        self, pose: SonarPose, fan: k.Fan, rays: RayFan, edges: Floats, hits: k.FanHits, echoes: k.EchoBins
+    ) -> None:
+        """Add the energy of rays with these edges and hits to the bins."""
         d, palette = self.design, self.world.palette
         aperture = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
         k.bin_energy(
             fan,
-            k.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e),
+            k.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e, edges),
             hits,
-            k.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key),
+            self.world.bed,
+            k.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key, palette.textures),
             k.EchoPath(d.decay, d.sound_speed, fan.R.T @ pose.v, aperture),
             echoes,
         )
@@ -236,32 +254,47 @@ class ForwardLookingSonar(ImagingSonar):
         self.scale = design.array / design.wavelength
         x = np.arange(PATTERN_RESOLUTION * SIDELOBES + 1) / PATTERN_RESOLUTION
         self.pattern = patterns.line(x, p.shading)
-        self.targets = PointTargets(world, design)
+        self.targets = PointTargets(world, design, self.multipath)
+        self.two_way = float(np.sum(self.rays.gain_e * self.rays.de))
         self.receive_gains = self.receive_gains_at(np.zeros(len(self.rays.u)))
-        two_way = float(np.sum(self.rays.gain_e * self.rays.de))
-        self.volume = self.reverberation(self.receive_gains @ (np.cos(self.rays.angle) * self.rays.du) * two_way)
+        self.energy = np.zeros((len(self.rays.u) + 1, design.bins), np.float32)
+        self.energy[-1] = self.reverberation(np.ones(1))[0]
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
-    def receive_gains_at(self, shift: Floats) -> Floats:
-        """Return the receive gains (beams, columns) for columns that are displaced by ``shift`` (in u, the sine of the
-        angle), because the receiver has turned.
+    def receive_gains_at(self, shift: Floats) -> Singles:
+        """Return the receive gains (beams, columns + 1) for columns that are displaced by ``shift`` (in u, the sine of
+        the angle), because the receiver has turned. The last column is the two-way solid angle of each beam.
         """
         W = np.empty((len(self.angles), len(self.rays.u)))
         k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
-        return W
+        solid = W @ (np.cos(self.rays.angle) * self.rays.du) * self.two_way
+        return np.concatenate([W, solid[:, None]], axis=1).astype(np.float32)
+
+    def beam_power(self, w_F: Floats) -> Floats:
+        """Return the mean power (beams, bins) that the beams receive from the columns and from the water, while the
+        receiver turns.
+        """
+        d = self.design
+        columns = self.energy  # with the volume reverberation as the last column
+        if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
+            return (self.receive_gains @ columns).astype(np.float64)
+        power = np.empty((len(self.angles), d.bins))
+        ends = np.linspace(0, d.bins, SLICES + 1).astype(int)
+        turned = -w_F[2] * np.cos(self.rays.angle) * 2.0 * d.bin / d.sound_speed
+        before = self.receive_gains_at(turned * ends[0])
+        for first, end in itertools.pairwise(ends):
+            after = self.receive_gains_at(turned * end)
+            part = ((np.arange(first, end) + 0.5 - first) / (end - first)).astype(np.float32)
+            some = columns[:, first:end]
+            power[:, first:end] = before @ (some * (1.0 - part)) + after @ (some * part)
+            before = after
+        return power
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d, rays = self.design, self.rays
-        energy, labelled = self.echo_energy(pose, self.axes, rays, level)
+        _, labelled = self.echo_energy(pose, self.axes, rays, level)
         w_F = self.axes.T @ pose.R.T @ pose.w  # velocity of the receiver, in the fan
-        if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
-            power = self.receive_gains @ energy
-        else:
-            power = np.empty((len(self.angles), d.bins))
-            for some in np.array_split(np.arange(d.bins), SLICES):
-                t = 2.0 * d.ranges[some].mean() / d.sound_speed
-                power[:, some] = self.receive_gains_at(-w_F[2] * t * np.cos(rays.angle)) @ energy[:, some]
-        power += self.volume
+        power = self.beam_power(w_F)
         self.targets.add_sector_echoes(
             power, pose, pose.R @ self.axes, self.angles, self.pattern, self.scale, w_F, level
         )
@@ -292,10 +325,10 @@ class MonostaticSonar(ImagingSonar):
         rest = weights(0.0)
         if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
             power = rest @ energy
-        else:
-            power = np.empty(d.bins)
-            for some in np.array_split(np.arange(d.bins), SLICES):
-                power[some] = weights(-w_F[2] * 2.0 * d.ranges[some].mean() / d.sound_speed) @ energy[:, some]
+        else:  # the pattern at a few ranges, and between them by interpolation
+            at = np.linspace(0.0, d.range, 4 * SLICES + 1)
+            turning = np.array([weights(-w_F[2] * 2.0 * r / d.sound_speed) for r in at])
+            power = np.sum([np.interp(d.ranges, at, w) * e for w, e in zip(turning.T, energy, strict=True)], axis=0)
         solid = float((rest @ rays.du) * np.sum(rays.gain_e * rays.de))
         labels = self.labels_of(labelled, np.zeros(1, np.int64), np.array([len(rays.u)]))
         return power, self.reverberation(np.array([solid]))[0], labels
@@ -308,7 +341,7 @@ class SideScanSonar(MonostaticSonar):
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 2)
-        self.targets = PointTargets(world, design)
+        self.targets = PointTargets(world, design, self.multipath)
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design
@@ -343,7 +376,7 @@ class ScanningSonar(MonostaticSonar):
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 1)
         self.rays = shape.pencil_rays(design)
-        self.targets = PointTargets(world, design)
+        self.targets = PointTargets(world, design, self.multipath)
 
     def azimuth(self, number: int) -> float:
         """Return the angle of a ping from the x axis of S towards its y axis. It follows from the ping number, so that

@@ -13,11 +13,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wavesim_emulators.sonar.texture import (
+    CELLS_PER_M,
+    PATCH_TILE,
+    RIPPLE_EAST,
+    RIPPLE_NORTH,
+    RIPPLE_SLOPE,
+    Textures,
+    nearest_value,
+    ripple_amplitude,
+    ripple_factor,
+    ripple_weight,
+    tile_value,
+    wide_patch_factor,
+)
 from wavesim_emulators.sonar.types import Ints32, Levels, Singles
 from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers the random numbers with Numba
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_kernels.randomness import random_bits, splitmix64
 from wavesim_sdk.arrays import Floats, Ints
+from wavesim_sdk.frame_labels import FIRST_OBSTACLE
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: types of objects
 # columns of an object: type, centre, rotation to W (row by row), half sizes, radius of the bounding sphere, material,
@@ -32,13 +47,15 @@ BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: types of objects
     OBJECT_LABEL,
     OBJECT_WIDTH,
 ) = 0, 1, 4, 13, 16, 17, 18, 19
-# columns of a region of the bed: centre, cos and sin of its heading, half sizes, round or not, material
-REGION_WIDTH = 8
+# columns of a region of the bed: centre, cos and sin of its heading, half sizes, round or not, material, rms distance of
+# its irregular border from the exact one
+REGION_WIDTH = 9
 FAR = 1e30
 CLOSE = 1e-4
 MARCH = 600
 NO_HIT = -1
 BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objects are numbered from 2
+FIXED = FIRST_OBSTACLE  #: first label of fixed objects; bodies, whose labels are smaller, move and have no texture
 
 
 class Fan(NamedTuple):
@@ -51,12 +68,17 @@ class Fan(NamedTuple):
 
 
 class FanWeights(NamedTuple):
-    """Angular widths of the rays of a fan, off broadside and in elevation (rad), and their beam patterns (linear)."""
+    """Angular widths of the rays of a fan, off broadside and in elevation (rad), and their beam patterns (linear).
+
+    ``edges`` (columns, rays, 2) contains the elevations of the edges of each ray relative to its own elevation, towards
+    the previous ray and towards the next one. If its length is 0, each ray is in the middle of its width ``de``.
+    """
 
     du: Floats
     de: Floats
     gain_u: Floats
     gain_e: Floats
+    edges: Floats
 
 
 class Bed(NamedTuple):
@@ -110,14 +132,15 @@ class FanHits(NamedTuple):
 
 class Backscatter(NamedTuple):
     """Backscattering strengths s_b of each material for each degree of incidence (materials, 91), and the random
-    patches that vary these strengths. The patches are given by the quantiles of their factor, the size of their cells
-    (m, 0 = no patches), and the key of their random numbers.
+    patches and the textures that vary these strengths. The patches are given by the quantiles of their factor, the size
+    of their cells (m, 0 = no patches), and the key of their random numbers.
     """
 
     tables: Floats
     patches: Floats
     cells: Floats
     key: np.uint64
+    textures: Textures
 
 
 class EchoPath(NamedTuple):
@@ -135,7 +158,8 @@ class EchoPath(NamedTuple):
 
 
 class EchoBins(NamedTuple):
-    """Range bins of each column: the start of the first bin, the bin size (m), and the energy (columns, bins).
+    """Range bins of each column: the start of the first bin, the bin size (m), and the energy (columns, bins)
+    in single precision, which halves the time of everything that follows.
 
     ``intervals`` (columns, rays, 3) records the bins over which each ray is spread, as two real numbers, and its energy
     per bin; rays without an echo are not recorded. An array of length 0 is not filled.
@@ -143,7 +167,7 @@ class EchoBins(NamedTuple):
 
     first: float
     size: float
-    energy: Floats
+    energy: Singles
     intervals: Floats
 
 
@@ -244,6 +268,17 @@ def intersect_object(p: Floats, v: Floats, shape: Floats, n: Floats) -> float:
 
 
 @device_function
+def border_noise(u: float, v: float) -> float:
+    """Return an irregular displacement at a point, with mean 0 and rms 1, and wavelengths from 1 to 16."""
+    return (
+        0.95 * np.sin(0.31 * u + 0.23 * v + 1.3)
+        + 0.8 * np.sin(0.97 * v - 0.61 * u + 4.1)
+        + 0.6 * np.sin(2.1 * u + 1.4 * v + 2.2)
+        + 0.35 * np.sin(4.1 * u - 4.7 * v + 0.7)
+    )
+
+
+@device_function
 def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, raster: Ints) -> int:
     """Return the material number of the bed at a point. This is the material of the last region that contains the
     point. Outside all regions, the grid gives the material; outside the grid, the material is ``base``.
@@ -252,7 +287,12 @@ def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, ra
         g = regions[k]
         dx, dy = x - g[0], y - g[1]
         a, b = (g[2] * dx + g[3] * dy) / g[4], (g[2] * dy - g[3] * dx) / g[5]
-        if (a * a + b * b <= 1.0) if g[6] > 0.0 else (abs(a) <= 1.0 and abs(b) <= 1.0):
+        outside = (np.sqrt(a * a + b * b) if g[6] > 0.0 else max(abs(a), abs(b))) - 1.0
+        if g[8] > 0.0:
+            half = min(g[4], g[5])
+            if abs(outside) * half < 3.0 * g[8]:
+                outside += border_noise(x / g[8], y / g[8]) * g[8] / half
+        if outside <= 0.0:
             return int(g[7])
     if grid[2] > 0.0:  # origin north, east, cell
         i, j = int(np.floor((x - grid[0]) / grid[2])), int(np.floor((y - grid[1]) / grid[2]))
@@ -263,13 +303,17 @@ def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, ra
 
 @kernel
 def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
-    """Return the directions of the rays of a fan in W, as unit vectors (columns, rays, 3)."""
+    """Return the directions of the rays of a fan in W, as unit vectors (columns, rays, 3). If the output has only one
+    ray for each of several elevations, column j has the elevation ``e[j]``.
+    """
     cosines, sines = np.cos(e), np.sin(e)
+    single = out.shape[1] < len(e)
     for j in range(len(u)):
         side = u[j]
         ahead = np.sqrt(1.0 - side * side)
-        for k in range(len(e)):
-            c, s = ahead * cosines[k], ahead * sines[k]
+        for k in range(out.shape[1]):
+            at = j if single else k
+            c, s = ahead * cosines[at], ahead * sines[at]
             for i in range(3):
                 out[j, k, i] = R[i, 0] * c + R[i, 1] * side + R[i, 2] * s
 
@@ -311,7 +355,9 @@ def angular_extent(p: Floats, shape: Floats, R: Floats, around: Floats) -> None:
 def cast_fan(
     fan: Fan, reach: float, bed: Bed, objects: Floats, triangles: TriangleHits, surface: SurfaceLevel, hits: FanHits
 ) -> None:
-    """Trace the rays of a fan up to a range; ``hits`` receives what they hit."""
+    """Trace the rays of a fan up to a range; ``hits`` receives what they hit. If ``hits`` has only one ray for each of
+    several elevations, column j has the elevation ``e[j]``.
+    """
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     plane, bumps, far, which = bed.plane, bed.bumps, triangles.range, triangles.number
     regions, grid, raster = bed.regions, bed.grid, bed.raster
@@ -334,6 +380,8 @@ def cast_fan(
             )
         angular_extent(own[b], g, R, around[b])
     cosines, sines = np.cos(e), np.sin(e)
+    rays = out.shape[1]
+    single = rays < len(e)
     for j in range(len(u)):
         side = u[j]
         ahead = np.sqrt(1.0 - side * side)
@@ -341,8 +389,8 @@ def cast_fan(
         for b in range(len(objects)):
             if around[b, 0] <= side <= around[b, 1]:
                 some[there], there = b, there + 1
-        for k in range(len(e)):
-            c, s = cosines[k], sines[k]
+        for k in range(rays):
+            c, s = cosines[j if single else k], sines[j if single else k]
             for i in range(3):
                 d[i] = R[i, 0] * ahead * c + R[i, 1] * side + R[i, 2] * ahead * s
             best, material, label = reach, -1, NO_HIT
@@ -416,20 +464,56 @@ def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: F
     return float(quantiles[h >> np.uint64(52)])  # 4096 quantiles
 
 
+@device_function
+def strength_at(tables: Floats, material: int, row: int, part: float) -> float:
+    """Return the backscattering strength of a material between two degrees of incidence."""
+    return tables[material, row] * (1.0 - part) + tables[material, row + 1] * part
+
+
+@device_function
+def is_border(what: Ints, j: int, k: int) -> bool:
+    """Return whether a neighbouring ray hits the bed where it has another material."""
+    for step in range(4):
+        a = j + (1 if step == 0 else -1 if step == 1 else 0)
+        b = k + (1 if step == 2 else -1 if step == 3 else 0)
+        inside = 0 <= a < what.shape[0] and 0 <= b < what.shape[1]
+        if inside and what[a, b, 1] == BED and what[a, b, 0] != what[j, k, 0]:
+            return True
+    return False
+
+
 @kernel
 def bin_energy(
-    fan: Fan, weights: FanWeights, hits: FanHits, backscatter: Backscatter, path: EchoPath, echoes: EchoBins
+    fan: Fan,
+    weights: FanWeights,
+    hits: FanHits,
+    bed: Bed,
+    backscatter: Backscatter,
+    path: EchoPath,
+    echoes: EchoBins,
 ) -> None:
     """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), where b is the
-    beam pattern. The energy is spread uniformly over the ranges that the width of the ray covers, up to the hits of the
-    neighbouring rays.
+    beam pattern. The energy is spread over the ranges that the width of the ray covers, up to the hits of the
+    neighbouring rays. Within them, it varies with the texture, and with the material at the border of a region.
     """
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
-    du, de, gain_u, gain_e = weights.du, weights.de, weights.gain_u, weights.gain_e
+    du, de, gain_u, gain_e, edges = weights.du, weights.de, weights.gain_u, weights.gain_e, weights.edges
     out, what, tables, v_S = hits.geometry, hits.labels, backscatter.tables, path.v_S
     energy, intervals = echoes.energy, echoes.intervals
     first, size, aperture = echoes.first, echoes.size, path.aperture
+    textures, patches, ripples = (
+        backscatter.textures.materials,
+        backscatter.textures.patches,
+        backscatter.textures.ripples,
+    )
+    ripple_weights, regions, grid, raster = backscatter.textures.weights, bed.regions, bed.grid, bed.raster
+    cosines, sines, backscatter_cells = np.cos(e), np.sin(e), backscatter.cells
     bins = energy.shape[1]
+    order = 1.0 if len(e) < 2 or e[1] > e[0] else -1.0
+    steps = np.zeros(len(e))  # relative change of the beam pattern with the elevation
+    for k in range(1, len(e) - 1):
+        total = max(gain_e[k - 1] + gain_e[k + 1], 1e-30)
+        steps[k] = 2.0 * (gain_e[k + 1] - gain_e[k - 1]) / (total * (e[k + 1] - e[k - 1]))
     for j in range(len(u)):
         side = u[j]
         ahead = np.sqrt(1.0 - side * side)
@@ -437,27 +521,26 @@ def bin_energy(
             r, cosine = out[j, k, 0], out[j, k, 1]
             if r >= FAR or r <= 0.0:
                 continue
-            material = what[j, k, 0]
+            material, label = what[j, k, 0], what[j, k, 1]
             grazing = max(cosine, 1e-4)
             angle = np.arccos(min(cosine, 1.0)) * (180.0 / np.pi)
             row = min(int(angle), 89)
             part = angle - row
-            s_b = tables[material, row] * (1.0 - part) + tables[material, row + 1] * part
-            c, s = np.cos(e[k]), np.sin(e[k])
-            power = gain_u[j] * gain_e[k] * s_b * ahead * du[j] * de[k] * np.exp(-path.decay * r) / (r * r * grazing)
+            s_b = strength_at(tables, material, row, part)
+            before, after = -0.5 * order * de[k], 0.5 * order * de[k]
+            if len(edges) > 0:
+                before, after = edges[j, k, 0], edges[j, k, 1]
+            c, s = cosines[k], sines[k]
+            power = gain_u[j] * gain_e[k] * ahead * du[j] * abs(after - before) * np.exp(-path.decay * r)
+            power *= s_b / (r * r * grazing)
             if aperture[0] > 0.0:
                 power *= max(1.0, aperture[0] / (r * aperture[1]))
-            cell = backscatter.cells[material]
-            if cell > 0.0:
-                x = o[0] + r * (R[0, 0] * ahead * c + R[0, 1] * side + R[0, 2] * ahead * s)
-                y = o[1] + r * (R[1, 0] * ahead * c + R[1, 1] * side + R[1, 2] * ahead * s)
-                power *= ground_texture(x, y, cell, backscatter.key, backscatter.patches[material])
             # the tangent plane gives the ranges at which the edges of the ray hit the surface
-            tilt_e, tilt_u = out[j, k, 3] * ahead * 0.5 * de[k], out[j, k, 2] * 0.5 * du[j]
-            low, high = (
-                r * grazing / max(grazing + abs(tilt_e), 1e-9),
-                r * grazing / max(grazing - abs(tilt_e), 0.25 * grazing),
-            )
+            slope, tilt_u = out[j, k, 3] * ahead, out[j, k, 2] * 0.5 * du[j]
+            low = r * grazing / max(grazing - slope * before, 0.25 * grazing)
+            high = r * grazing / max(grazing - slope * after, 0.25 * grazing)
+            if low > high:
+                low, high = high, low
             for other in (k - 1, k + 1):
                 if 0 <= other < len(e):
                     t = out[j, other, 0]
@@ -469,7 +552,7 @@ def bin_energy(
             reach, edge = 0.0, False
             for other in (k - 1, k + 1):
                 if 0 <= other < len(e):
-                    if what[j, other, 1] == what[j, k, 1]:
+                    if what[j, other, 1] == label:
                         reach = max(reach, abs(out[j, other, 0] - r))
                     else:
                         edge = True
@@ -479,7 +562,7 @@ def bin_energy(
             if len(u) > 1:
                 reach = 0.0
                 for other in (j - 1, j + 1):
-                    if 0 <= other < len(u) and what[other, k, 1] == what[j, k, 1]:
+                    if 0 <= other < len(u) and what[other, k, 1] == label:
                         reach = max(reach, abs(out[other, k, 0] - r))
                 wide = min(wide, reach)
             if wide > 0.5 * size:
@@ -493,8 +576,68 @@ def bin_energy(
             if b <= 0.0 or a >= bins:
                 continue
             begin, end = max(int(np.floor(a)), 0), min(int(np.floor(b)), bins - 1)
+            steepness = 2.0 * (tables[material, row] - tables[material, row + 1]) * (180.0 / np.pi)
+            steepness /= max(tables[material, row] + tables[material, row + 1], 1e-30)
+            # the energy per range falls within a wide ray on a plane: spreading r^-3, absorption, strength, beam pattern
+            ramp, middle = 0.0, 0.5 * (low + high)
+            if high - low > 2.0 * size and label <= SURFACE and abs(slope) > 0.1:
+                ramp = (steps[k] * grazing / slope - 3.0 - steepness * grazing / abs(slope)) / r - path.decay
+                steepest = 1.8 / (high - low)
+                ramp = min(max(ramp, -steepest), steepest)
+            # what varies over the bins: horizontal position, and its change with the range
+            cell = backscatter_cells[material]
+            tile = int(textures[material, PATCH_TILE]) if label == BED or label >= FIXED else -1
+            slopes = textures[material, RIPPLE_SLOPE] if label == BED else 0.0
+            border = label == BED and is_border(what, j, k)
+            varied = tile >= 0 or slopes > 0.0 or border or cell > 0.0
+            x = y = gx = gy = rippled = per_m = north = east = 0.0
+            factor, coarse = 1.0, False
+            if varied:
+                dx, dy = (
+                    R[0, 0] * ahead * c + R[0, 1] * side + R[0, 2] * ahead * s,
+                    R[1, 0] * ahead * c + R[1, 1] * side + R[1, 2] * ahead * s,
+                )
+                turn = slope / grazing  # the range grows by r times this with the elevation
+                turn = max(turn, 0.05) if turn > 0.0 else min(turn, -0.05)
+                x, y = o[0] + r * dx, o[1] + r * dy
+                gx = dx + ahead * (R[0, 2] * c - R[0, 0] * s) / turn
+                gy = dy + ahead * (R[1, 2] * c - R[1, 0] * s) / turn
+                if label != BED:  # walls vary with the depth, too
+                    dz = R[2, 0] * ahead * c + R[2, 1] * side + R[2, 2] * ahead * s
+                    gz = dz + ahead * (R[2, 2] * c - R[2, 0] * s) / turn
+                    z = o[2] + r * dz
+                    x, y, gx, gy = x + 0.6 * z, y + 0.8 * z, gx + 0.6 * gz, gy + 0.8 * gz
+                per_m = textures[material, CELLS_PER_M]
+                north, east = textures[material, RIPPLE_NORTH], textures[material, RIPPLE_EAST]
+                along = min(size, high - low) * np.sqrt(gx * gx + gy * gy)
+                coarse = along * per_m > 1.0
+                if slopes > 0.0:
+                    level = max(np.sqrt(dx * dx + dy * dy), 1e-9)
+                    crossing, beside = (north * dx + east * dy) / level, (north * dy - east * dx) / level
+                    rippled = ripple_amplitude(crossing, beside, slopes, steepness, along, r * du[j])
+                    if rippled != 0.0:
+                        factor = ripple_weight(ripple_weights, rippled)
+                if tile >= 0:
+                    factor *= wide_patch_factor(patches, tile, x * per_m, y * per_m)
+                share, power = share * factor, power * factor
             for i in range(begin, end + 1):
                 some = share * (min(b, i + 1.0) - max(a, float(i))) if b - a > 1e-9 else power
+                at = min(max(first + (i + 0.5) * size - shift, low), high)
+                some *= 1.0 + ramp * (at - middle)
+                if varied:
+                    beyond = at - r
+                    px, py = x + beyond * gx, y + beyond * gy
+                    if tile >= 0:
+                        u_, v_ = px * per_m, py * per_m
+                        some *= nearest_value(patches, tile, u_, v_) if coarse else tile_value(patches, tile, u_, v_)
+                    if rippled != 0.0:
+                        some *= ripple_factor(ripples, north * px + east * py, north * py - east * px, rippled)
+                    if border:
+                        here = material_at(px, py, bed.material, regions, grid, raster)
+                        if here != material:
+                            some *= strength_at(tables, here, row, part) / max(s_b, 1e-30)
+                    if cell > 0.0:
+                        some *= ground_texture(px, py, cell, backscatter.key, backscatter.patches[material])
                 energy[j, i] += some
 
 
@@ -563,9 +706,13 @@ def to_levels(power: Floats, gain_dB: Floats, floor_dB: float, per_dB: float, to
     to ``top``. Return the number of saturated values.
     """
     cut = 0
+    least = 10.0 ** (0.1 * (floor_dB - gain_dB) - 1e-9)  # powers below it are 0 without a logarithm
     for j in range(power.shape[0]):
         for i in range(power.shape[1]):
-            level = 10.0 * np.log10(max(power[j, i], 1e-30)) + gain_dB[i] - floor_dB
+            if power[j, i] < least[i]:
+                out[j, i] = 0
+                continue
+            level = (10.0 / np.log(10.0)) * np.log(max(power[j, i], 1e-30)) + gain_dB[i] - floor_dB  # faster than log10
             x = int(np.floor(level * per_dB + 0.5))
             if x > top:
                 x, cut = top, cut + 1

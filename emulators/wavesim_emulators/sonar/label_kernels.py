@@ -15,6 +15,9 @@ from wavesim_sdk.arrays import Floats, Ints
 #: of the distance between the rays; a longer gap is a shadow within the object
 CONNECTED = 3.0
 MAIN_LOBE = 0.01  #: minimum two-way beam pattern of the rays whose objects take precedence over the bed
+#: minimum ratio of the energy that an object keeps from a cell to the energy of the remaining echo, such as that of the
+#: surface in a sidelobe, for a cell to be in the shadow
+DARKER = 10.0
 NEXT_TO = 1e-9  #: weight of a ray next to an object in its shadow, relative to a ray that the object blocks
 
 
@@ -69,8 +72,8 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
 
     Objects take precedence: if the echo of a ray on an object covers a cell, the cell belongs to this object, even if
     the echo of the bed is stronger. Outside the main lobe, the strongest echo counts instead, because an object there
-    is hardly visible. If several objects cover a cell, it belongs to the strongest. A cell without an
-    echo that the bed or the surface would cover, if an object did not block the ray, is the shadow of this object.
+    is hardly visible. If several objects cover a cell, it belongs to the strongest. A cell is the shadow of an object if
+    the object keeps most of the energy of the bed or the surface from it.
     """
     intervals, what, background = rays.intervals, rays.what, rays.background
     bins, count = labels.shape[1], what.shape[1]
@@ -96,6 +99,8 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
                         spread(near, background[j, k, 1], share, NO_HIT, -what[j, hit, 1], shade)
         for i in range(bins):
             labels[beam, i, 0] = labels[beam, i, 1] = NO_HIT
+            if shade[i, 0] > DARKER * behind[i, 0]:
+                behind[i, 0] = -1.0
             for table in (front, behind, shade):
                 if table[i, 0] >= 0.0:
                     labels[beam, i, 0], labels[beam, i, 1] = int(table[i, 1]), int(table[i, 2])

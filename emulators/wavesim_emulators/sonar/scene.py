@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar.texture import textures_of
 from wavesim_sdk import frames
-from wavesim_sdk.arrays import Floats
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
 from wavesim_sdk.frame_labels import FIRST_BODY
 from wavesim_world.config import imaging_checks
@@ -35,6 +36,7 @@ class MaterialPalette:
         patchy = [(m.patch, m.cell if m.patch > 0.0 else 0.0) for m in self.materials] + [(0.0, 0.0)]
         self.cells = np.array([cell for _, cell in patchy])
         self.patches = np.array([gamma_quantiles(nu) for nu, _ in patchy])
+        self.textures = textures_of(self.materials)
 
     def __getitem__(self, name: str) -> int:
         return self.names.index(name)
@@ -49,8 +51,8 @@ class MaterialPalette:
         """Return the backscattering strengths s_b (materials, 91) of all materials; the last row is the sea surface at
         this wind speed.
         """
-        all_ = [*self.materials, materials.sea_surface(wind)]
-        return np.array([m.backscatter_table(frequency, sound_speed) for m in all_])
+        beds = [m.backscatter_table(frequency, sound_speed) for m in self.materials]
+        return np.array([*beds, materials.surface_backscatter(frequency, wind)])
 
 
 @functools.lru_cache(maxsize=32)
@@ -115,6 +117,7 @@ class SonarScene:
                 0.5 * r.size[1],
                 float(r.round),
                 self.palette[r.material],
+                r.edge,
             )
             for r in world.ground.region
         ]
@@ -196,12 +199,23 @@ class SonarScene:
     def _surface(self, level: float, is_visible: bool) -> k.SurfaceLevel:
         return k.SurfaceLevel(level, len(self.palette.names) - 1 if is_visible else -1)
 
+    def cast_rays(self, fan: k.Fan, reach: float, level: float, surface: bool) -> Ints:
+        """Return the labels (rays,) of what single rays hit; ray i has the sine ``u[i]`` and the elevation ``e[i]``."""
+        near = self.near(fan.origin, reach)
+        return self._cast(fan, reach, near, self.triangles, self._surface(level, surface), 1).labels[:, 0, 1]
+
     def _cast(
-        self, fan: k.Fan, reach: float, objects: Floats, triangles: TriangleScene, surface: k.SurfaceLevel
+        self,
+        fan: k.Fan,
+        reach: float,
+        objects: Floats,
+        triangles: TriangleScene,
+        surface: k.SurfaceLevel,
+        count: int = 0,
     ) -> k.FanHits:
-        shape = len(fan.u), len(fan.e)
+        shape = len(fan.u), count or len(fan.e)
         hits = k.FanHits(np.empty((*shape, 4)), np.empty((*shape, 2), np.int64))
-        k.cast_fan(fan, reach, self.bed, objects, triangles.cast(fan, reach), surface, hits)
+        k.cast_fan(fan, reach, self.bed, objects, triangles.cast(fan, reach, count), surface, hits)
         return hits
 
 
@@ -229,14 +243,14 @@ class TriangleScene:
         made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
         self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
-    def cast(self, fan: k.Fan, reach: float) -> k.TriangleHits:
+    def cast(self, fan: k.Fan, reach: float, count: int = 0) -> k.TriangleHits:
         """Return the triangle that each ray hits. The result has no rays if no triangle can be within range."""
         if self.scene is None or np.linalg.norm(self.middle - fan.origin) > reach + self.wide:
             return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)
-        shape = len(fan.u), len(fan.e)
+        shape = len(fan.u), count or len(fan.e)
         rays = np.empty((*shape, 3), np.float32)
         k.ray_directions(fan.R, fan.u, fan.e, rays)
-        start = np.empty((len(fan.u) * len(fan.e), 3), np.float32)
+        start = np.empty((shape[0] * shape[1], 3), np.float32)
         start[:] = fan.origin - self.middle
         found = self.scene.run(start, rays.reshape(-1, 3), output=True)
         return k.TriangleHits(found["tfar"].reshape(shape), found["primID"].reshape(shape), self.triangles)

@@ -90,7 +90,7 @@ class Sonar3D(ImagingSonar):
         self.noise = design.noise_power / max(1.0, design.bin / design.pulse) if design.noise else 0.0
         scattered = 10.0 ** (design.volume / 10.0) * design.energy_per_ray * design.pulse
         self.scattered = scattered * cell * float(self.weights.sum())
-        self.targets = PointTargets(world, design)
+        self.targets = PointTargets(world, design, self.multipath)
 
     def restart(self, key: int) -> None:
         super().restart(key)

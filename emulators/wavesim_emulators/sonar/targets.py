@@ -5,13 +5,16 @@ whether it is visible.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from wavesim_emulators.sonar.design import SonarDesign
+from wavesim_emulators.sonar.multipath import Multipath
+from wavesim_emulators.sonar.multipath_kernels import ghost_profile
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_emulators.sonar.types import Ints32
+from wavesim_emulators.sonar.types import Ints32, Singles
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.frame_labels import FIRST_TARGET, NOTHING
 from wavesim_world.config.imaging import TargetConfig
@@ -35,8 +38,8 @@ def strength(t: TargetConfig, wavelength: float, r: float, from_W: Floats) -> fl
 class PointTargets:
     """Point targets of a world, as detected by one sonar."""
 
-    def __init__(self, world: SonarScene, design: SonarDesign) -> None:
-        self.world, self.design = world, design
+    def __init__(self, world: SonarScene, design: SonarDesign, multipath: Multipath) -> None:
+        self.world, self.design, self.multipath = world, design, multipath
         self.declared = world.targets
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
         #: number, beam and range of each target in the newest ping
@@ -63,6 +66,22 @@ class PointTargets:
             shifted = r * (1.0 - float(pose.v @ along) / d.sound_speed)
             found.append((int(i), shifted, n_F, power))
         return found
+
+    def _ghosts(
+        self, pose: Any, R: Floats, echo: tuple[float, Floats, float], level: float
+    ) -> Iterator[tuple[Singles, float]]:
+        """Yield the energy (1, bins) of each ghost of a target, and the sine of the angle off broadside at which it
+        arrives. The target is given by its range, its direction in the fan, and its level.
+        """
+        if not self.multipath.enabled:
+            return
+        d = self.design
+        r, n_F, power = echo
+        echoes = np.array([[r, power, *(R @ n_F)]])
+        for ghost in self.multipath.find(pose.p, R, echoes, level):
+            profile = np.empty((1, d.bins), np.float32)
+            ghost_profile(ghost, d.bin, profile)
+            yield profile, float(ghost[2])
 
     def _across(self, n_F: Floats) -> float:
         """Return the two-way beam pattern across the array."""
@@ -93,6 +112,8 @@ class PointTargets:
             u = n_F[1] - w_F[2] * t * math.sqrt(1.0 - n_F[1] ** 2)
             gain = patterns.line((u - np.sin(angles)) * scale, d.preset.shading) * self._across(n_F)
             add_to_bins(power, r / d.bin, echo * gain)
+            for profile, arrival in self._ghosts(pose, R, (r, n_F, echo), level):
+                power += patterns.line((arrival - np.sin(angles)) * scale, d.preset.shading)[:, None] * profile
 
     def add_beam_echoes(self, power: Floats, pose: Any, R: Floats, level: float) -> None:
         """Add target echoes to one beam (1, bins) that transmits and receives with the same pattern."""
@@ -106,6 +127,8 @@ class PointTargets:
             u = n_F[1] - w_F[2] * 2.0 * r / d.sound_speed
             sent, heard = patterns.line(np.array([n_F[1], u]) * scale, d.preset.shading)
             add_to_bins(power, r / d.bin, np.array([echo * sent * heard * self._across(n_F)]))
+            for profile, arrival in self._ghosts(pose, R, (r, n_F, echo), level):
+                power += patterns.line(np.array([arrival * scale]), d.preset.shading) ** 2 * profile
 
     def label(self, labels: Ints32) -> None:
         """Label the range cell of each target in the newest ping in its beam; ``labels`` has the shape (beams, bins,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_world.config.schema import Vector, children, choice, flag, key, place, text
+from wavesim_world.config.schema import Vector, children, choice, flag, key, key_or_word, place, text
+
+TYPICAL = "typical"  #: keyword that selects the texture of a sediment in the library
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,28 @@ class MaterialConfig:
         high=100.0,
     )
     cell: float = key("Length of one patch of the material (see `patch`).", "length", 0.5, low=0.01)
+    texture: float | str = key_or_word(
+        TYPICAL,
+        "Rms variation in dB of the backscattering strength from place to place; 0 = even. The mean strength does not "
+        f"change. `{TYPICAL}`: that of the sediment with the nearest grain size (law=sediment), or 0 (law=smooth). "
+        "The same word selects the typical values of the next four keys.",
+        "",
+        TYPICAL,
+        low=0.0,
+        high=6.0,
+    )
+    scale: float | str = key_or_word(
+        TYPICAL, "Length of the largest patches of the texture.", "length", TYPICAL, low=0.05, high=1000.0
+    )
+    ripple: float | str = key_or_word(
+        TYPICAL, "Rms slope of the ripples of the bed; 0 = no ripples.", "", TYPICAL, low=0.0, high=0.4
+    )
+    ripple_length: float | str = key_or_word(
+        TYPICAL, "Wavelength of the ripples.", "length", TYPICAL, low=0.02, high=100.0
+    )
+    ripple_heading: float | str = key_or_word(
+        TYPICAL, "Direction across the crests of the ripples; 0 deg = north.", "angle", TYPICAL
+    )
     colour: Vector = key(
         "Reflectance of the material for red, green and blue light, for cameras.",
         default=(0.4, 0.4, 0.4),
@@ -57,6 +81,13 @@ class Region:
     size: Vector = key("Length (along the heading) and width of the region.", "length", count=2, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
     round: bool = flag("Whether the region is an ellipse (yes) or a rectangle (no).", False)
+    edge: float = key(
+        "Rms distance of the irregular border of the region from the exact border; 0 = exact.",
+        "length",
+        0.3,
+        low=0.0,
+        high=100.0,
+    )
     place: str = place()
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.config.imaging import TYPICAL, MaterialConfig
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
 from wavesim_world.config.validation import fail_at
@@ -23,8 +25,25 @@ def materials_of(world: World) -> dict[str, materials.Material]:
     found = {}
     for m in world.material:
         grain = materials.Sediment.from_grain_size(m.grain) if m.law == "sediment" else None
-        found[m.name] = materials.Material(m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell, m.colour)
+        found[m.name] = materials.Material(
+            m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell, m.colour, texture_of(m)
+        )
     return found
+
+
+def texture_of(m: MaterialConfig) -> materials.Texture:
+    """Return the texture of a declared material: the typical values, replaced by those that its keys give."""
+    typical = materials.typical_texture(m.grain) if m.law == "sediment" else materials.Texture()
+    if m.patch > 0.0:  # the K distribution already varies the strength
+        typical = replace(typical, variation=0.0)
+    given = {
+        "variation": m.texture,
+        "scale": m.scale,
+        "ripple": m.ripple,
+        "ripple_length": m.ripple_length,
+        "ripple_heading": m.ripple_heading,
+    }
+    return replace(typical, **{name: float(value) for name, value in given.items() if value != TYPICAL})
 
 
 def check(world: World) -> None:

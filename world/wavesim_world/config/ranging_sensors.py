@@ -181,14 +181,19 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     volume: float = key(
-        "Volume scattering strength of the water in dB: -90 for clear water, -60 for a wake.",
-        default=-90.0,
+        "Volume scattering strength of the water in dB: -90 for clear water, -70 for coastal water, -60 for a wake.",
+        default=-70.0,
         low=-300.0,
         high=0.0,
     )
     speckle: bool = flag(
         "Whether the sonar image has speckle: random fluctuations of the echo level, like the sum of echoes from "
         "many small scatterers.",
+        True,
+    )
+    multipath: bool = flag(
+        "Whether objects, targets and the bed below the sonar have ghosts in the image, by reflections at the surface "
+        "and at the bed. A multibeam echosounder and a 3D sonar have no ghosts.",
         True,
     )
     log: int = key(

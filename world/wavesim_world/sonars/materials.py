@@ -4,6 +4,15 @@ The strength is ``s_b = s_diffuse + s_facet``. Sediments follow the model of APL
 10 to 100 kHz and extrapolated above. Other surfaces combine Lambert's law (diffuse) with facets of small slopes (smooth
 surfaces). The average over larger slopes and APL's separate law for rough rock are not modelled. The facet coefficients
 of concrete, wood and rubber are not validated.
+
+A :class:`Texture` varies the strength of a bed from place to place; it leaves the mean strength as it is. The
+wavelengths of ripples follow Wiberg & Harris (1994) for swell of 1 m and 8 s over a depth of 15 m (orbital diameter
+0.95 m): 0.62 times the orbital diameter for coarse sand, 535 grain diameters for fine sand, and their logarithmic
+interpolation for medium sand. The slopes are assumed to be 40 % of those of active ripples, whose height is 0.17
+wavelengths. The amplitudes of patches are assumed. They increase from mud to rock, as measured statistics of
+backscatter do (K distributions; Lyons & Abraham 1999): with the shape parameter nu of a K distribution, the rms
+variation is 4.3 dB times the square root of the trigamma function of nu, that is 1 dB for nu = 19 and 3.5 dB for
+nu = 2.
 """
 
 from __future__ import annotations
@@ -19,6 +28,7 @@ from wavesim_sdk.names import suggest_name
 
 #: angles of incidence of a table of s_b: every degree from the normal, in rad
 ANGLES = np.radians(np.arange(0.0, 91.0))
+MAX_SURFACE_LOSS = 15.0  #: maximum loss in dB of a reflection at the sea surface
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,19 @@ class Sediment:
 
 
 @dataclass(frozen=True)
+class Texture:
+    """Texture of a bed: rms variation of the backscattering strength in dB (0 = none), length in m of the largest
+    patches, rms slope of the ripples (0 = none), their wavelength in m, and the direction across their crests in rad.
+    """
+
+    variation: float = 0.0
+    scale: float = 4.0
+    ripple: float = 0.0
+    ripple_length: float = 0.4
+    ripple_heading: float = math.radians(20.0)
+
+
+@dataclass(frozen=True)
 class Material:
     """Surface material: either a sediment, or Lambert's law plus facets.
 
@@ -111,6 +134,7 @@ class Material:
         0.4,
         0.4,
     )  #: reflected fraction of red, green and blue light; the values of the library are estimates
+    texture: Texture = Texture()
 
     def backscatter_table(self, frequency: float, sound_speed: float) -> Floats:
         """Return the linear backscattering strength s_b (91,) at the angles of incidence :data:`ANGLES`."""
@@ -118,6 +142,13 @@ class Material:
             return self.sediment.backscatter(frequency, sound_speed, math.pi / 2 - ANGLES)
         diffuse = 10.0 ** (self.lambert / 10.0) * np.cos(ANGLES) ** 2
         return np.asarray(diffuse + facet_strength(self.reflection, self.slope, ANGLES))
+
+    def reflected_energy(self) -> float:
+        """Return the fraction of the energy that the surface reflects at normal incidence."""
+        if self.sediment is None:
+            return self.reflection**2
+        impedance = self.sediment.density * self.sediment.speed
+        return ((impedance - 1.0) / (impedance + 1.0)) ** 2
 
 
 def facet_strength(reflection: float, slope: float, incidence: Floats) -> Floats:
@@ -130,8 +161,35 @@ def facet_strength(reflection: float, slope: float, incidence: Floats) -> Floats
 
 
 def sea_surface(wind: float) -> Material:
-    """Return the material of the sea surface as seen from below, for a wind speed in m/s."""
+    """Return the facets of the sea surface as seen from below, for a wind speed in m/s."""
     return Material("surface", reflection=1.0, slope=math.sqrt((0.003 + 0.00512 * wind) / 2.0))
+
+
+def surface_loss(frequency: float, wind: float, grazing: float) -> float:
+    """Return the loss in dB of a reflection at the sea surface, which the bubbles below it cause (APL-UW TR 9407). The
+    model holds from 10 to 100 kHz and is extrapolated above. The loss is at most :data:`MAX_SURFACE_LOSS`.
+    """
+    strong = 1.26e-3 * max(wind, 6.0) ** 1.57 * (frequency / 1e3) ** 0.85
+    calm = math.exp(min(0.0, 1.2 * (wind - 6.0)))
+    return float(min(MAX_SURFACE_LOSS, strong * calm / max(math.sin(grazing), 1e-3)))
+
+
+def surface_backscatter(frequency: float, wind: float) -> Floats:
+    """Return the linear backscattering strength s_b (91,) of the sea surface at the angles of incidence :data:`ANGLES`:
+    facets, and the bubbles below the surface.
+
+    The bubble layer follows APL-UW TR 9407: with its optical depth b, ``s_b = 0.0136 sin g / (8 pi damping) (1 + 8 b
+    e^(-2b) - e^(-4b))``. The layer also weakens the facets, by :func:`surface_loss`.
+    """
+    kHz = frequency / 1e3
+    vertical = (kHz / 25.0) ** 0.85 * 10.0 ** (-5.2577 + 0.4701 * min(wind, 11.0)) * max(1.0, wind / 11.0) ** 3.5
+    sine = np.maximum(np.cos(ANGLES), 1e-3)  # of the grazing angle
+    depth = vertical / sine
+    layer = 1.0 + 8.0 * depth * np.exp(-2.0 * depth) - np.exp(-4.0 * depth)
+    bubbles = 0.0136 * sine / (8.0 * math.pi * 0.0255 * kHz ** (1.0 / 3.0)) * layer
+    facets = sea_surface(wind).backscatter_table(frequency, 1500.0)
+    losses = [surface_loss(frequency, wind, math.pi / 2 - float(a)) for a in ANGLES]
+    return np.asarray(facets * 10.0 ** (-np.array(losses) / 10.0) + bubbles)
 
 
 ROCK = Sediment(2.5, 2.5, 0.01374, 0.01862, 0.002)
@@ -146,16 +204,29 @@ GRAINS = {
     "sandy-mud": 6.0,
     "clay": 9.0,
 }
+#: textures of the sediments in the library
+TEXTURES = {
+    "rock": Texture(3.5, 3.0),
+    "gravel": Texture(2.2, 2.5),
+    "sandy-gravel": Texture(2.0, 3.0),
+    "coarse-sand": Texture(1.4, 4.0, 0.15, 0.6),
+    "medium-sand": Texture(1.4, 4.0, 0.15, 0.4),
+    "fine-sand": Texture(1.2, 5.0, 0.15, 0.1),
+    "very-fine-sand": Texture(1.2, 5.0),
+    "coarse-silt": Texture(1.0, 6.0),
+    "sandy-mud": Texture(1.0, 6.0),
+    "clay": Texture(0.8, 6.0),
+}
 #: fractions of red, green and blue light that sandy sediments and muddy sediments reflect
 SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)
 
 LIBRARY: dict[str, Material] = {
     m.name: m
     for m in (
-        Material("rock", ROCK, colour=(0.25, 0.24, 0.22)),
-        Material("gravel", GRAVEL, colour=(0.3, 0.28, 0.25)),
+        Material("rock", ROCK, colour=(0.25, 0.24, 0.22), texture=TEXTURES["rock"]),
+        Material("gravel", GRAVEL, colour=(0.3, 0.28, 0.25), texture=TEXTURES["gravel"]),
         *(
-            Material(name, Sediment.from_grain_size(size), colour=SAND if size < 4.0 else MUD)
+            Material(name, Sediment.from_grain_size(size), colour=SAND if size < 4.0 else MUD, texture=TEXTURES[name])
             for name, size in GRAINS.items()
         ),
         Material("steel", lambert=-25.0, reflection=0.94, slope=0.1, colour=(0.35, 0.35, 0.37)),
@@ -164,6 +235,11 @@ LIBRARY: dict[str, Material] = {
         Material("rubber", lambert=-30.0, reflection=0.1, slope=0.1, colour=(0.05, 0.05, 0.05)),
     )
 }
+
+
+def typical_texture(grain: float) -> Texture:
+    """Return the texture of the sediment in the library whose mean grain size in phi is the nearest."""
+    return TEXTURES[min(GRAINS, key=lambda name: abs(GRAINS[name] - grain))]
 
 
 def find_material(name: str, own: dict[str, Material]) -> Material:

@@ -15,7 +15,7 @@ from wavesim_sdk.frame_labels import (
     FIRST_OBSTACLE,
     FIRST_TARGET,
     SURFACE,
-    LabelledObject,
+    LabelName,
     LabelNames,
 )
 from wavesim_world.config.loaded import LoadedConfig
@@ -33,17 +33,17 @@ def material_names(world: World) -> tuple[str, ...]:
     return (*dict.fromkeys(names), SURFACE_MATERIAL)
 
 
-def _obstacles(world: World) -> Iterator[LabelledObject]:
+def _obstacles(world: World) -> Iterator[LabelName]:
     o = world.obstacles
     kinds: tuple[tuple[str, Sequence[Any]], ...] = (("block", o.block), ("pier", o.pier), ("tunnel", o.tunnel))
     for kind, declared in kinds:
         for n, one in enumerate(declared, 1):
-            yield LabelledObject(f"{kind} {n}", one.category or kind)
+            yield LabelName(f"{kind} {n}", one.category or kind)
     names = [
         m.file if [b.file for b in o.mesh].count(m.file) == 1 else f"{m.file} {n}" for n, m in enumerate(o.mesh, 1)
     ]
     for name, m in zip(names, o.mesh, strict=True):
-        yield LabelledObject(f"mesh {name}", m.category or PurePosixPath(m.file).stem)
+        yield LabelName(f"mesh {name}", m.category or PurePosixPath(m.file).stem)
 
 
 def label_names(loaded: LoadedConfig) -> LabelNames:
@@ -52,10 +52,10 @@ def label_names(loaded: LoadedConfig) -> LabelNames:
     The bodies of the configuration have the rows in which a server adds them. A body that joins later is not included.
     """
     world = loaded.config.world
-    objects = {BED: LabelledObject("bed", "bed"), SURFACE: LabelledObject("surface", "surface")}
-    bodies = (LabelledObject(b.name, b.model) for b in loaded.config.fleet.bodies)
-    targets = (LabelledObject(t.name, "target") for t in world.target)
-    boards = (LabelledObject(b.name, "board") for b in world.board)
+    objects = {BED: LabelName("bed", "bed"), SURFACE: LabelName("surface", "surface")}
+    bodies = (LabelName(b.name, b.model) for b in loaded.config.fleet.bodies)
+    targets = (LabelName(t.name, "target") for t in world.target)
+    boards = (LabelName(b.name, "board") for b in world.board)
     for first, some in (
         (FIRST_BODY, bodies),
         (FIRST_OBSTACLE, _obstacles(world)),
