@@ -32,7 +32,7 @@ NO_PAGE := echo "cannot build the page here (it needs the npm registry): \`waves
 NO_JUDGES := echo "npm is missing or failed; the tests that use Signal K are skipped"
 NO_ARLPY := echo "cannot install arlpy here; the test that uses it is skipped"
 
-.PHONY: help trial compiled web wheels test test-long test-uncompiled coverage test-mhkit test-bellhop test-navigators test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock version audit clean
+.PHONY: help trial compiled web wheels test test-long test-uncompiled coverage test-mhkit test-bellhop test-navigators test-trainers test-wheels setup lint types imports docs docs-check site examples bench mutants pictures lock version audit clean
 
 help:
 	@sed -nE 's/^([a-z][a-z -]*):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do printf 'make %-16s %s\n' "$$name" "$$text"; done
@@ -65,12 +65,12 @@ test-uncompiled: $(VENV)/.dev ## run the kernels as plain Python: same results, 
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) -q -W default::RuntimeWarning -m "not compiled" $(KERNELS:%=--cov=%) --cov-branch --cov-report=term:skip-covered --durations=10 tests/physics
 
 coverage: test-uncompiled ## report the lines that tests run: kernels uncompiled, other code only in the process of the tests
-	@$(PYTEST) -q -m "not system and not long and not mhkit and not bellhop and not navigators and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) --cov-report=term:skip-covered tests/sdk tests/protocol tests/server tests/world tests/emulators tests/studies tests/viz tests/bridges
+	@$(PYTEST) -q -m "not system and not long and not mhkit and not bellhop and not navigators and not trainers and not wheels" --cov-append --cov-branch $(PACKAGES:%=--cov=%) --cov-report=term:skip-covered tests/sdk tests/protocol tests/server tests/world tests/emulators tests/studies tests/viz tests/bridges
 
 test-wheels: $(VENV)/.dev .venv-audit/.ready wheels ## install the wheels as users do, on this Python, the newest one and 64-bit ARM
 	@$(BIN)/python -m pytest -q -rs -m wheels tests/wheels $(ARGS)
 
-test-mhkit test-bellhop test-navigators: test-%: $(VENV)/.dev .venv-%/.ready ## compare with a reference that has an environment of its own
+test-mhkit test-bellhop test-navigators test-trainers: test-%: $(VENV)/.dev .venv-%/.ready ## compare with a reference that has an environment of its own
 	@$(BIN)/python -m pytest -q -m $* $(JUDGES)
 
 $(VENV)/.python:

@@ -1,34 +1,39 @@
 """Measure learning environments: steps per second compared with the bare kernel, scores of baselines, and the training
 of a policy.
 
-python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]
+python -m benchmarks.learning [speed] [own] [beside] [shells] [teams] [scores] [train]
 
-``train`` needs Stable-Baselines3. It writes its policy and curve to the folder runs/learning, and takes minutes on two
-free cores.
+``train`` needs Stable-Baselines3. It trains five policies, each in about half a minute of processor time; to keep a
+policy, use `wavesim learn train`.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
+from wavesim_sdk.arrays import Array
+from wavesim_server import Simulation
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
-from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
+from wavesim_studies.learning.baselines import Pid, RandomPolicy
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom_core import CustomCore, make_core
 from wavesim_studies.learning.env import VectorTaskEnv
+from wavesim_studies.learning.evaluation import UNSEEN, evaluate_core
 from wavesim_studies.learning.tasks import TASKS
+from wavesim_studies.learning.training import TrainingSettings
+from wavesim_world.config import load_text
 
 COPIES = 4096
-UNSEEN = 1_000_000  #: seed of the episodes of a score: copy i uses seed + i, and training uses the seeds from 1 on
-OUT = Path("runs/learning")
 
 
 def cost(act: Callable[[], object], times: int = 20) -> float:
@@ -77,6 +82,37 @@ def speed() -> None:
         ns = median(values)
         print(
             f"{name:28} {ns:7.0f} ns a copy and step, {1e3 / ns:6.2f} M/s, {ns / bare:5.2f} of the bare kernel (best {min(values):.0f} ns)"
+        )
+
+
+def own() -> None:
+    """Measure the users' tasks of the examples in turn with a built-in task: steps per second of processor time; best
+    and median of nine.
+    """
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "studies"))
+    of_numpy, of_numba = (importlib.import_module(name) for name in ("own_tasks", "compiled_task"))
+    cores: dict[str, Core | CustomCore] = {
+        "StationKeeping, built in": Core("StationKeeping", COPIES),
+        "StationKeeping, 2 substeps": Core("StationKeeping", COPIES, substeps=2),
+        "DepthAndHeading, NumPy": make_core(of_numpy.DepthAndHeading, COPIES),
+        "DepthAndHeading, Numba": make_core(of_numba.CompiledDepthAndHeading, COPIES),
+        "Waypoints, NumPy": make_core(of_numpy.Waypoints, COPIES),
+        "CourseLine, NumPy": make_core(of_numpy.CourseLine, COPIES),
+    }
+    draw_ = np.random.default_rng(1)
+    actions = {name: draw_.uniform(-1.0, 1.0, (COPIES, c.actions)).astype(np.float32) for name, c in cores.items()}
+    found: dict[str, list[float]] = {name: [] for name in cores}
+    for name, core in cores.items():
+        core.seed(1)
+        core.reset_copies()
+        core.step(actions[name])
+    for _ in range(9):
+        for name, core in cores.items():
+            found[name].append(cost(lambda c=core, a=actions[name]: c.step(a)))  # type: ignore[misc]
+    for name, values in found.items():
+        print(
+            f"{name:28} {1e3 / min(values):5.2f} M steps/s (best), {1e3 / median(values):5.2f} (median), "
+            f"{min(values):5.0f} ns per copy and step"
         )
 
 
@@ -134,93 +170,92 @@ def beside() -> None:
         print(f"{name:16} {median(values):12.0f} steps/s of processor time, ours / it {ours / median(values):7.1f}")
 
 
+def teams() -> None:
+    """Measure vectors of teams in which each member sends at random in 18 % of the steps: steps of a team per second of
+    processor time, the best of nine series. Measure in turn the engine alone (`Simulation`), with the same motion, commands
+    and packets but without filters, observations and rewards.
+    """
+    from wavesim_studies.learning.team_core import VectorLocalisation, configuration
+    from wavesim_studies.learning.team_tables import CONTROL_S, INTERVALS, SEND_VALUE
+
+    def advance_vector(vector: VectorLocalisation, actions: Array) -> None:
+        for given in actions:
+            vector.step(given)
+
+    random, substeps = np.random.default_rng(1), 4
+    acts: dict[str, tuple[int, Callable[[], object]]] = {}
+    for count, members, steps in (
+        (1, 5, 4),
+        (16, 5, 4),
+        (256, 5, 4),
+        (1024, 5, 4),
+        (256, 2, 4),
+        (256, 20, 4),
+        (256, 5, 2),
+    ):
+        vector = VectorLocalisation(count, members, substeps=steps)
+        actions = random.uniform(-1.0, 1.0, (16, count, members, vector.actions)).astype(np.float32)
+        actions[..., SEND_VALUE] = np.where(random.random(actions.shape[:-1]) < 0.184, 1.0, -1.0)
+        vector.reset(1)
+
+        name = f"{count} teams of {members}, {1e3 * CONTROL_S / steps:.0f} ms"
+        acts[name] = 16 * count, partial(advance_vector, vector, actions)
+    sim = Simulation(load_text(configuration(5, substeps)))
+    rows = [sim.enter(f"m{k}") for k in range(5)]
+
+    def advance() -> None:
+        for row in rows:
+            if random.random() < 0.184:
+                sim.send(row, bytes(12))
+        for _ in range(INTERVALS):
+            for row in rows:
+                rudder = random.uniform(-0.4, 0.4)
+                sim.command(row, {"propeller": 6.0, "rudder-top": rudder, "rudder-bottom": rudder})
+            sim.advance(substeps)
+        sim.take_signals()
+
+    acts["Simulation, 1 team of 5, 50 ms"] = 1, advance
+    found: dict[str, list[float]] = {name: [] for name in acts}
+    for _, act in acts.values():
+        act()
+    for _ in range(9):
+        for name, (steps, act) in acts.items():
+            times, start = max(1, 2000 // steps), time.process_time()
+            for _ in range(times):
+                act()
+            found[name].append((time.process_time() - start) / times / steps)
+    for name, values in found.items():
+        print(
+            f"{name:32} {1.0 / min(values):8.0f} steps/s, {1e6 * min(values):7.1f} us (median {1e6 * median(values):.1f} us)"
+        )
+
+
 def scores() -> None:
     """Score the baselines over 300 episodes of each task."""
     for task in TASKS:
         for name, vary in (("as in the book", 0.0), ("varied", 1.0)):
             core = Core(task, 300, vary=vary)
             for policy in (Pid(core), RandomPolicy(core)):
-                found = evaluate_policy(core, policy, UNSEEN)
-                print(
-                    f"{task:16} {name:15} {type(policy).__name__:7} "
-                    + ", ".join(f"{k} {v:.3g}" for k, v in found.items())
-                )
+                print(f"{task:16} {name:15} {type(policy).__name__:12} {evaluate_core(core, policy, UNSEEN)}")
 
 
-def train(samples: float = 6e6, limit: float = 900.0) -> None:
-    """Train a policy for station keeping with Stable-Baselines3, draw its learning curve, and score it over unseen
-    episodes. Stop after ``samples`` samples or ``limit`` seconds.
+def train(seeds: int = 5) -> None:
+    """Train policies for station keeping with different seeds. Print the cost of each training and its score over
+    unseen episodes, beside that of the PID controller.
     """
-    import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.callbacks import BaseCallback
+    from wavesim_studies.learning.training import train as run
 
-    from wavesim_studies.learning.sb3 import VecEnv, exported_policy
-
-    OUT.mkdir(parents=True, exist_ok=True)
-    curve: list[dict[str, float]] = []
-    start = time.perf_counter()
-
-    class Curve(BaseCallback):  # type: ignore[misc]
-        """Keep and print the reward per step and the success rate of the episodes that ended since the last update."""
-
-        def _on_rollout_start(self) -> None:
-            self.outcomes: list[bool] = []
-
-        def _on_step(self) -> bool:
-            self.outcomes += [info["is_success"] for info in self.locals["infos"] if info]
-            return time.perf_counter() - start < limit
-
-        def _on_rollout_end(self) -> None:
-            curve.append(
-                {
-                    "samples": float(self.num_timesteps),
-                    "reward": float(self.locals["rewards"].mean()),
-                    "success": float(np.mean(self.outcomes)) if self.outcomes else float("nan"),
-                    "wall": time.perf_counter() - start,
-                }
-            )
-            print({k: round(v, 3) for k, v in curve[-1].items()}, flush=True)
-
-    torch.set_num_threads(1)  # the networks are so small that threads would cost more than they save
-    copies, steps = 1024, 32
-    model = PPO(
-        "MlpPolicy",
-        VecEnv("StationKeeping", copies, seed=1),
-        learning_rate=lambda left: 7e-4 * max(0.05, left),
-        n_steps=steps,
-        batch_size=copies * steps // 4,
-        n_epochs=4,
-        gamma=0.98,
-        ent_coef=0.001,
-        policy_kwargs={"log_std_init": -0.7},
-        seed=1,
-        device="cpu",
-    )
-    policy = exported_policy(model.learn(int(samples), callback=Curve()))
-    policy.save(OUT / "station-keeping.npz")
-    (OUT / "curve.json").write_text(json.dumps(curve))
-    draw(curve, OUT / "curve.png")
+    for seed in range(1, seeds + 1):
+        settings = TrainingSettings(seed=seed)
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("StationKeeping", Path(folder), settings)
+        cost = f"{result.processor_seconds:.1f} s of processor time, {result.seconds:.1f} s"
+        print(f"seed {seed}: {result.samples} samples, {cost}; {result.evaluation}", flush=True)
     core = Core("StationKeeping", 300)
-    print("unseen episodes:", evaluate_policy(core, policy, UNSEEN), "PID:", evaluate_policy(core, Pid(core), UNSEEN))
-
-
-def draw(curve: list[dict[str, float]], out: Path) -> None:
-    """Draw the reward per step and the success rate of ended episodes over the samples, as means of 16 updates."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    axes = figure.subplots(1, 2)
-    for axis, name, label in ((axes[0], "reward", "reward a step"), (axes[1], "success", "share of successes")):
-        values = np.array([[row["samples"] * 1e-6, row[name]] for row in curve if np.isfinite(row[name])])
-        means = [part.mean(axis=0) for part in np.array_split(values, max(len(values) // 16, 1))]
-        axis.plot(*values.T, lw=0.6, alpha=0.4)
-        axis.plot(*np.array(means).T, lw=1.5)
-        axis.set(xlabel="million samples", ylabel=label, ylim=(0.0, None))
-    figure.savefig(out, dpi=110)
+    print("PID:", evaluate_core(core, Pid(core), UNSEEN))
 
 
 if __name__ == "__main__":
-    parts = {f.__name__: f for f in (speed, beside, shells, scores, train)}
+    parts = {f.__name__: f for f in (speed, own, beside, shells, teams, scores, train)}
     for name in sys.argv[1:] or ("speed", "scores"):
         parts[name]()

@@ -19,7 +19,9 @@ from wavesim_server.dynamics import block_rows, model_columns, parameter_rows, w
 from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_studies.campaign.metrics import LIBRARY
 from wavesim_studies.campaign.schema import Campaign
+from wavesim_studies.navigation.import_map import ImportMap
 from wavesim_world.config import export
+from wavesim_world.config.sensors import SensorsConfig
 
 ROOT = Path(__file__).parent.parent
 
@@ -78,6 +80,13 @@ def campaign_page() -> str:
     return between(text, "metrics", "\n".join(["| metric | unit | better | meaning |", "|---|---|---|---|", *rows]))
 
 
+def navigation_page() -> str:
+    """Return the page of navigation, with the keys of import maps."""
+    names, elsewhere = {ImportMap: "import"}, {SensorsConfig: "CONFIG.md"}
+    keys = "\n".join(export.reference_sections(ImportMap, names, "###", elsewhere)).rstrip()
+    return between((ROOT / "docs/navigation.md").read_text(), "keys", keys)
+
+
 def ardupilot_parameters() -> str:
     """Return ArduPilot's parameters from the shipped files, with the files that share a value in one row."""
     where: dict[tuple[str, str, str], list[str]] = {}
@@ -116,6 +125,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/KERNEL_ROWS.md": between((ROOT / "docs/KERNEL_ROWS.md").read_text(), "rows", kernel_rows()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/campaigns.md": campaign_page(),
+        ROOT / "docs/navigation.md": navigation_page(),
         ROOT / "docs/bridges/ardupilot.md": between(
             (ROOT / "docs/bridges/ardupilot.md").read_text(), "parameters", ardupilot_parameters()
         ),

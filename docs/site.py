@@ -43,22 +43,33 @@ API = {
     ),
     "api/kinematics.md": ("Kinematics and geodesy", ("wavesim_sdk.kinematics", "wavesim_sdk.geodesy")),
     "api/log.md": ("Logs", ("wavesim_sdk.log", "wavesim_sdk.log_tables")),
+    "api/datasets.md": (
+        "Frames and data sets",
+        ("wavesim_sdk.imaging_frames", "wavesim_sdk.frame_labels", "wavesim_server.frame_datasets"),
+    ),
     "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.sensor_bank")),
     "api/navigation.md": (
         "Navigation filter",
         (
             "wavesim_studies.navigation.filter",
+            "wavesim_studies.navigation.attitude_motion",
             "wavesim_studies.navigation.measurements",
             "wavesim_studies.navigation.logs",
             "wavesim_studies.navigation.metrics",
+            "wavesim_studies.navigation.pose_tracks",
+            "wavesim_studies.navigation.estimate_score",
+            "wavesim_studies.navigation.foreign_logs",
         ),
     ),
     "api/studies.md": (
         "Campaigns, learning, traffic",
         (
             "wavesim_studies.campaign.metrics",
+            "wavesim_studies.learning.custom",
             "wavesim_studies.learning.core",
             "wavesim_studies.learning.env",
+            "wavesim_studies.learning.training",
+            "wavesim_studies.learning.evaluation",
             "wavesim_studies.learning.teams",
             "wavesim_studies.traffic.encounters",
             "wavesim_studies.traffic.encounter_runs",

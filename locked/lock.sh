@@ -24,6 +24,7 @@ lock compiler --group compiler -c locked/run.txt
 lock dev "$parts" --group build --group dev -c locked/run.txt
 lock mutants "$parts" --group mutants -c locked/run.txt
 for group in node wheels audit mhkit bellhop navigators docs; do lock $group --group $group; done
+lock trainers --group trainers -c locked/dev.txt # its packages are imported beside those of the tests
 lock oracles --group oracles --no-binary arlpy --no-emit-package arlpy
 lock arlpy --group arlpy --no-deps --no-binary arlpy
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,13 +59,29 @@ def exercise_emulators() -> None:
 
 def exercise_studies() -> None:
     from wavesim_studies.learning.core import Core
+    from wavesim_studies.learning.custom import Task
+    from wavesim_studies.learning.custom_core import CustomCore
+    from wavesim_studies.learning.team_core import VectorLocalisation
     from wavesim_studies.navigation import FilterDesign, estimate
     from wavesim_studies.navigation.filter import compile_filter
 
-    core = Core("StationKeeping", 8)
-    core.seed(0)
-    core.reset_copies()
-    core.step(np.zeros((8, core.actions), np.float32))
+    class Still(Task):
+        observations = uniforms = normals = 1
+
+        def observe(self, s: Any) -> Any:
+            return s.normal
+
+        def reward(self, s: Any) -> Any:
+            return s.time
+
+    for core in (Core("StationKeeping", 8), CustomCore(Still(), 8)):
+        core.seed(0)
+        core.reset_copies()
+        core.step(np.zeros((8, core.actions), np.float32))
+    teams = VectorLocalisation(1, 2)
+    teams.reset(0)
+    teams.step(np.zeros((1, 2, teams.actions), np.float32))
+    teams.place(0, 0, (0.0, 0.0, 20.0))
     compile_filter()
     start = FilterDesign().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5)
     imu = np.array([[0.1, 0.0, 0.0, -9.81, 0.0, 0.0, 0.0]])

@@ -39,7 +39,8 @@ def main() -> int:
     if a.numerical:
         from benchmarks.world import numerics  # the other worlds do not need it
 
-        return numerics.hunt(range(a.first, a.first + a.seeds)) if a.seed is None else numerics.replay(a.seed)
+        seeds = range(a.first, a.first + a.seeds)
+        return numerics.hunt(seeds, a.jobs, a.twice) if a.seed is None else numerics.replay(a.seed)
     without = frozenset(filter(None, a.without.split(",")))
     if a.regressions:
         return find(range(a.first, a.first + a.seeds))

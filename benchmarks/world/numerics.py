@@ -15,14 +15,13 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.world import runner
 from benchmarks.world.energy import Body
 from benchmarks.world.numerical_scenes import TINY, NumericalScene, draw
 from benchmarks.world.report import Broken, Report, Trace
@@ -31,7 +30,6 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server import Lab
 from wavesim_server.dynamics import block_rows as B
 
-TWICE = 20  #: run every N-th seed twice
 UNCOMPILED = 20  #: run the first ticks of every N-th seed with compilation off
 UNCOMPILED_TICKS = 25
 UNIT = 1e-12  #: tolerance of the norm of a quaternion
@@ -281,35 +279,13 @@ def uncompiled(seeds: Sequence[int]) -> dict[int, str]:
     return {int(k): " ".join(rest) for k, *rest in found}
 
 
-def hunt(seeds: range) -> int:
-    """Run many seeds, print the failures, and return an exit code."""
-    begun = reported = time.monotonic()
-    counts: Counter[str] = Counter()
-    broken, steps, virtual, twice = list[Report](), 0, 0.0, 0
-    for done, seed in enumerate(seeds, 1):
-        report = run(seed)
-        if not report.broken and seed % TWICE == 0:
-            twice += 1
-            if (again := run(seed)).hash != report.hash:
-                report = Report(seed, report.hash, report.steps, report.time, broken=f"not repeatable: {again.hash}")
-        counts.update(report.counts)
-        steps, virtual = steps + report.steps, virtual + report.time
-        if report.broken:
-            broken.append(report)
-            print(f"{report}\n", flush=True)
-        if time.monotonic() - reported > 30.0:
-            reported = time.monotonic()
-            print(f"{done} of {len(seeds)} after {reported - begun:.0f} s, {len(broken)} failed", flush=True)
+def hunt(seeds: range, workers: int, twice: int) -> int:
+    """Run many seeds, compare some with compilation off, print the failures, and return an exit code."""
+    failed = runner.hunt(seeds, workers, twice, run)
     sample = [seed for seed in seeds if seed % UNCOMPILED == 0]
     different = compare(sample) if sample else []
-    took = time.monotonic() - begun
-    print(
-        f"{len(seeds)} configurations (seeds {seeds.start} to {seeds.stop - 1}) in {took:.0f} s; {steps} ticks, "
-        f"{virtual / 3600.0:.1f} h of simulated time; {len(broken)} failed; {twice} run twice with equal hashes; "
-        f"{len(sample) - len(different)} of {len(sample)} equal with compilation off"
-    )
-    print("what happened: " + ", ".join(f"{name} {n}" for name, n in sorted(counts.items())))
-    return min(len(broken) + len(different), 1)
+    print(f"{len(sample) - len(different)} of {len(sample)} equal with compilation off")
+    return max(failed, min(len(different), 1))
 
 
 def compare(seeds: Sequence[int]) -> list[int]:

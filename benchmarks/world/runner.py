@@ -7,7 +7,7 @@ import itertools
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.world.report import Report
 from benchmarks.world.siege import Siege
@@ -16,6 +16,9 @@ from benchmarks.world.world import World, altered
 GRAIN = 8  #: number of seeds that a worker processes at once
 PRINTED_SEEDS = 5  #: number of seeds that are printed for each type of failure
 
+
+Run = Callable[[int], Report]  #: the run of one seed
+Task = tuple[int, bool, Run]
 
 #: the parts of a seed; the omitted parts of a failure name all of them but one
 PARTS: dict[str, type[World]] = {"world": World, "siege": Siege}
@@ -38,7 +41,7 @@ def _together(world: Report, siege: Report) -> Report:
     return Report(world.seed, f"{world.hash}-{siege.hash}", steps, seconds, counts)
 
 
-def check(seed: int, twice: bool) -> Report:
+def check(seed: int, twice: bool, run: Run) -> Report:
     """Run one world. With ``twice``, a second run must be the same to the byte."""
     report = run(seed)
     if twice and not report.broken:
@@ -49,11 +52,11 @@ def check(seed: int, twice: bool) -> Report:
     return report
 
 
-def _checked(task: tuple[int, bool]) -> Report:
+def _checked(task: Task) -> Report:
     return check(*task)
 
 
-def _reports(tasks: Sequence[tuple[int, bool]], workers: int) -> Iterator[Report]:
+def _reports(tasks: Sequence[Task], workers: int) -> Iterator[Report]:
     if workers < 2:
         yield from map(_checked, tasks)
         return
@@ -61,10 +64,10 @@ def _reports(tasks: Sequence[tuple[int, bool]], workers: int) -> Iterator[Report
         yield from pool.imap(_checked, tasks, GRAIN)
 
 
-def hunt(seeds: range, workers: int, twice: int) -> int:
-    """Run many worlds and print the failures. Return the number of failed seeds as exit code."""
+def hunt(seeds: range, workers: int, twice: int, run: Run = run) -> int:
+    """Run many worlds and print the failures. Return 1 if any seed failed, as exit code."""
     begun = reported = time.monotonic()
-    tasks = [(seed, bool(twice) and seed % twice == 0) for seed in seeds]
+    tasks = [(seed, bool(twice) and seed % twice == 0, run) for seed in seeds]
     counts: Counter[str] = Counter()
     steps, virtual, broken = 0, 0.0, list[Report]()
     for done, report in enumerate(_reports(tasks, workers), 1):

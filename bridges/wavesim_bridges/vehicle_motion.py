@@ -14,7 +14,6 @@ from wavesim_sdk.frames import rotation, rotation_elements
 from wavesim_sdk.wire.state import State
 
 GRAVITY = 9.80665
-_HALF = sqrt(0.5)
 
 
 @dataclass
@@ -83,19 +82,3 @@ def product(a: Floats, b: Floats) -> Floats:
     """Return the product a b of two quaternions, which rotates first by b, then by a."""
     w, x, y, z = a
     return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
-
-
-def ned_to_enu(ned: Floats) -> Floats:
-    """Convert a position or a vector (..., 3) in the world frame between NED and ENU."""
-    return np.stack([ned[..., 1], ned[..., 0], -ned[..., 2]], axis=-1)
-
-
-def frd_to_flu(frd: Floats) -> Floats:
-    """Convert a vector (..., 3) in the body frame between FRD and FLU."""
-    return frd * (1.0, -1.0, -1.0)
-
-
-def attitude_enu(q: Floats) -> Floats:
-    """Convert attitude quaternions (..., 4) between the conventions FRD-to-NED and FLU-to-ENU (REP 103)."""
-    w, x, y, z = np.moveaxis(np.asarray(q), -1, 0)
-    return _HALF * np.stack([w + z, x + y, x - y, w - z], axis=-1)

@@ -17,7 +17,7 @@ EXTRAS = {
 }
 
 #: for each command of an optional package, the distribution that provides it, with its extra (if any)
-COMMANDS = dict.fromkeys(("campaign", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
+COMMANDS = dict.fromkeys(("campaign", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(
             "bridge",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.tables import Field, Table, integer, value
+
+__all__ = ["FRAME_KINDS", "PIXEL_3D", "SOUNDING_COLUMNS", "ImagingFrame"]
 
 #: columns of a sounding: measured values first, then true values
 SOUNDING_COLUMNS = (
@@ -37,6 +40,7 @@ RANGE_IMAGES = ("3d", "lidar")  #: types of frames whose samples are pixels with
 #: pixel of a 3D sonar or lidar. Range: 0 = no echo, 65535 = maximum range. Level: 0 = ``floor``, 65535 = ``floor`` plus
 #: ``span``, after gain; for a lidar, the intensity from 0 to 1
 PIXEL_3D = np.dtype([("range", "<u2"), ("level", "<u2")])
+_DEPTHS, _CAMERA_LABELS = 1, 2  # bits of the column ``labels`` of a camera
 FRAME_SENSOR_TYPES = ("sonar", "camera", "lidar")  #: sensor types that produce frames
 
 
@@ -80,7 +84,12 @@ FRAME = Table(
             "",
             "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none.",
         ),
-        integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
+        integer(
+            "labels",
+            "",
+            "1 = labels follow the samples; 0 = no labels. For a camera: 1 = depths follow the image, 2 = labels, 3 = depths "
+            "and then labels.",
+        ),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
         value("sector", "rad", "Angle from the first to the last beam (types 0 and 2) or column (types 5 and 6)."),
@@ -127,6 +136,8 @@ class ImagingFrame:
 
     record: Any
     payload: bytes
+    #: names of the labels; None if they are unknown, as in frames from the network or from shared memory
+    names: LabelNames | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ImagingFrame:
@@ -197,20 +208,22 @@ class ImagingFrame:
         or None if the camera does not measure depth.
         """
         r = self.record
-        if not r["labels"] or self.kind != "camera":
+        if self.kind != "camera" or not int(r["labels"]) & _DEPTHS:
             return None
-        return np.frombuffer(self.payload, "<f4", offset=len(self.payload) - _truth_bytes(r)).reshape(
-            int(r["beams"]), -1
-        )
+        rows, count = int(r["beams"]), int(r["beams"]) * int(r["bins"])
+        return np.frombuffer(self.payload, "<f4", count // 3, offset=count).reshape(rows, -1)
 
     @property
     def labels(self) -> Any:
-        """Labels (beams, bins, 2) of the samples, which give material and object, or None if the frame has no labels."""
+        """Labels (beams, bins, 2) of the samples, or (rows, columns, 2) of the pixels of a camera, which give material
+        and object, or None if the frame has no labels. :mod:`wavesim_sdk.frame_labels` defines the numbers.
+        """
         r = self.record
-        if not r["labels"] or self.kind == "camera":
+        is_camera = self.kind == "camera"
+        if not int(r["labels"]) & (_CAMERA_LABELS if is_camera else 1):
             return None
-        start = int(r["beams"]) * int(r["bins"]) * int(r["sample_bytes"])
-        return np.frombuffer(self.payload, "<i2", offset=start).reshape(int(r["beams"]), int(r["bins"]), 2)
+        rows, count = int(r["beams"]), int(r["beams"]) * int(r["bins"]) // (3 if is_camera else 1)
+        return np.frombuffer(self.payload, "<i2", offset=len(self.payload) - 4 * count).reshape(rows, -1, 2)
 
     @property
     def ranges(self) -> Any:
@@ -284,7 +297,10 @@ class ImagingFrame:
 
 
 def _truth_bytes(r: Any) -> int:
-    """Return the number of bytes of true data that follow the samples: 4 per sample, or 4 per pixel of a camera."""
-    if not r["labels"]:
-        return 0
-    return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == FRAME_KINDS.index("camera") else 1)
+    """Return the number of bytes of true data that follow the samples: 4 per sample, or 4 per pixel of a camera for
+    depths and 4 for labels.
+    """
+    kinds, count = int(r["labels"]), int(r["beams"]) * int(r["bins"])
+    if int(r["kind"]) != FRAME_KINDS.index("camera"):
+        return 4 * count if kinds else 0
+    return 4 * (count // 3) * ((kinds & _DEPTHS) // _DEPTHS + (kinds & _CAMERA_LABELS) // _CAMERA_LABELS)

@@ -108,7 +108,7 @@ def rotation_to_quaternion(R_WB: Any, near: Any = None) -> Floats:
     (Shepperd 1978).
 
     Both q and -q describe the rotation. The function returns the one closer to ``near``, the previous quaternions
-    (..., 4), or the one with a scalar part of at least 0 if there are none.
+    (..., 4). Without ``near``, it returns the one whose scalar part is not negative.
     """
     R = np.asarray(R_WB, float)
     a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import html
@@ -17,9 +18,18 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import InvalidArgument, LogError, UnknownName
+from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
 from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, text_columns
-from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
+from wavesim_sdk.log_validation import (
+    LATEST_NS,
+    check_message,
+    is_short_text,
+    label_names,
+    possible,
+    possible_frame,
+    valid_metadata,
+)
 from wavesim_sdk.logfile import CDR_HEADER, METADATA, TEXT, decode_cdr_text, encode_cdr_text, records
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
@@ -87,6 +97,14 @@ class Log:
         if topic in self.json:
             return LogTable(topic, text_columns(self.json[topic]), {"time_ns": "ns"})
         raise UnknownName(f"{self.path} has no topic '{topic}'{suggest_name(topic, self.topics)}")
+
+    @property
+    def label_names(self) -> LabelNames:
+        """Names of the label numbers in the frames of sonars and cameras, with all bodies of the run."""
+        names = label_names(self.metadata) or LabelNames((), {})
+        for row, body in self.bodies.items():
+            names = names.with_body(row, str(body["name"]), str(body.get("model", "")))
+        return names
 
     @property
     def damage_notice(self) -> str:
@@ -254,10 +272,23 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the logged frames of the imaging sonars on all bodies, of those on one body, or of one sonar on a body."""
+    """Yield the logged frames of the imaging sonars and cameras on all bodies, of those on one body, or of one sonar
+    on a body. The ``names`` of each frame are those of its labels, with the bodies that are present at its time.
+    """
     wanted: set[int] = set()
+    names: LabelNames | None = None
+    bodies = -1
     for r in records(Path(path)):
         kind = type(r).__name__
+        if kind == "Metadata" and r.name == METADATA:
+            names = label_names(r.metadata)
+        elif kind == "Message" and r.channel_id == bodies and names is not None:
+            with contextlib.suppress(ValueError, RecursionError):
+                who = check_message("/bodies", json.loads(decode_cdr_text(r.data)))
+                if who["present"]:
+                    names = names.with_body(int(who["row"]), str(who["name"]), str(who["model"]))
+        if kind == "Channel" and r.topic == "/bodies":
+            bodies = r.id
         if kind == "Channel" and r.topic.startswith("/sonar/"):
             whose = r.topic.split("/")[2:]
             if all(w in ("", here) for w, here in zip((body, name), whose, strict=False)):
@@ -267,7 +298,7 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
                 at = _FRAME_END
                 frame = ImagingFrame.from_bytes(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
                 if possible_frame(frame):
-                    yield frame
+                    yield dataclasses.replace(frame, names=names)
 
 
 @contextlib.contextmanager

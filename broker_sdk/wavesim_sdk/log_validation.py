@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.imaging_frames import FRAME, FRAME_KINDS, ImagingFrame
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
@@ -24,7 +25,7 @@ _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
     (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
-_LONG = ("configuration", "versions")  #: metadata values that may have many lines
+_LONG = ("configuration", "versions", "labels")  #: metadata values that may have many lines
 _CLOCKS = ("clock_ns", "reported_ns")  #: columns with readings of the clocks of bodies; such a reading may be negative
 
 
@@ -169,9 +170,19 @@ def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
         if name in found and not check(_plain(found[name])):
             del found[name]
+    if "labels" in found and label_names(found) is None:
+        del found["labels"]
     if not _seed(found.get("seed", "0")):
         del found["seed"]
     return found
+
+
+def label_names(metadata: Mapping[str, str]) -> LabelNames | None:
+    """Return the names of the labels in frames; None if the metadata has none, or if they are invalid."""
+    try:
+        return LabelNames.from_json(metadata["labels"]) if "labels" in metadata else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _plain(text: str) -> Any:

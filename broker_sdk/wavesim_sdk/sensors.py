@@ -19,7 +19,7 @@ from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer,
 
 HEAD_COLUMNS = 4  #: number of columns before the values in each sensor table
 MULTIBEAM_BEAMS = 256  #: maximum number of beams in a multibeam echosounder
-MAX_SCALARS = 4  #: maximum number of water quantities that a sensor measures
+MAX_SCALARS = 4  #: maximum number of properties of the water that one sensor can measure
 LEAK_COMPARTMENTS = 4  #: maximum number of compartments that a leak detector monitors
 RANGER_BEAMS = 8  #: maximum number of beams in a ranger
 DVL_BEAMS = 4  #: maximum number of beams in a Doppler log

@@ -260,7 +260,7 @@ CLIENTS = Table(
 
 CREW = Table(
     "crew",
-    "Sessions of instruments and listeners on bodies, one row each. Pilots are in the `clients` table.",
+    "Sessions of instruments and of listeners, one row per session. Pilots are in the `clients` table.",
     "front",
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),

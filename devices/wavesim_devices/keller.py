@@ -41,7 +41,7 @@ def crc16(data: bytes) -> bytes:
 
 
 class KellerSplitter:
-    """Splitter of bytes from the bus into commands. It drops bytes one at a time until the next bytes form a valid
+    """Splitter that divides the bytes from the bus into commands. It drops bytes one at a time until the next bytes form a valid
     command, and counts the dropped bytes.
     """
 

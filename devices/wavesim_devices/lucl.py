@@ -30,7 +30,7 @@ def check_byte(body: bytes) -> bytes:
 
 
 class LuclSplitter:
-    """Splitter of bytes from the host into frames. It skips bytes outside of frames, and counts damaged frames."""
+    """Splitter that divides the bytes from the host into frames. It skips bytes outside of frames, and counts damaged frames."""
 
     def __init__(self) -> None:
         self.dropped = 0

@@ -55,7 +55,7 @@ def reply(command: int, content: bytes) -> bytes:
 
 
 class MicrostrainSplitter:
-    """Splitter of bytes from the host into commands. It drops and counts bytes that do not belong to a command."""
+    """Splitter that divides the bytes from the host into commands. It drops and counts bytes that do not belong to a command."""
 
     def __init__(self) -> None:
         self.dropped = 0

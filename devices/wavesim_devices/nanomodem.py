@@ -41,7 +41,7 @@ class InvalidCommand(Exception):
 
 @dataclass
 class NanoModemParser:
-    """Splitter of bytes from the host into complete commands. It skips all other bytes."""
+    """Splitter that divides the bytes from the host into complete commands. It skips all other bytes."""
 
     buffer: bytearray = field(default_factory=bytearray)
 

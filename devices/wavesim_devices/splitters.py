@@ -8,7 +8,7 @@ LONG_LINE = 16384  #: maximum length of a line in protocols whose commands carry
 
 
 class LineSplitter:
-    """Splitter of bytes from the host into lines that end with CR or LF. It drops and counts lines that exceed a
+    """Splitter that divides the bytes from the host into lines that end with CR or LF. It drops and counts lines that exceed a
     maximum length.
     """
 
@@ -34,7 +34,7 @@ class LineSplitter:
 
 
 class JsonSplitter:
-    """Splitter of bytes from the host into JSON objects. It finds the objects by their braces, because some drivers
+    """Splitter that divides the bytes from the host into JSON objects. It finds the objects by their braces, because some drivers
     send no line ends. It drops bytes outside of objects, and it drops and counts objects that exceed a maximum length.
     """
 

@@ -70,7 +70,7 @@ def check_bytes(body: bytes) -> bytes:
 
 
 class FrameSplitter:
-    """Splitter of bytes from the host into frames. It keeps the bytes between frames, and counts frames that are
+    """Splitter that divides the bytes from the host into frames. It keeps the bytes between frames, and counts frames that are
     damaged or too long.
     """
 

@@ -43,7 +43,7 @@ class SerialCommand:
 
 
 class M64Splitter:
-    """Splitter of bytes from the host into commands. The bytes of a packet may include line ends."""
+    """Splitter that divides the bytes from the host into commands. The bytes of a packet may include line ends."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

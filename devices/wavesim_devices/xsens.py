@@ -36,7 +36,7 @@ def message(identifier: int, content: bytes = b"") -> bytes:
 
 
 class MessageSplitter:
-    """Splitter of bytes from the host into messages. It skips other bytes, and counts damaged messages."""
+    """Splitter that divides the bytes from the host into messages. It skips other bytes, and counts damaged messages."""
 
     def __init__(self) -> None:
         self.dropped = 0

@@ -8,7 +8,8 @@ A new emulator names its sensor type and computes the values from poses::
         def measure(self, now, out):
             out["depth"] = now.mounted.p_WS_W[:, 2] + 0.01 * now.noise(0)
 
-``now`` contains instruments with equal parameters on any number of bodies. ``out`` has one row for each instrument.
+``now`` describes instruments at the present time. They have equal parameters and may be on any number of bodies.
+``out`` has one row for each instrument.
 :class:`~wavesim_emulators.sensor_bank.SensorBank` handles everything else: bodies with such an instrument, due times,
 latency, drop-outs, faults at run time and hot swap.
 """

@@ -32,7 +32,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
     With --server HOST:PORT, the emulators join a server on another machine over the network. They need a copy of that
-    server's configuration file. If the server requires keys, set WAVESIM_KEYS=FILE to the key file for the emulators.
+    server's configuration file. If the server requires keys, set WAVESIM_KEYS to the path of the emulators' key file.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")

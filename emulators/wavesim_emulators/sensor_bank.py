@@ -103,6 +103,15 @@ class SensorBank:
                 changed |= self._publish(places, as_words(values), self._visible_width)
         return changed
 
+    def compute_now(self, view: FleetSnapshot) -> None:
+        """Compute the values of all instruments at the tick of the view, whether or not they are due."""
+        self._update_groups(view, view.tick)
+        weather, level = self._weather(view)
+        self.emulator.begin(view, weather)
+        for group in self.groups.values():
+            group.batch.begin(view, weather, level)
+            self._measure(group, view)
+
     def pause(self, step_ns: int) -> float:
         """Shortest period of all instruments in s; 0.2 s if there are none."""
         return min((g.period * step_ns * 1e-9 for g in self.groups.values()), default=0.2)

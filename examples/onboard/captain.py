@@ -1,10 +1,11 @@
 """On-board program for a surface vessel: it follows waypoints and avoids other vessels.
 
-    python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
+    python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--avoider mine.py:Mine]
 
 The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course.
 With --after, it behaves like an inattentive crew and begins to avoid other vessels only when the given number of
-seconds has passed. With --charted it also avoids the piers on the chart.
+seconds has passed. With --charted it also avoids the piers on the chart. --avoider selects the method of avoidance; a
+file is relative to the working folder.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wavesim_sdk.elementary import hypot
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.avoiders import REFERENCE, make_avoider
 from wavesim_sdk.guidance.targets import Target, from_ais, from_radar
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.ship_autopilot import ShipMotion, WaypointPilot
@@ -37,7 +38,7 @@ class Captain:
         start = body.position[0], body.position[1]
         self.pilot = WaypointPilot(model, start, body.waypoint, speed=body.speed or 1.0, radius=options.radius)
         speed = max([w.speed for w in body.waypoint], default=1.0)
-        self.avoider = Avoider(self.pilot.length, speed)
+        self.avoider = make_avoider(options.avoider, self.pilot.length, speed)
         world = loaded.config.world
         self.origin = Origin(world.latitude, world.longitude)
         self.after, self.instruments = options.after, options.avoid
@@ -79,6 +80,11 @@ class Captain:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--avoid", nargs="*", choices=["ais", "radar"], default=[], help="instruments used to avoid other vessels"
+    )
+    parser.add_argument(
+        "--avoider",
+        default=REFERENCE,
+        help="avoider: the name of an installed one, FILE.py:OBJECT or MODULE:OBJECT (default: %(default)s)",
     )
     parser.add_argument("--after", type=float, default=0.0, help="s")
     parser.add_argument("--charted", action="store_true", help="avoid the piers of the chart")

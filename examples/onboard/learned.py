@@ -2,9 +2,9 @@
 
     python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
 
-The policy was trained in the environment wavesim/StationKeeping-v0, with six million samples from copies of the vehicle
-that differ in current, thrust, weight and delay. `python -m benchmarks.learning train` trains another policy. Here the
-policy receives the same observations (docs/learning.md). It keeps the vehicle at the first waypoint, heading north.
+The policy was trained for the task StationKeeping, with samples from copies of the vehicle that differ in current,
+thrust, weight and delay. `wavesim learn train StationKeeping` trains another policy. Here the policy receives the same
+observations (docs/learning.md). It keeps the vehicle at the first waypoint, heading north.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class Rov:
         self.command = np.zeros(len(self.names))
         try:
             with np.load(options.policy, allow_pickle=False) as file:
+                if "form" in file.files:
+                    raise ValueError(f"this program evaluates networks with tanh only, got '{file['form']}'")
                 self.layers = [file[f"arr_{k}"].astype(float) for k in range(len(file.files))]
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise BrokerError(f"{options.policy} does not contain a valid policy: {error}") from None

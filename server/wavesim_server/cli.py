@@ -11,7 +11,6 @@ import click
 
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
-from wavesim_sdk.errors import CommanderError
 from wavesim_sdk.terminal_text import echo
 from wavesim_server import compiling
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
@@ -70,7 +69,12 @@ port_option = click.option(
     help="Number of threads that compute a tick, at most one per processor; useful with thousands of bodies. The "
     "results do not depend on this number.",
 )
-@click.option("--start", is_flag=True, help="Start the clock immediately, without waiting for `wavesim start`.")
+@click.option(
+    "--start",
+    is_flag=True,
+    help='Start the clock without `wavesim start`, as soon as all clients with client="required" have joined.',
+)
+@click.option("--no-wait", is_flag=True, help="With --start: do not wait for required clients.")
 def serve(
     config: Path,
     name: str | None,
@@ -81,13 +85,15 @@ def serve(
     duration: float | None,
     threads: int,
     start: bool,
+    no_wait: bool,
 ) -> None:
     """Run a server. Its clock is stopped until `wavesim start`; Ctrl-C ends the server."""
-    from wavesim_sdk.commander import Commander
     from wavesim_sdk.commands import make_command
     from wavesim_server.serve import Supervisor, default_options
     from wavesim_server.serve import serve as run
 
+    if no_wait and not start:
+        raise click.UsageError("--no-wait requires --start")
     if speed is not None:
         try:
             make_command("speed", {"factor": speed})
@@ -109,12 +115,7 @@ def serve(
                 err=True,
             )
         if start:
-            try:
-                with Commander(options.name) as commander:
-                    commander.send("start")
-            except CommanderError:
-                server.check()  # if a process has ended, report that as the cause
-                raise
+            server.start_clock(not no_wait, lambda text: echo(text, err=True))
 
     run(loaded, options, started)
 
@@ -138,7 +139,7 @@ def info(file: Path, as_json: bool) -> None:
         "duration_s": found.end_ns * 1e-9,
         "messages": found.messages,
         "content_hash": found.content_hash,
-        **{k: v for k, v in found.metadata.items() if k not in ("configuration", "versions")},
+        **{k: v for k, v in found.metadata.items() if k not in ("configuration", "versions", "labels")},
         "versions": json.loads(found.metadata.get("versions", "{}")),
         "topics": {t: len(s.records) for t, s in sorted(found.series.items())}
         | {t: len(v) for t, v in found.json.items()},
@@ -189,8 +190,22 @@ def info(file: Path, as_json: bool) -> None:
 @click.option(
     "--ros", "ros", type=click.Path(path_type=Path), help="Write sonar frames as ROS 2 messages to this MCAP file."
 )
+@click.option(
+    "--coco",
+    type=click.Path(path_type=Path),
+    help="Add the frames of sonars and cameras to this data set: PNG pictures, and masks in the format of COCO.",
+)
+@click.option(
+    "--png", type=click.Path(path_type=Path), help="Add the frames and their labels to this folder as PNG pictures."
+)
+@click.option(
+    "--numpy",
+    "arrays",
+    type=click.Path(path_type=Path),
+    help="Add the frames and their labels to this folder, as one NPZ file per frame.",
+)
 @click.option("--vehicle", default="", help="Vehicle that carries the sonar; required if several vehicles have one.")
-@click.option("--sonar", default="", help="Name of the sonar; required if the vehicle has several.")
+@click.option("--sonar", default="", help="Name of the sonar or camera; required if the vehicle has several.")
 def export(
     file: Path,
     folder: Path | None,
@@ -202,12 +217,20 @@ def export(
     side_scan: Path | None,
     soundings: Path | None,
     ros: Path | None,
+    coco: Path | None,
+    png: Path | None,
+    arrays: Path | None,
     vehicle: str,
     sonar: str,
 ) -> None:
-    """Export tables or sonar frames from a log for other tools."""
+    """Export tables or frames of sonars and cameras from a log for other tools.
+
+    The options --coco, --png and --numpy export the frames of all sonars and cameras, unless --vehicle or --sonar
+    selects some of them. All frames of a log belong to the same part of the data set: training, validation or test.
+    """
     from wavesim_devices.sonar_formats import kmall, xtf
     from wavesim_sdk.log import read
+    from wavesim_server import frame_datasets
     from wavesim_server.logbook import datasets, sonar_rosbag
     from wavesim_server.logbook import navigation_rosbag as rosbags
     from wavesim_server.logbook.export import write_csv, write_frames
@@ -219,12 +242,14 @@ def export(
         (tum, datasets.write_tum),
         (bag, rosbags.write_rosbag),
     )
-    if all(out is None for out in (folder, parquet, netcdf, tum, bag, dataset, side_scan, soundings, ros)):
+    labelled = {"coco": coco, "png": png, "numpy": arrays}
+    of_frames = (side_scan, soundings, ros, *labelled.values())
+    if all(out is None for out in (folder, parquet, netcdf, tum, bag, dataset, *of_frames)):
         raise click.UsageError(
-            "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
+            "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall, --ros, --coco, --png or --numpy"
         )
-    if side_scan is None and soundings is None and ros is None:
-        unused("without --xtf, --kmall or --ros", "vehicle", "sonar")
+    if all(out is None for out in of_frames):
+        unused("without --xtf, --kmall, --ros, --coco, --png or --numpy", "vehicle", "sonar")
     log = file if all(out is None for out in (dataset, *(out for out, _ in writers))) else read(file)
     for out, write in writers:
         for name, rows in write(log, out) if out is not None else ():
@@ -237,6 +262,10 @@ def export(
             echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
         echo(f"{ros}: {sonar_rosbag.write_sonar_messages(file, ros, vehicle, sonar)} messages")
+    for kind, out in labelled.items():
+        if out is not None:
+            count, part = frame_datasets.add_log(file, out, kind, vehicle, sonar)
+            echo(f"{out}: {count} {'frames' if kind == 'numpy' else 'pictures'}, part {part}")
     whole(read(log))
 
 

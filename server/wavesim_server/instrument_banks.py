@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from wavesim_sdk.arrays import Floats, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES
 from wavesim_sdk.tables import ACTUATION, STATE, WEATHER
+from wavesim_server.imaging import FrameCollector
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
 
@@ -24,17 +26,23 @@ class InstrumentBanks:
     """The instruments in a simulation, by sensor type, for callers that have no emulator processes.
 
     Instruments measure at the ticks that :meth:`next_due` returns. ``registry`` contains the instruments of all bodies.
+    Sonars, cameras and lidars are included only if ``imaging`` is set; their frames are then collected in
+    :attr:`frames`.
     """
 
-    def __init__(self, simulation: Simulation, registry: InstrumentRegistry) -> None:
+    def __init__(self, simulation: Simulation, registry: InstrumentRegistry, imaging: bool = False) -> None:
         loaded = simulation.loaded
         self._simulation, self._registry = simulation, registry
         #: for each sensor type, a bank and its table of values
         self.by_type: dict[str, Any] = {
             name: installed_emulators()[name].load()(loaded).sensor_bank(simulation.seed, count)
             for name, count in loaded.sensor_rows.items()
-            if name in installed_emulators() and name not in FRAME_SENSOR_TYPES  # only a running server stores frames
+            if name in installed_emulators() and (imaging or name not in FRAME_SENSOR_TYPES)
         }
+        self.frames = FrameCollector(simulation)
+        for name in FRAME_SENSOR_TYPES:
+            if name in self.by_type:
+                self.by_type[name].emulator.open_remote(functools.partial(self.frames.add, name))
         capacity = simulation.capacity
         self._state = _with_numbers(np.zeros(capacity, STATE.dtype))
         needs = {table for bank in self.by_type.values() for table in bank.emulator.needs}
@@ -47,7 +55,7 @@ class InstrumentBanks:
 
     def save(self) -> dict[str, Any]:
         """Return the state of all instruments for a snapshot."""
-        return {name: bank.save() for name, bank in self.by_type.items()}
+        return {name: bank.save() for name, bank in self.by_type.items()} | {"frames": dict(self.frames.numbers)}
 
     def restore(self, state: Mapping[str, Any], seed: int) -> None:
         """Return to a state from :meth:`save`. ``seed`` is the seed of the random numbers from now on."""
@@ -58,6 +66,8 @@ class InstrumentBanks:
             else:  # from a server whose emulators run in other processes
                 bank.reload(saved["table"], seed)
         self._version = -1
+        self.frames.numbers = dict(state.get("frames", {}))
+        self.frames.take()
 
     def next_due(self, end: int) -> int:
         """Return the next tick at which an instrument measures or publishes, but at most ``end``."""
@@ -70,12 +80,16 @@ class InstrumentBanks:
 
     def measure(self, types: Sequence[str]) -> None:
         """Compute the values of the given sensor types that are due at or before the current tick."""
+        view = self.view()
+        for name in types:
+            self.by_type[name].compute(view, view.tick)
+
+    def view(self) -> FleetSnapshot:
+        """Return the bodies and the instruments at the current tick."""
         s = self._simulation
         if self._version != self._registry.version:
             self._version = self._registry.version
             self._rows = np.array(s.rows, np.int64)
             self._state[1][:] = self._actuation[1][:] = 0.0  # of bodies that have left
         s.results.fill(s.time_s, self._state[1], self._actuation[1], self._weather[1])
-        view = FleetSnapshot(s.tick, s.time_ns, self._rows, s.identity, self._state[0], self._tables, (self._version,))
-        for name in types:
-            self.by_type[name].compute(view, s.tick)
+        return FleetSnapshot(s.tick, s.time_ns, self._rows, s.identity, self._state[0], self._tables, (self._version,))

@@ -11,7 +11,8 @@
     lab.plot()
 
 The values equal those that emulators would send to a broker in lockstep, because the models and the random numbers are
-the same. Imaging sonars are omitted, because their frames are in shared memory.
+the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar; with ``imaging=True``, these
+instruments also measure at their rates.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ from wavesim_sdk.actuators import order_command
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import InvalidArgument, UnknownName
 from wavesim_sdk.extras import check_installed
+from wavesim_sdk.imaging_frames import ImagingFrame
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
 from wavesim_server.argument_checks import checked_ticks
+from wavesim_server.imaging import InstantFrames
 from wavesim_server.instrument_banks import InstrumentBanks
 from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
 from wavesim_server.snapshots import Snapshot
 from wavesim_world.config import LoadedConfig, Model, load, load_text
-from wavesim_world.config.sensors import InstrumentConfig
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,7 +109,8 @@ class Lab(Simulation):
     """A simulation with instruments.
 
     ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. If the
-    configuration is given as text, ``folder`` is the folder that contains the files to which it refers.
+    configuration is given as text, ``folder`` is the folder that contains the files to which it refers. If ``imaging``
+    is set, sonars, cameras and lidars measure at their rates, and :meth:`take_frames` returns their frames.
     """
 
     def __init__(
@@ -115,12 +118,16 @@ class Lab(Simulation):
         configuration: str | Path | LoadedConfig = "<wavesim/>",
         seed: int | None = None,
         folder: str | Path | None = None,
+        *,
+        imaging: bool = False,
     ) -> None:
         loaded = _load_configuration(configuration, folder)
         self._initial_entries: list[dict[str, Any]] = []
         self.instruments = InstrumentRegistry(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
-        self._banks = InstrumentBanks(self, self.instruments)
+        self._imaging = imaging
+        self._banks = InstrumentBanks(self, self.instruments, imaging)
+        self._instant_frames = InstantFrames(self, self.instruments, self._banks)
         #: time in s, names of the bodies, and their rows in the `state` table, for each record made by :meth:`run`
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
         self.enter_residents()
@@ -190,7 +197,7 @@ class Lab(Simulation):
         random numbers.
         """
         entered = self._initial_entries
-        Lab.__init__(self, self.loaded, self.seed if seed is None else seed)
+        Lab.__init__(self, self.loaded, self.seed if seed is None else seed, imaging=self._imaging)
         for e in entered:
             if self.row_of(e["name"]) is None:
                 self.enter(**e)
@@ -202,15 +209,11 @@ class Lab(Simulation):
     def restore(self, snapshot: Snapshot) -> None:
         """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded."""
         parts = self._put_back(snapshot, "instruments", "banks")
-        self.instruments.restore(parts["instruments"], self._suite_in_row)
+        self.instruments.restore(parts["instruments"], self.suite_in_row)
         self._banks.restore(parts["banks"], self.seed)
         self.tracks = [track for track in self.tracks if track[0] <= self.time_s]
 
-    _OUTSIDE = frozenset({"instruments", "_banks", "tracks"})
-
-    def _suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
-        occupant = self.occupants[row]
-        return self.loaded.suite_by_name(occupant.name, occupant.model.name)
+    _OUTSIDE = frozenset({"instruments", "_banks", "_instant_frames", "_imaging", "tracks"})
 
     # -- commands, time ------------------------------------------------------------------------
 
@@ -269,9 +272,20 @@ class Lab(Simulation):
         """Return the newest values from a body's instruments by name, for example
         ``lab.sensors("lauv").ctd.temperature``.
 
-        The result is empty before the first :meth:`advance`. ``advance(0)`` computes the initial values, which a broker
-        would receive with its first state.
+        Before the first tick, these are the initial values, which a broker would receive with its first state. Reading
+        them does not affect the run.
         """
+        if self.tick == 0:
+            saved = self._banks.save()
+            self._banks.measure(list(self._banks.by_type))
+            found = self._newest_values(name)
+            self._banks.restore(
+                saved, self.seed
+            )  # a pose, a fault or the weather may still change before the first tick
+            return found
+        return self._newest_values(name)
+
+    def _newest_values(self, name: str) -> Sensors:
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
             instrument = entry.instrument
@@ -294,6 +308,29 @@ class Lab(Simulation):
             station = self._banks.by_type.get(entry.instrument.type)
             if station is not None and station.table[entry.place]["sequence"] > 0:
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
+
+    def frame(self, name: str, instrument: str, seed: int | None = None) -> ImagingFrame:
+        """Return a frame of a sonar, camera or lidar on a body at this tick, for the current poses of all bodies.
+
+        The frame equals the first frame of an emulator that starts at this tick. Its noise depends on the tick and on
+        ``seed``, which is by default the seed of the simulation. Use another seed for each frame of a data set. A sonar
+        transmits its ping before this tick, from the position that follows from its current velocity.
+
+        Raises UnknownName if the body has no such instrument, and InvalidArgument if a sonar or camera is in air.
+        """
+        return self._instant_frames.compute(self.row(name), instrument, self.seed if seed is None else seed)
+
+    def take_frames(self, name: str = "", instrument: str = "") -> list[ImagingFrame]:
+        """Return the frames since the last call, of all sonars, cameras and lidars, or of those on one body or with one
+        name. All other frames are discarded.
+
+        The frames have the same bits as those of the emulators of a server in lockstep. They are collected in memory
+        while :meth:`advance` runs. Raises InvalidArgument if the lab was created without ``imaging=True``.
+        """
+        if not self._imaging:
+            raise InvalidArgument("this lab collects no frames; create it with Lab(..., imaging=True), or use frame()")
+        frames = self._banks.frames.take()
+        return [f for f in frames if name in ("", f.body) and instrument in ("", f.name)]
 
     def heard(self) -> list[dict[str, Any]]:
         """Return the signals received since the last call of this method or of :meth:`take_signals`, in chronological

@@ -215,6 +215,35 @@ class Supervisor:
             time.sleep(0.02)
         raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
+    def start_clock(self, waits: bool, say: Callable[[str], None]) -> None:
+        """Start the clock; with ``waits``, first wait until all required clients have joined.
+
+        The wait ends early if the user stops the server, or starts or steps the clock. ``say`` receives one line when the
+        wait begins, and one when it ends.
+        """
+        try:
+            with Commander(self.options.name) as commander:
+                waited = False
+                while waits:
+                    status = commander.send("status").data
+                    if status["tick"] or status["state"] != "stopped":
+                        return  # the user controls the clock
+                    if not status["missing"]:
+                        break
+                    if not waited:
+                        names = ", ".join(status["missing"])
+                        say(f"waiting until the required clients have joined: {names}; `wavesim start` does not wait")
+                    waited = True
+                    if self.is_stopping() or self.check() is not None:
+                        return
+                    time.sleep(0.05)
+                if waited:
+                    say("the clock starts")
+                commander.send("start")
+        except CommanderError:
+            self.check()  # if a process has ended, report that as the cause
+            raise
+
     def check(self) -> int | None:
         """Return None while both processes are running, and 0 after the engine has exited in an orderly way.
 

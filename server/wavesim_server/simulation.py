@@ -47,6 +47,7 @@ from wavesim_server.threads import TickThreads
 from wavesim_server.tick_executor import TickExecutor
 from wavesim_world.config import BodyConfig, LoadedConfig, Model, load
 from wavesim_world.config.primitives import shape_of
+from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
@@ -60,6 +61,10 @@ class Simulation:
     """
 
     def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
+        if not isinstance(loaded, LoadedConfig):
+            raise InvalidArgument(
+                "a Simulation needs the result of wavesim_world.config.load or load_text; a Lab also takes a file"
+            )
         config = loaded.config
         self.loaded, self.config = loaded, config
         self.seed = config.seed if seed is None else seed
@@ -267,6 +272,11 @@ class Simulation:
     def rows(self) -> list[int]:
         """The occupied rows, in ascending order."""
         return sorted(self.occupants)
+
+    def suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
+        """Return the configured instruments of the body in a row."""
+        occupant = self.occupants[row]
+        return self.loaded.suite_by_name(occupant.name, occupant.model.name)
 
     # -- client actions ----------------------------------------------------------------------
 
@@ -535,7 +545,7 @@ class Simulation:
         self.has_new_actuator_faults = True
 
     def restart(self) -> None:
-        """Return to the beginning, where no bodies have been added."""
+        """Return to the beginning, before any body was added."""
         Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -20,7 +20,7 @@ def load(path: Path, what: str, least: int = 0) -> list[Array]:
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = [file[f"arr_{k}"] for k in range(len(file.files))]
+            found = [file[f"arr_{k}"] for k in range(sum(name.startswith("arr_") for name in file.files))]
         if len(found) < least:
             raise ValueError(f"expected at least {least} arrays, got {len(found)}")
         return found
@@ -28,11 +28,13 @@ def load(path: Path, what: str, least: int = 0) -> list[Array]:
         raise WaveSimError(f"{path} does not contain a valid {what}: {error}") from None
 
 
-def forward(parameters: Sequence[Array], x: Array) -> Array:
-    """Return the output of dense layers with tanh between them; ``parameters`` contains weights and biases alternately."""
+def forward(parameters: Sequence[Array], x: Array, activation: Callable[[Array], Array] = np.tanh) -> Array:
+    """Return the output of dense layers with tanh or another ``activation`` between them; ``parameters`` contains weights
+    and biases alternately.
+    """
     for k in range(0, len(parameters), 2):
         x = x @ parameters[k] + parameters[k + 1]
-        x = np.tanh(x) if k + 2 < len(parameters) else x
+        x = activation(x) if k + 2 < len(parameters) else x
     return x
 
 

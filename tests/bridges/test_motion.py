@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from wavesim_bridges.vehicle_motion import GRAVITY, attitude_enu, frd_to_flu, motion_of, ned_to_enu
+from wavesim_bridges.vehicle_motion import GRAVITY, motion_of
+from wavesim_sdk.axes import attitude_enu, frd_to_flu, ned_to_enu
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.wire.state import Effort, State
 

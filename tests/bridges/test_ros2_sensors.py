@@ -14,7 +14,7 @@ from wavesim_bridges.ros2 import sensors
 from wavesim_bridges.ros2.message_types import MessageTypes
 from wavesim_bridges.ros2.mounted_instrument import FrameNames, MessageFactory, MountedInstrument
 from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, mounting
-from wavesim_bridges.vehicle_motion import attitude_enu
+from wavesim_sdk.axes import attitude_enu
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription

@@ -97,7 +97,7 @@ def test_points_are_seen_where_the_lens_says(config: Any, distortion: tuple[floa
     v = view(
         config, CLEAR.format('attenuation="0 0 0"') + boards, width=160, height=120, depth=True, distortion=distortion
     )
-    numbers, depths, _, _ = v.picture(HERE, R, 1, noise=0.0)
+    numbers, (depths,), _, _ = v.picture(HERE, R, 1, noise=0.0)
     where = lens.project(seen_S, 160, 120, v.camera.view, distortion)
     rows, columns = np.mgrid[0:120, 0:160] + 0.5
     for (x, y), S in zip(where, seen_S, strict=True):

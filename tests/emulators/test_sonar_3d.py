@@ -184,7 +184,7 @@ def test_a_point_target_and_labels(config: Any) -> None:
     small = np.abs(frame.ranges - away) < 0.01
     assert 0 < small.sum() < 0.05 * small.size
     material, what = frame.labels[16, 5]
-    assert (s.world.palette.names[material], s.world.labels[int(what)]) == ("matt", "block 0")
+    assert (s.world.palette.names[material], s.world.labels[int(what)]) == ("matt", "block 1")
     assert frame.without_truth().labels is None and not np.isfinite(frame.without_truth().points).any()
 
 

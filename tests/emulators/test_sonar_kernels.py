@@ -124,7 +124,7 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
         return np.sin(a), da, e, de, w.cast_fan(p, R, np.sin(a), e, 60.0)
 
     u, da, e, de, hits = fan(3, 64)
-    energy, none = np.zeros((3, bins), np.float32), np.zeros((0, 0))
+    energy = np.zeros((3, bins), np.float32)
     kernels.bin_energy(
         kernels.Fan(p, R, u, e),
         kernels.FanWeights(np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), np.zeros((0, 0, 2))),
@@ -132,7 +132,7 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
         w.bed,
         kernels.Backscatter(tables, w.palette.patches, w.palette.cells, np.uint64(1), w.palette.textures),
         kernels.EchoPath(0.02, 1500.0, np.zeros(3), np.zeros(2)),
-        kernels.EchoBins(0.0, bin_, energy, none, np.zeros((0, 0, 2), np.int32)),
+        kernels.EchoBins(0.0, bin_, energy, np.zeros((0, 0, 3))),
     )
     u, da, e, de, (out, _) = fan(10, 10_000)
     r, cosine = out[..., 0], out[..., 1]

@@ -127,7 +127,7 @@ def test_labels_say_what_was_seen(config: Any) -> None:
     assert frame.labels is not None
     wall = frame.labels[8, int(19.1 / d.bin)]
     assert w.palette.names[wall[0]] == "steel"
-    assert w.labels[int(wall[1])] == "block 0"
+    assert w.labels[int(wall[1])] == "block 1"
     assert (frame.labels[8, : int(3.5 / d.bin)] == -1).all()
 
 

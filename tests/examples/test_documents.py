@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import threading
 import time
 import tomllib
@@ -82,6 +83,7 @@ ELSEWHERE = {
         "docs/learning.md",
         "from stable_baselines3",
     ): "tests/studies/test_learning_shells.py runs it where the trainers are installed",
+    ("docs/navigation.md", "<import"): "tests/studies/test_foreign_logs.py reads it",
     ("docs/extending.md", '<term name="drogue"'): "test_extending.py puts it where it belongs",
     ("docs/extending.md", "<actuator name"): "test_extending.py puts it where it belongs",
 }
@@ -250,11 +252,35 @@ def test_programs_find_what_they_import(root: Path) -> None:
 
 
 def voyage() -> dict[str, Any]:
-    """What docs/navigation.md takes as given: where it starts, and the samples of an inertial unit."""
-    from tests.studies.voyage import Voyage
+    """What docs/navigation.md takes as given: where it starts, the samples of instruments, a folder with tables of another
+    program, and an estimate.
+    """
+    from tests.studies.test_foreign_logs import tables
+    from tests.studies.voyage import Voyage, logged
 
-    o = Voyage(2.0, 50.0)
-    return {"p": o.p[0], "v": o.v[0], "q_WB": o.q[0], "imu": o.imu}
+    o, rng = Voyage(40.0, 50.0), np.random.default_rng(1)
+    slow = Voyage(40.0, 10.0)
+    kept = tempfile.TemporaryDirectory()
+    folder = tables(logged(slow), Path(kept.name) / "sea")
+    k = slow.every(0.2)
+    return {
+        "p": o.p[0],
+        "v": o.v[0],
+        "q_WB": o.q[0],
+        "imu": o.imu,
+        "kept": kept,
+        "folder": folder,
+        "t": slow.t,
+        "angles": slow.angles(slow.t)[0],
+        "rates": slow.w,
+        "t_dvl": slow.t[k],
+        "v_dvl": slow.along(k, (0.4, 0.0, 0.1)),
+        "p_true": o.p,
+        "q_true": o.q,
+        "p_estimated": o.p + 0.3 * rng.standard_normal(o.p.shape),
+        "q_estimated": o.q,
+        "covariance": np.tile(0.09 * np.eye(2), (len(o.p), 1, 1)),
+    }
 
 
 GIVEN: dict[str, Callable[[], dict[str, Any]]] = {  #: names that a page's programs take as given

@@ -13,8 +13,14 @@ load_commands()
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("log export a.mcap --csv c --vehicle lauv", "--vehicle has no effect without --xtf, --kmall or --ros"),
-        ("log export a.mcap --csv c --sonar s", "--sonar has no effect without --xtf, --kmall or --ros"),
+        (
+            "log export a.mcap --csv c --vehicle lauv",
+            "--vehicle has no effect without --xtf, --kmall, --ros, --coco, --png or --numpy",
+        ),
+        (
+            "log export a.mcap --csv c --sonar s",
+            "--sonar has no effect without --xtf, --kmall, --ros, --coco, --png or --numpy",
+        ),
         ("plot a.mcap --cell 0.5", "--cell has no effect without --mosaic"),
         ("plot a.mcap --geotiff", "--geotiff has no effect without --mosaic"),
         ("check --schema --json", "--json has no effect with --schema"),

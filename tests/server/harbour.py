@@ -76,6 +76,8 @@ class Sea:
     def rows(self) -> list[int]:
         return sorted(self.occupants)
 
+    suite_in_row = Simulation.suite_in_row
+
     def _note(self, what: str, *values: Any) -> None:
         if what in self.breaks:
             raise ZeroDivisionError(what)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.errors import ConfigError, InvalidArgument
-from wavesim_server import Lab
+from wavesim_server import Lab, Simulation
+from wavesim_server.in_process.notebook import Trial
 from wavesim_world.ocean.water import depth_of_pressure
 
 SEA = """<wavesim><shared vehicles="16"/><fleet><sensors><ctd/><ahrs rate="20 Hz" latency="30 ms"/></sensors>
@@ -118,8 +119,17 @@ def test_a_text_finds_its_files_in_a_folder(tmp_path: Path) -> None:
     lab, same = Lab(text, folder=tmp_path), Lab(tmp_path / "config.xml")
     assert lab.loaded.digest == same.loaded.digest
     assert lab.loaded.data_file("bed.txt").read_text() == same.loaded.data_file("bed.txt").read_text()
-    with pytest.raises(ConfigError, match=r"file '.*' does not exist"):
+    with pytest.raises(ConfigError, match=r"^configuration: file 'bed.txt' does not exist; pass `folder`"):
         Lab(text)
+    include = '<wavesim><models><include file="mine.xml"/></models></wavesim>'
+    with pytest.raises(ConfigError, match=r"^mine.xml: cannot read the file: .*; pass `folder`"):
+        Lab(include)
+    with pytest.raises(ConfigError, match=r"^configuration:2: <bed> has no key 'file'; allowed: [a-z_, ]*$"):
+        Lab('<wavesim>\n<world><bed file="bed.txt"/></world></wavesim>')
+    with pytest.raises(InvalidArgument, match="a Trial needs the path of a configuration file"):
+        Trial(text)
+    with pytest.raises(InvalidArgument, match=r"a Simulation needs the result of wavesim_world\.config\.load"):
+        Simulation(text)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"file '.*' does not exist"):
         Lab(text, folder=tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="given as text"):
@@ -133,10 +143,23 @@ def test_a_full_lab_says_where_to_make_room() -> None:
         lab.enter("b", "lauv", (0.0, 9.0, 5.0))
 
 
-def test_instruments_have_no_value_before_they_are_asked() -> None:
-    lab = Lab(
-        '<wavesim><fleet><sensors><ctd/></sensors><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet></wavesim>'
-    )
-    assert "ctd" not in lab.sensors("a")
-    lab.advance(0)
-    assert lab.sensors("a").ctd.temperature and lab.time_ns == 0
+def test_the_first_values_need_no_tick_and_reading_them_changes_nothing() -> None:
+    """They were empty until `advance(0)`; a program that reads its instruments first went another way than in a trial."""
+
+    def made() -> Lab:
+        return Lab(
+            '<wavesim><fleet><sensors><ctd/><ahrs/></sensors><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet></wavesim>'
+        )
+
+    lab, unread = made(), made()
+    first = lab.sensors("a")
+    assert first.ctd.pressure == pytest.approx(15.15, abs=0.1) and first.ahrs.time_ns == 0 and lab.tick == 0
+    for each in (lab, unread):
+        each.set_pose(each.row("a"), (0.0, 0.0, 30.0))
+        each.enter("b", "lauv", (0.0, 50.0, 5.0))
+    assert lab.sensors("a").ctd.pressure == pytest.approx(40.3, abs=0.1), "as the pose is now"
+    unread.advance(0)
+    for seconds in (0.0, 2.5):
+        lab.run(seconds)
+        unread.run(seconds)
+        assert [repr(lab.sensors(n)) for n in "ab"] == [repr(unread.sensors(n)) for n in "ab"]

@@ -88,7 +88,7 @@ def test_a_dataset_keeps_truth_apart(log: Log, tmp_path: Path) -> None:
 
 
 def test_parts_are_as_large_as_they_should_be() -> None:
-    parts = [datasets._part(k / 1000) for k in range(1000)]
+    parts = [datasets.part_of(k / 1000) for k in range(1000)]
     assert {p: parts.count(p) / 1000 for p in datasets.SPLIT} == pytest.approx(datasets.SPLIT, abs=0.002)
 
 

@@ -188,7 +188,7 @@ def test_what_cannot_be_exported_is_said_in_a_line(
         (
             [],
             2,
-            "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros",
+            "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall, --ros, --coco, --png or --numpy",
         ),
         (
             ["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"],

@@ -252,7 +252,7 @@ def test_turns_are_measured(reach: float) -> None:
 
 def test_the_others_hold_their_course() -> None:
     """In cases 5 to 22 all meet at the origin; there they collided, and own ship avoided what was left of them."""
-    found = run_encounter(imazu(19, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", avoid=False)
+    found = run_encounter(imazu(19, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", avoider=None)
     for name, t in found.tracks.items():
         assert name == "own" or np.ptp(t.velocities, axis=0).max() < 1e-9
 

@@ -25,9 +25,10 @@ from wavesim_server.dynamics import block_rows as B  # noqa: E402
 from wavesim_server.dynamics.sizes import LANES  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
 from wavesim_studies.learning import kernels  # noqa: E402
-from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy  # noqa: E402
+from wavesim_studies.learning.baselines import Pid, RandomPolicy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
+from wavesim_studies.learning.evaluation import evaluate, evaluate_core  # noqa: E402
 from wavesim_studies.learning.policy import Policy  # noqa: E402
 from wavesim_studies.learning.tasks import TASKS  # noqa: E402
 from wavesim_studies.navigation.learned_dead_reckoning import DeadReckoningNetwork  # noqa: E402
@@ -269,8 +270,8 @@ def test_make_vec_hulls_and_a_step_that_keeps_nothing() -> None:
 
 def test_a_controller_keeps_station_and_chance_does_not() -> None:
     core = Core("StationKeeping", 40, vary=0.0, noise=0.2)
-    assert evaluate_policy(core, Pid(core), 1)["success"] > 0.9
-    assert evaluate_policy(core, RandomPolicy(core), 1)["success"] == 0.0
+    assert evaluate_core(core, Pid(core), 1).success > 0.9
+    assert evaluate_core(core, RandomPolicy(core), 1).success == 0.0
 
 
 def test_the_gradients_of_the_networks() -> None:
@@ -295,9 +296,8 @@ ONBOARD = Path(__file__).parents[2] / "examples" / "onboard"
 
 def test_the_policy_that_ships_keeps_station_in_episodes_it_has_not_seen() -> None:
     """Training had the seeds from 1 on. 276 of 300 are Wilson's least bound of 95 % successes; PID beside it: 88 %."""
-    core = Core("StationKeeping", 300)
-    found = evaluate_policy(core, Policy.load(ONBOARD / "station-keeping.npz"), 1_000_000)
-    assert found["success"] * 300 >= 276 and found["distance"] < 0.1
+    found = evaluate(Policy.load(ONBOARD / "station-keeping.npz"), "StationKeeping")
+    assert found.succeeded.sum() >= 276 and found.mean("distance") < 0.1
 
 
 def test_on_board_it_gets_the_same_inputs_as_in_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,12 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
+from tests.studies.small_tasks import Depth
 from wavesim_sdk.errors import WaveSimError
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom_core import CustomCore
 from wavesim_studies.learning.policy import Policy
 
 N, STEPS = 11, 6
@@ -138,6 +140,30 @@ def test_stable_baselines_receives_what_the_core_says(sb3: Any) -> None:
     envs.close()
 
 
+def test_a_task_of_a_user_has_the_same_shells(sb3: Any, puffer: Any) -> None:
+    """The values of its core, and the same in both; the episodes end at the time limit and before."""
+    twin, envs, env = CustomCore(Depth(), N), sb3.VecEnv(Depth(), N, seed=5), puffer.Puffer(Depth, N)
+    twin.seed(5)
+    twin.reset_copies()
+    assert (envs.reset() == twin.outputs.observation).all() and (env.reset(5)[0] == twin.outputs.observation).all()
+    ended = 0
+    for a in np.random.default_rng(1).uniform(-1.0, 1.0, (20, N, 5)).astype(np.float32):
+        seen, reward, done, infos = envs.step(a)
+        buffers = env.step(a)
+        twin.step(a)
+        out = twin.outputs
+        assert (seen == out.observation).all() and (buffers[0] == out.observation).all()
+        assert (reward == out.reward.astype("f4")).all() and (buffers[1] == reward).all()
+        assert (done == (buffers[2] | buffers[3])).all() and (buffers[3] == out.truncated).all()
+        for i in np.flatnonzero(done):
+            assert (infos[i]["terminal_observation"] == out.last[i]).all()
+            assert infos[i]["is_success"] == twin.success[i] and infos[i]["TimeLimit.truncated"] == out.truncated[i]
+        if done.any():
+            assert buffers[4] == [{"success": twin.success[done].mean(), "episodes": int(done.sum())}]
+        ended += int(done.sum())
+    assert ended > N
+
+
 class Numbers:
     """What the trainer keeps its parameters in: an array that must be detached and copied to the host first."""
 
@@ -154,7 +180,8 @@ def test_an_exported_policy_computes_what_its_model_did(sb3: Any, tmp_path: Path
         )
         for a, b in ((26, 64), (64, 64), (64, 6))
     ]
-    net = [layers[0], SimpleNamespace(), layers[1], SimpleNamespace()]
+    between = type("Tanh", (), {})()
+    net = [layers[0], between, layers[1], between]
     policy = SimpleNamespace(mlp_extractor=SimpleNamespace(policy_net=net), action_net=layers[2])
     sb3.exported_policy(SimpleNamespace(policy=policy)).save(tmp_path / "p.npz")
     x = 0.2 * rng.normal(size=(5, 26)).astype("f4")

@@ -172,7 +172,7 @@ def test_kinematic_vessels_follow_their_commands() -> None:
 
 
 def test_without_action_they_meet_in_the_engine_too() -> None:
-    found = run_encounter(imazu(12, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", avoid=False, beyond=0.1)
+    found = run_encounter(imazu(12, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", avoider=None, beyond=0.1)
     a, b = (found.tracks[n] for n in ("target1", "target2"))
     courses = [math.radians(d) for d in (315.0, 350.0)]
     for t, course in zip((a, b), courses, strict=True):  # ten seconds before
@@ -255,9 +255,9 @@ def test_a_situation_that_begins_at_its_origin_is_sailed_to_its_end() -> None:
     own, other = VesselStart("own", 0.0, 0.0, 0.0, 3.0), VesselStart("t", 90.0, 0.0, math.pi, 3.0)
     encounter = Encounter("short", own, (90.0, 0.0), (other,), "here")
     assert encounter.meeting == pytest.approx(15.0)
-    assert len(run_encounter(encounter, "otter", avoid=False, beyond=0.9).tracks["own"].times) == 28
+    assert len(run_encounter(encounter, "otter", avoider=None, beyond=0.9).tracks["own"].times) == 28
     aside = Encounter("whole", own, (90.0, 0.0), (VesselStart("t", 90.0, 60.0, math.pi, 3.0),), "here")
-    found = run_encounter(aside, "otter", avoid=False)
+    found = run_encounter(aside, "otter", avoider=None)
     assert (
         len(found.tracks["own"].times) == pytest.approx((90.0 - 4.0) / 3.0, abs=2.0)
         and found.score.economy["mission"] == 1.0

@@ -262,6 +262,6 @@ def test_a_remote_source_follows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert returned() is None, "the same run goes on"
         source._rejoined = True
         arrive(1.0)
-        assert returned() == NEW_RUN, "nobody knows what happened while the session was lost"
+        assert returned() == NEW_RUN, "a change of time may have been missed while the session was lost"
     finally:
         source.close()

@@ -52,7 +52,7 @@ class Device:
     def __init__(self, path: Path) -> None:
         self.path = path
         os.mkfifo(path)
-        self._fd: int | None = os.open(path, os.O_RDWR)  # both ends: nobody waits for the other
+        self._fd: int | None = os.open(path, os.O_RDWR)  # both ends: opening does not wait for a reader or a writer
 
     def play(self, data: bytes) -> None:
         assert self._fd is not None

@@ -59,7 +59,7 @@ class WebPortTaken(WaveSimError):
 )
 @click.option("--geotiff", is_flag=True, help="With --mosaic: also write mosaics and depths as GeoTIFF.")
 def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
-    """Draw the pictures of a run from its LOG."""
+    """Plot the results of a run from its LOG."""
     from wavesim_sdk.log import read
     from wavesim_viz.plots import LoggedRun, draw
 

@@ -216,7 +216,7 @@ class Configurator:
         return import_vessel(body, self.uploads, self.results)
 
     def _supply(self, model: Any, folder: Path) -> dict[str, bytes]:
-        """Copy the files that a model names to a folder, and return them."""
+        """Copy the files named in a model into a folder, and return them."""
         places = [self.folder, *sorted({path.parent for _, path in self._sources().values()})]
         return model_files.supply(model, folder, self.results, places)
 

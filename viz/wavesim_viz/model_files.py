@@ -20,8 +20,8 @@ from wavesim_world.ocean import mesh
 
 
 def supply(model: Any, folder: Path, results: FileStore, places: Sequence[Path]) -> dict[str, bytes]:
-    """Copy the files that a model names to a folder, and return them. The files are the results of this session, or lie
-    in one of the folders ``places``.
+    """Copy the files named in a model into a folder, and return them. Each file is searched among the results of this
+    session, then in the folders ``places``. Raise RequestFailed if it is not found.
     """
     found = {}
     for name in _named_files(model):

@@ -105,7 +105,7 @@ class RemoteSource:
         with self._lock:
             back_to = [c.time_ns * 1e-9 for c in frame.time_changes]
             if self._rejoined and self._newest is not None and frame.time_ns < self._newest.time_ns:
-                back_to.append(NEW_RUN)  # the session was lost, so nobody knows what happened in the meantime
+                back_to.append(NEW_RUN)  # a change of time may have been missed while the session was lost
             self._rejoined = False
             if back_to:
                 self._discard_after(min(back_to))

@@ -112,7 +112,9 @@ def _model_of(server: str, body: str) -> Model:
     help="Let the axes act through the mixer, as a force on the hull, or on each actuator.",
 )
 @click.option("--axis", "axes", multiple=True, metavar="NAME=AXIS", help="Select the axis of a demand or an actuator.")
-@click.option("--scale", "scales", multiple=True, metavar="NAME=VALUE", help="Set the value of a full deflection.")
+@click.option(
+    "--scale", "scales", multiple=True, metavar="NAME=VALUE", help="Set the command at full deflection of the axis."
+)
 @click.option(
     "--dead-zone", type=Quantity(), default="0.08", show_default=True, help="Ignore deflections up to this fraction."
 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_bridges.vehicle_motion import attitude_enu
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.axes import attitude_enu
 
 _TURNED = math.sqrt(0.5)
 

@@ -12,7 +12,7 @@ import numpy as np
 from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.pilot import BoatPilot, RovPilot, Setpoint, allocation, pilot_for
 from wavesim_bridges.ros2.message_types import Message
-from wavesim_bridges.vehicle_motion import frd_to_flu
+from wavesim_sdk.axes import frd_to_flu
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_world.config.actuators import Thruster

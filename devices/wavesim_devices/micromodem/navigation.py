@@ -26,7 +26,7 @@ class NavigationQuery:
     """A query, the replies that it expects, and the travel times of the replies that have arrived."""
 
     frequency: float  #: frequency of the query in Hz
-    timeout: float  #: time in s after the emission at which the modem reports
+    timeout: float  #: time in s from the emission to the modem's report of the replies
     expected: list[tuple[float, int | None] | None]  #: frequency in Hz of each transponder, and its code if it has one
     code: int | None = None
     duration: float | None = None  #: duration of the query in s; None = the transducer's own signal duration

@@ -33,7 +33,7 @@ class SendCommand:
 
 
 class S2cParser:
-    """Splitter of bytes from the host into commands. It returns a command without data as text, and None for each
+    """Splitter that divides the bytes from the host into commands. It returns a command without data as text, and None for each
     invalid command.
     """
 

@@ -26,6 +26,7 @@ from wavesim_emulators.sonar.scene import SonarScene, fan_directions
 from wavesim_kernels import randomness
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.arrays import Array, Record
+from wavesim_sdk.frame_labels import FIRST_BOARD, NOTHING
 from wavesim_world.config.imaging import Board, Optics
 from wavesim_world.config.ranging_sensors import CameraConfig as Declared
 from wavesim_world.sonars import lens
@@ -35,7 +36,6 @@ TURBID = 0.02  #: scattering back to the camera, as a fraction of the turbidity
 NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
 #: with automatic exposure, the fraction SHARE of the pixel values is below the value EXPOSURE_LEVEL
 EXPOSURE_LEVEL, SHARE = 0.9, 0.98
-FIRST_BOARD = -10  #: label of the first board; the labels of the following boards decrease
 BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board
 
 
@@ -109,6 +109,7 @@ class CameraView:
         self._steps = (0, 1, c.height, c.height + 1)
         i, j = (i - i0).ravel(), (j - j0).ravel()
         self._parts = np.stack([(1 - i) * (1 - j), (1 - i) * j, i * (1 - j), i * j]).astype(np.float32)
+        self._nearest = self._at + np.array(self._steps)[self._parts.argmax(axis=0)]
         self.D = fan_directions(self.u, self.e).astype(np.float32)
         cosine, sine, ahead = np.cos(e), np.sin(e), np.cos(a)[:, None]
         side = np.broadcast_to(self.u[:, None], ahead.shape[:1] + e.shape)
@@ -116,12 +117,12 @@ class CameraView:
         self._along_e = np.broadcast_to(np.stack([-sine, np.zeros_like(e), cosine], axis=-1), (*side.shape, 3))
 
     def trace(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
-        """Return (light (columns, rows, 3), range, label) of each ray; range and label have the shape (columns, rows).
-        The range is inf if a ray hits nothing.
+        """Return (light (columns, rows, 3), range, labels) of each ray. The range has the shape (columns, rows), and is
+        inf if a ray hits nothing. The labels (columns, rows, 2) are material and object.
         """
         w, far = self.water, self.camera.range
         out, what = self.world.cast_fan(p, R, self.u, self.e, far, level, True)
-        r, label = np.where(out[..., 0] < k.FAR, out[..., 0], np.inf), what[..., 1].copy()
+        r, label = np.where(out[..., 0] < k.FAR, out[..., 0], np.inf), what.copy()
         colour = self.colours[np.maximum(what[..., 0], 0)]
         normal = -out[..., 1:2] * self.D + out[..., 2:3] * self._along_u + out[..., 3:4] * self._along_e
         for number, board in enumerate(self.boards):
@@ -129,12 +130,12 @@ class CameraView:
                 continue
             t, white, n = board.intersect(p, R, self.D)
             nearer = (t < r) & (t < far)
-            r[nearer], label[nearer] = t[nearer], FIRST_BOARD - number
+            r[nearer], label[nearer] = t[nearer], (NOTHING, FIRST_BOARD + number)
             colour[nearer], normal[nearer] = white[nearer, None], n
         nothing = ~np.isfinite(r)
         z = np.where(nothing, far, r).astype(np.float32)[..., None]
         depth = np.maximum(float(p[2]) + level + z * (self.D @ R[2].astype(np.float32))[..., None], 0.0)
-        flat = np.where(label == k.SURFACE, 1.0, 0.5 - 0.5 * (normal @ R[2]))[..., None].astype(np.float32)
+        flat = np.where(label[..., 1] == k.SURFACE, 1.0, 0.5 - 0.5 * (normal @ R[2]))[..., None].astype(np.float32)
         lit = w.daylight * np.exp(-w.diffuse * depth) * flat
         glow: Any = 0.0
         if self.camera.lamp > 0.0:
@@ -175,17 +176,23 @@ class CameraView:
         nearest ray.
         """
         near = 1.0 / (r * self.D[..., 0])
-        flat = label.ravel()
+        flat = label[..., 1].ravel()
         same = np.logical_and.reduce([flat[self._at + s] == flat[self._at] for s in self._steps[1:]])
-        nearest = self._at + np.array(self._steps)[self._parts.argmax(axis=0)]
-        found = np.where(same, self._pixels(near[..., None])[:, 0], near.ravel()[nearest])
+        found = np.where(same, self._pixels(near[..., None])[:, 0], near.ravel()[self._nearest])
         with np.errstate(divide="ignore"):
             return np.asarray(1.0 / found, np.float32).reshape(self.camera.height, self.camera.width)
 
+    def labels(self, label: Array) -> Array:
+        """Return material and object (rows, columns, 2) of the ray that is nearest to each pixel."""
+        found = label.reshape(-1, 2)[self._nearest].astype("<i2")
+        return np.asarray(found.reshape(self.camera.height, self.camera.width, 2))
+
     def picture(
         self, p: Array, R: Array, number: int, level: float = 0.0, noise: float = 1.0
-    ) -> tuple[Array, Any, float, int]:
-        """Return (pixel values (rows, columns, 3), depths or None, exposure, number of saturated values)."""
+    ) -> tuple[Array, list[Array], float, int]:
+        """Return the pixel values (rows, columns, 3), the configured true values (depths, then labels), the exposure,
+        and the number of saturated values.
+        """
         c = self.camera
         light, r, label = self.trace(p, R, level)
         light_level = self._pixels(light)
@@ -202,7 +209,8 @@ class CameraView:
             )
         cut = int((light_level >= 1.0).sum())
         numbers = np.rint(255.0 * np.clip(light_level, 0.0, 1.0) ** (1.0 / c.gamma)).astype(np.uint8)
-        return numbers.reshape(c.height, c.width, 3), self.depths(r, label) if c.depth else None, exposure, cut
+        true = ([self.depths(r, label)] if c.depth else []) + ([self.labels(label)] if c.truth else [])
+        return numbers.reshape(c.height, c.width, 3), true, exposure, cut
 
 
 class CameraEmulator(FrameEmulator):
@@ -230,21 +238,22 @@ class CameraEmulator(FrameEmulator):
             self.world.set_bodies(self.bodies, int(now.rows[i]))
             p, R = mounted.p_WS_W[i], R_WS[i]
             noise = float(np.broadcast_to(now.noise.scale, (len(now),))[i])
-            numbers, depths, exposure, cut = view.picture(
+            numbers, true, exposure, cut = view.picture(
                 p, R, now.tick // now.period, float(now.weather["level"]), noise
             )
             record["ping_ns"] = record["time_ns"] = now.time_ns
             record["saturated"], record["gain"] = cut, exposure
             record["p_WS_W"], record["v_WS_W"], record["euler"] = p, mounted.v_WS_W[i], euler_of(R)
-            payload = [numbers.tobytes()] + ([depths.tobytes()] if depths is not None else [])
-            out["frame"][i] = self.write(place, record, *payload)
+            out["frame"][i] = self.write(place, record, numbers.tobytes(), *(values.tobytes() for values in true))
             out["valid"][i] = 1
             out["width"][i], out["height"][i], out["exposure"][i] = c.width, c.height, exposure
             out["saturated"][i] = cut / numbers.size
 
     def _view(self, now: Batch, i: int, place: int, generation: int, key: int) -> tuple[CameraView, Any]:
         known = self._views.get(place)
-        if known is None or known[0] != generation:
+        if known is not None and known[0] == generation:
+            known[1].key[:] = key
+        else:
             world = self.loaded.config.world
             view = CameraView(now.parameters, self.world, world.optics, world.board, key)
             known = generation, view, describe(now.parameters, *self.names_of(now, i, place), generation)
@@ -265,7 +274,7 @@ def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
         "beams": c.height,
         "bins": 3 * c.width,
         "sample_bytes": 1,
-        "labels": int(c.depth),
+        "labels": int(c.depth) + 2 * int(c.truth),
         "range": c.range,
         "tvg": c.gamma,
         "sector": c.view,

@@ -64,6 +64,7 @@ class SonarInstrument:
     """Sonar of an emulator: its sonar engine and the constant part of its frame record."""
 
     generation: int
+    key: int  #: key of the random numbers
     engine: Any
     record: Any
 
@@ -100,13 +101,15 @@ class SonarEmulator(FrameEmulator):
             own = self._instrument(now, i, place, int(out["generation"][i]), int(keys[i]))
             d: SonarDesign = own.engine.design
             out["valid"][i] = 0
-            if now.time < d.ping_time:
+            if now.time < d.ping_time and not self.is_instant:
                 continue
             pose = SonarPose(mounted.p_WS_W[i], R_WS[i], mounted.v_WS_W[i], turning[i]).before(d.ping_time)
             level = float(now.weather["level"])
             if pose.p[2] + level <= 0.0:  # in air
                 continue
             self.world.set_bodies(self.bodies, int(now.rows[i]))
+            if self.is_instant:
+                own.engine.fresh = True
             frame = own.engine.ping(pose, now.tick // now.period, level)
             out["valid"][i] = 1
             out["frame"][i] = self._publish(place, own.record, frame, now)
@@ -122,10 +125,12 @@ class SonarEmulator(FrameEmulator):
             noise = bool(np.broadcast_to(now.noise.scale, (len(now),))[i] > 0.0)
             made = design_of(self.loaded, p, noise)
             engine = SONAR_TYPES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
-            known = SonarInstrument(
-                generation, engine, describe(made, *self.names_of(now, i, place), generation, p.preset)
-            )
+            record = describe(made, *self.names_of(now, i, place), generation, p.preset)
+            known = SonarInstrument(generation, key, engine, record)
             self._instruments[place] = known
+        elif known.key != key:
+            known.engine.restart(key)
+            known.key = key
         return known
 
     def _publish(self, place: int, record: Any, frame: PingResult, now: Batch) -> int:

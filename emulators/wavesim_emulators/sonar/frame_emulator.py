@@ -18,6 +18,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 
 PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before it is overwritten
+_WARM: set[type] = set()  # emulators whose kernels this process has loaded
 
 
 class FrameEmulator(Emulator):
@@ -30,16 +31,23 @@ class FrameEmulator(Emulator):
         self._rings: frame_rings.FrameRings | None = None
         self._simulation: SharedState | None = None
         self._write_frame: Callable[..., int] | None = None
+        #: whether each measurement gives a frame that does not depend on earlier frames, at any time of a run
+        self.is_instant = False
 
     def open(self, server: str) -> None:
         self._rings = frame_rings.FrameRings.attach(server, writable=True)
         with contextlib.suppress(NotRunning):  # rings without a server, as in tests
             self._simulation = SharedState(server)
-        self.warm_up()
+        self._warm_up_once()
 
     def open_remote(self, write_frame: Callable[..., int]) -> None:
         self._write_frame = write_frame
-        self.warm_up()
+        self._warm_up_once()
+
+    def _warm_up_once(self) -> None:
+        if type(self) not in _WARM:
+            self.warm_up()
+            _WARM.add(type(self))
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them from the cache, so that the first frame of a run is not delayed by seconds."""

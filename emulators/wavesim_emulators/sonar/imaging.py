@@ -15,12 +15,13 @@ from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.edges import find_edges
+from wavesim_emulators.sonar.label_kernels import LabelledRays, label_cells
 from wavesim_emulators.sonar.multipath import Multipath
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
-from wavesim_emulators.sonar.types import Singles
+from wavesim_emulators.sonar.types import Ints32, Singles
 from wavesim_kernels import randomness
-from wavesim_sdk.arrays import Floats
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
 from wavesim_world.sonars import patterns
 
@@ -88,7 +89,7 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Floats:
 class PingResult:
     """Result of a ping. ``levels`` (beams, bins) are integers; for soundings, ``soundings`` (beams, columns of
     SOUNDING) is set instead. ``power`` contains the levels before gain. ``labels`` (beams, bins, 2) are material and
-    object of the strongest ray, -1 = none.
+    object of each cell (:mod:`wavesim_sdk.frame_labels`).
     """
 
     pose: SonarPose
@@ -133,33 +134,66 @@ class ImagingSonar:
         self.multipath = Multipath(design, world, wind)
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
-    def echo_energy(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Singles, Any]:
-        """Return (energy (columns, bins), labels) of the echoes of a fan. The next ping overwrites the energy."""
+    def restart(self, key: int) -> None:
+        """Begin again with another key of the random numbers."""
+        self.key, self.fresh = np.uint64(key), True
+
+    def echo_energy(
+        self, pose: SonarPose, axes: Floats, rays: RayFan, level: float
+    ) -> tuple[Singles, LabelledRays | None]:
+        """Return the energy (columns, bins) of the echoes of a fan and, if the sonar has labels, the rays for
+        :func:`label_cells`. The next ping overwrites the energy.
+        """
         d = self.design
-        R = pose.R @ axes
-        fan = k.Fan(pose.p, R, rays.u, rays.e)
-        hits = self.world.cast_fan(*fan, REACH * d.range, level, d.surface)
-        edges = find_edges(self.world, fan, hits.labels[..., 1], rays.de, (REACH * d.range, level, d.surface))
+        fan = k.Fan(pose.p, pose.R @ axes, rays.u, rays.e)
+        reach = REACH * d.range
+        hits = self.world.cast_fan(*fan, reach, level, d.surface)
+        edges = find_edges(self.world, fan, hits.labels[..., 1], rays.de, (reach, level, d.surface))
         if len(self.energy) < len(rays.u):
             self.energy = np.empty((len(rays.u), d.bins), np.float32)
         energy = self.energy[: len(rays.u)]
         energy[:] = 0.0
-        strongest = np.zeros((len(rays.u) if d.labels else 0, d.bins))
-        labels = np.full((len(rays.u) if d.labels else 0, d.bins, 2), -1, np.int32)
+        shape = (len(rays.u), len(rays.e), 3)
+        intervals = np.zeros(shape if d.labels else (0, 0, 3))
+        self._bin_energy(pose, fan, rays, edges, hits, k.EchoBins(0.0, d.bin, energy, intervals))
+        if self.multipath.enabled:
+            self.multipath.add_to_columns(energy, fan, rays, hits, self.tables, level)
+        if not d.labels:
+            return energy, None
+        background = np.zeros((0, 0, 3))
+        if (hits.labels[..., 1] > k.SURFACE).any():
+            background = np.zeros(shape)
+            free = self.world.cast_fan_without_objects(fan, reach, level, d.surface)
+            bins = k.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1), np.float32), background)
+            self._bin_energy(pose, fan, rays, edges[:0], free, bins)
+        gain = rays.gain_e / rays.gain_e.max()
+        return energy, LabelledRays(intervals, hits.geometry, hits.labels, rays.de / d.bin, gain, background)
+
+    def _bin_energy(
+        self, pose: SonarPose, fan: k.Fan, rays: RayFan, edges: Floats, hits: k.FanHits, echoes: k.EchoBins
+    ) -> None:
+        """Add the energy of rays with these edges and hits to the bins."""
+        d, palette = self.design, self.world.palette
         aperture = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
-        palette = self.world.palette
         k.bin_energy(
             fan,
             k.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e, edges),
             hits,
             self.world.bed,
             k.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key, palette.textures),
-            k.EchoPath(d.decay, d.sound_speed, R.T @ pose.v, aperture),
-            k.EchoBins(0.0, d.bin, energy, strongest, labels),
+            k.EchoPath(d.decay, d.sound_speed, fan.R.T @ pose.v, aperture),
+            echoes,
         )
-        if self.multipath.enabled:
-            self.multipath.add_to_columns(energy, fan, rays, hits, self.tables, level)
-        return energy, (strongest, labels)
+
+    def labels_of(self, rays: LabelledRays | None, first: Ints, end: Ints) -> Ints32 | None:
+        """Return the labels (beams, bins, 2) of beams that consist of the columns from ``first`` to ``end`` - 1, or
+        None if the sonar has no labels.
+        """
+        if rays is None:
+            return None
+        labels = np.empty((len(first), self.design.bins, 2), np.int32)
+        label_cells(rays, first, end, labels)
+        return labels
 
     def reverberation(self, solid: Floats) -> Floats:
         """Return volume reverberation (beams, bins) for two-way solid angles (beams)."""
@@ -258,7 +292,7 @@ class ForwardLookingSonar(ImagingSonar):
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d, rays = self.design, self.rays
-        _, (_, labels) = self.echo_energy(pose, self.axes, rays, level)
+        _, labelled = self.echo_energy(pose, self.axes, rays, level)
         w_F = self.axes.T @ pose.R.T @ pose.w  # velocity of the receiver, in the fan
         power = self.beam_power(w_F)
         self.targets.add_sector_echoes(
@@ -266,8 +300,10 @@ class ForwardLookingSonar(ImagingSonar):
         )
         along = np.stack([np.cos(self.angles), np.sin(self.angles), np.zeros(len(self.angles))], axis=1)
         power, levels, cut = self.receive(power, pose, along @ (pose.R @ self.axes).T, number, d.preset.beam)
-        seen = labels[self.nearest] if d.labels else None
-        return PingResult(pose, number, levels=levels, power=power, labels=seen, saturated=cut)
+        labels = self.labels_of(labelled, self.nearest, self.nearest + 1)
+        if labels is not None:
+            self.targets.label(labels)
+        return PingResult(pose, number, levels=levels, power=power, labels=labels, saturated=cut)
 
 
 class MonostaticSonar(ImagingSonar):
@@ -276,10 +312,10 @@ class MonostaticSonar(ImagingSonar):
     """
 
     def one_beam(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Floats, Any]:
-        """Return (power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
+        """Return (power (bins), volume reverberation (bins), labels (1, bins, 2) or None) of one beam."""
         d = self.design
         scale = d.array / d.wavelength
-        energy, (strongest, labels) = self.echo_energy(pose, axes, rays, level)
+        energy, labelled = self.echo_energy(pose, axes, rays, level)
         w_F = axes.T @ pose.R.T @ pose.w
         width = float(rays.du[0])
 
@@ -294,9 +330,7 @@ class MonostaticSonar(ImagingSonar):
             turning = np.array([weights(-w_F[2] * 2.0 * r / d.sound_speed) for r in at])
             power = np.sum([np.interp(d.ranges, at, w) * e for w, e in zip(turning.T, energy, strict=True)], axis=0)
         solid = float((rest @ rays.du) * np.sum(rays.gain_e * rays.de))
-        if d.labels:
-            best = strongest.argmax(axis=0)
-            labels = labels[best, np.arange(d.bins)]
+        labels = self.labels_of(labelled, np.zeros(1, np.int64), np.array([len(rays.u)]))
         return power, self.reverberation(np.array([solid]))[0], labels
 
 
@@ -320,7 +354,9 @@ class SideScanSonar(MonostaticSonar):
             power[side], volume, seen = self.one_beam(pose, axes, rays, level)
             power[side] += volume
             self.targets.add_beam_echoes(power[side : side + 1], pose, R, level)
-            labels.append(seen)
+            if seen is not None:
+                self.targets.label(seen)
+                labels.append(seen)
         along = np.stack([-pose.R[:, 1], pose.R[:, 1]])
         power, levels, cut = self.receive(power, pose, along, number, d.preset.beam)
         return PingResult(
@@ -328,7 +364,7 @@ class SideScanSonar(MonostaticSonar):
             number,
             levels=levels,
             power=power,
-            labels=np.stack(labels) if d.labels else None,
+            labels=np.concatenate(labels) if labels else None,
             saturated=cut,
             altitude=altitude,
         )
@@ -361,5 +397,6 @@ class ScanningSonar(MonostaticSonar):
         self.targets.add_beam_echoes(power, pose, pose.R @ axes, level)
         self.fresh = True  # the head has turned by a step: the speckle is independent of the last one
         power, levels, cut = self.receive(power, pose, (pose.R @ axes)[:, :1].T, number, d.preset.beam)
-        seen = labels[None] if d.labels else None
-        return PingResult(pose, number, azimuth, levels=levels, power=power, labels=seen, saturated=cut)
+        if labels is not None:
+            self.targets.label(labels)
+        return PingResult(pose, number, azimuth, levels=levels, power=power, labels=labels, saturated=cut)

@@ -32,6 +32,7 @@ from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # re
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_kernels.randomness import random_bits, splitmix64
 from wavesim_sdk.arrays import Floats, Ints
+from wavesim_sdk.frame_labels import FIRST_OBSTACLE
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: types of objects
 # columns of an object: type, centre, rotation to W (row by row), half sizes, radius of the bounding sphere, material,
@@ -54,7 +55,7 @@ CLOSE = 1e-4
 MARCH = 600
 NO_HIT = -1
 BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objects are numbered from 2
-FIXED = 1000  #: first label of fixed objects; bodies, whose labels are smaller, move and have no texture
+FIXED = FIRST_OBSTACLE  #: first label of fixed objects; bodies, whose labels are smaller, move and have no texture
 
 
 class Fan(NamedTuple):
@@ -160,15 +161,14 @@ class EchoBins(NamedTuple):
     """Range bins of each column: the start of the first bin, the bin size (m), and the energy (columns, bins)
     in single precision, which halves the time of everything that follows.
 
-    ``strongest`` (columns, bins) and ``labels`` (columns, bins, 2) record the strongest ray in each bin; arrays of
-    length 0 are not filled.
+    ``intervals`` (columns, rays, 3) records the bins over which each ray is spread, as two real numbers, and its energy
+    per bin; rays without an echo are not recorded. An array of length 0 is not filled.
     """
 
     first: float
     size: float
     energy: Singles
-    strongest: Floats
-    labels: Ints32
+    intervals: Floats
 
 
 # ------------------------------------------------------------------ the world
@@ -499,7 +499,7 @@ def bin_energy(
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     du, de, gain_u, gain_e, edges = weights.du, weights.de, weights.gain_u, weights.gain_e, weights.edges
     out, what, tables, v_S = hits.geometry, hits.labels, backscatter.tables, path.v_S
-    energy, strongest, labels = echoes.energy, echoes.strongest, echoes.labels
+    energy, intervals = echoes.energy, echoes.intervals
     first, size, aperture = echoes.first, echoes.size, path.aperture
     textures, patches, ripples = (
         backscatter.textures.materials,
@@ -570,9 +570,11 @@ def bin_energy(
                 low, high = low - grown, high + grown
             shift = -r * (v_S[0] * ahead * c + v_S[1] * side + v_S[2] * ahead * s) / path.sound_speed
             a, b = (low + shift - first) / size, (high + shift - first) / size
+            share = power / max(b - a, 1e-9)
+            if len(intervals) > 0:
+                intervals[j, k, 0], intervals[j, k, 1], intervals[j, k, 2] = a, b, share
             if b <= 0.0 or a >= bins:
                 continue
-            share = power / max(b - a, 1e-9)
             begin, end = max(int(np.floor(a)), 0), min(int(np.floor(b)), bins - 1)
             steepness = 2.0 * (tables[material, row] - tables[material, row + 1]) * (180.0 / np.pi)
             steepness /= max(tables[material, row] + tables[material, row + 1], 1e-30)
@@ -637,9 +639,6 @@ def bin_energy(
                     if cell > 0.0:
                         some *= ground_texture(px, py, cell, backscatter.key, backscatter.patches[material])
                 energy[j, i] += some
-                if len(labels) > 0 and some > strongest[j, i]:
-                    strongest[j, i] = some
-                    labels[j, i, 0], labels[j, i, 1] = material, label
 
 
 @kernel

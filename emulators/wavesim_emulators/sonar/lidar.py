@@ -124,7 +124,7 @@ class LidarEmulator(FrameEmulator):
 
     def __init__(self, loaded: Any) -> None:
         super().__init__(loaded)
-        self._scanners: dict[int, tuple[int, LidarScanner, Any]] = {}
+        self._scanners: dict[int, tuple[tuple[int, int], LidarScanner, Any]] = {}
 
     def warm_up(self) -> None:
         self.world.cast_fan(np.zeros(3), np.eye(3), np.zeros(1), np.zeros(1), 1.0, 0.0)
@@ -155,9 +155,9 @@ class LidarEmulator(FrameEmulator):
 
     def _scanner(self, now: Batch, i: int, place: int, generation: int, key: int) -> tuple[LidarScanner, Any]:
         known = self._scanners.get(place)
-        if known is None or known[0] != generation:
+        if known is None or known[0] != (generation, key):
             scanner = LidarScanner(now.prepared, self.world, key)
-            known = generation, scanner, describe(now.prepared, *self.names_of(now, i, place), generation)
+            known = (generation, key), scanner, describe(now.prepared, *self.names_of(now, i, place), generation)
             self._scanners[place] = known
         return known[1:]
 

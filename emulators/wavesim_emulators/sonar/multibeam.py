@@ -32,8 +32,12 @@ class MultibeamSonar:
         self.design, self.world = design, world
         self.tables = world.palette.tables(design.preset.frequency, design.sound_speed, wind)
         self.beam_angles = shape.beam_angles(design)
-        self.keys = np.uint64(key)
+        self.restart(key)
         self.sound_speed_ratio = design.sound_speed / (design.assumed_speed or design.sound_speed)
+
+    def restart(self, key: int) -> None:
+        """Begin again with another key of the random numbers."""
+        self.keys = np.uint64(key)
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design

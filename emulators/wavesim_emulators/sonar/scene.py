@@ -13,6 +13,7 @@ from wavesim_emulators.sonar.texture import textures_of
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
+from wavesim_sdk.frame_labels import FIRST_BODY
 from wavesim_world.config import imaging_checks
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import World
@@ -20,10 +21,9 @@ from wavesim_world.ocean import bed, mesh
 from wavesim_world.ocean.bodies import BOX, CYLINDER, BodyObstacles
 from wavesim_world.ocean.scene import obstacle_boxes
 from wavesim_world.sonars import materials
+from wavesim_world.sonars.scene_labels import HULL_MATERIAL, label_names, material_names, obstacle_labels
 
 QUANTILES = 4096
-FIRST_LABEL = k.FIXED  #: first label of obstacles; the label of a body is smaller: its row + 2
-HULL_MATERIAL = "steel"  #: name of the material of all bodies
 
 
 class MaterialPalette:
@@ -31,16 +31,7 @@ class MaterialPalette:
 
     def __init__(self, world: World) -> None:
         own = imaging_checks.materials_of(world)
-        ground = world.ground
-        o = world.obstacles
-        obstacles: list[Any] = [*o.block, *o.pier, *o.tunnel, *o.mesh]
-        names = (
-            ground.material,
-            HULL_MATERIAL,
-            *(r.material for r in ground.region),
-            *(made.material for made in obstacles),
-        )
-        self.names = [*dict.fromkeys(names), "surface"]
+        self.names = list(material_names(world))
         self.materials = [materials.find_material(n, own) for n in self.names[:-1]]
         patchy = [(m.patch, m.cell if m.patch > 0.0 else 0.0) for m in self.materials] + [(0.0, 0.0)]
         self.cells = np.array([cell for _, cell in patchy])
@@ -108,7 +99,7 @@ class SonarScene:
         self._triangulated_bed = bed.triangulated_bed(loaded)
         self.bed = self._bed(loaded)
         self.targets = world.target
-        self.labels: dict[int, str] = {k.BED: "bed", k.SURFACE: "surface"}
+        self.labels = label_names(loaded)
         self.fixed = self._obstacles(world)
         self.objects = self.fixed
         self._triangles(loaded)
@@ -139,57 +130,33 @@ class SonarScene:
             raster=np.zeros((0, 0), np.int64),
         )
 
-    def _label(self, name: str) -> int:
-        number = FIRST_LABEL + len(self.labels)
-        self.labels[number] = name
-        return number
-
     def _obstacles(self, world: World) -> Floats:
         o, rows = world.obstacles, []
+        labels = obstacle_labels(world)
+        piers, tunnels = len(o.block), len(o.block) + len(o.pier)
         boxes = obstacle_boxes(o)
         made = [b.material for b in o.block] + [t.material for t in o.tunnel for _ in range(4)]
-        names = [f"block {i}" for i in range(len(o.block))] + [
-            f"tunnel {i}" for i in range(len(o.tunnel)) for _ in range(4)
-        ]
-        for (x, y, z, a, b, c, heading), name, what in zip(boxes, names, made, strict=True):
-            rows.append(
-                object_row(BOX, (x, y, z), yaw_rotation(heading), (a, b, c), self.palette[what], self._label(name))
-            )
+        of = labels[:piers] + [label for label in labels[tunnels : tunnels + len(o.tunnel)] for _ in range(4)]
+        for (x, y, z, a, b, c, heading), label, what in zip(boxes, of, made, strict=True):
+            rows.append(object_row(BOX, (x, y, z), yaw_rotation(heading), (a, b, c), self.palette[what], label))
         stand = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its x axis upright
-        for i, p in enumerate(o.pier):
+        for p, label in zip(o.pier, labels[piers:tunnels], strict=True):
             half = (p.height / 2, p.radius, p.radius)
-            rows.append(
-                object_row(CYLINDER, p.position, stand, half, self.palette[p.material], self._label(f"pier {i}"))
-            )
+            rows.append(object_row(CYLINDER, p.position, stand, half, self.palette[p.material], label))
         return np.array(rows).reshape(-1, k.OBJECT_WIDTH)
 
     def _triangles(self, loaded: LoadedConfig) -> None:
-        """Build one embree scene from the meshes and, if the bed has triangles, from the bed."""
-        self.scene: Any = None
-        self.triangles = np.zeros((0, 5))
+        """Build the triangles of the meshes and, if the bed has triangles, of the bed."""
+        meshes = loaded.config.world.obstacles.mesh
+        labels = obstacle_labels(loaded.config.world)
+        of = [(self.palette[m.material], n) for m, n in zip(meshes, labels[len(labels) - len(meshes) :], strict=True)]
         found = mesh.mesh_triangles(loaded)
-        declared = loaded.config.world.obstacles.mesh
-        of = [(self.palette[m.material], self._label(f"mesh {m.file}")) for m in declared]
-        if self._triangulated_bed is not None:
-            found, of = (
-                [self._triangulated_bed.points[self._triangulated_bed.simplices], *found],
-                [(self.ground, k.BED), *of],
-            )
-        if not found:
-            return
-        check_installed("embreex")
-        from embreex.mesh_construction import TriangleMesh
-        from embreex.rtcore_scene import EmbreeScene
-
-        corners = np.concatenate(found)
-        self.middle = np.concatenate(found[-1:]).reshape(-1, 3).mean(axis=0)  # embree calculates in single precision
-        self.wide = float(np.linalg.norm(corners.reshape(-1, 3) - self.middle, axis=1).max())
-        self.scene = EmbreeScene()
-        TriangleMesh(self.scene, np.ascontiguousarray(corners - self.middle, np.float32))
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-30)[:, None]
-        made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
-        self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
+        bed_ = self._triangulated_bed
+        beds = [] if bed_ is None else [bed_.points[bed_.simplices]]
+        beds_of = [(self.ground, k.BED)] * len(beds)
+        self.triangles = TriangleScene([*beds, *found], [*beds_of, *of])
+        #: the triangles that remain without obstacles
+        self.background = TriangleScene(beds, beds_of) if found else self.triangles
 
     def set_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
         """Set the bodies of this tick, except the body in row ``own``."""
@@ -200,7 +167,7 @@ class SonarScene:
         hull = self.palette[HULL_MATERIAL]
         turned = frames.rotation(bodies.state["q_WB"][others])
         rows = [
-            object_row(bodies.kind[j], bodies.p[j], R, bodies.half[j], hull, 2 + int(bodies.rows[j]))
+            object_row(bodies.kind[j], bodies.p[j], R, bodies.half[j], hull, FIRST_BODY + int(bodies.rows[j]))
             for j, R in zip(others, turned, strict=True)
         ]
         self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT_WIDTH)])
@@ -223,43 +190,68 @@ class SonarScene:
         self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, level: float = 0.0, surface: bool = True
     ) -> k.FanHits:
         """Return the hits of the rays of a fan at ``p`` with axes ``R`` in W."""
-        hits = k.FanHits(np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64))
-        k.cast_fan(
-            k.Fan(p, R, u, e),
-            reach,
-            self.bed,
-            self.near(p, reach),
-            self._on_triangles(p, R, u, e, reach),
-            k.SurfaceLevel(level, len(self.palette.names) - 1 if surface else -1),
-            hits,
-        )
-        return hits
+        return self._cast(k.Fan(p, R, u, e), reach, self.near(p, reach), self.triangles, self._surface(level, surface))
+
+    def cast_fan_without_objects(self, fan: k.Fan, reach: float, level: float, surface: bool) -> k.FanHits:
+        """Return the hits of the rays of a fan on the bed and the surface, as if there were no objects."""
+        return self._cast(fan, reach, self.fixed[:0], self.background, self._surface(level, surface))
+
+    def _surface(self, level: float, is_visible: bool) -> k.SurfaceLevel:
+        return k.SurfaceLevel(level, len(self.palette.names) - 1 if is_visible else -1)
 
     def cast_rays(self, fan: k.Fan, reach: float, level: float, surface: bool) -> Ints:
         """Return the labels (rays,) of what single rays hit; ray i has the sine ``u[i]`` and the elevation ``e[i]``."""
-        if len(fan.u) == 1:  # one ray in both directions
-            return self.cast_fan(*fan, reach, level, surface).labels[:, 0, 1]
-        hits = k.FanHits(np.empty((len(fan.u), 1, 4)), np.empty((len(fan.u), 1, 2), np.int64))
-        k.cast_fan(
-            fan,
-            reach,
-            self.bed,
-            self.near(fan.origin, reach),
-            self._on_triangles(*fan, reach, 1),
-            k.SurfaceLevel(level, len(self.palette.names) - 1 if surface else -1),
-            hits,
-        )
-        return hits.labels[:, 0, 1]
+        near = self.near(fan.origin, reach)
+        return self._cast(fan, reach, near, self.triangles, self._surface(level, surface), 1).labels[:, 0, 1]
 
-    def _on_triangles(self, p: Floats, R: Floats, u: Floats, e: Floats, reach: float, count: int = 0) -> k.TriangleHits:
+    def _cast(
+        self,
+        fan: k.Fan,
+        reach: float,
+        objects: Floats,
+        triangles: TriangleScene,
+        surface: k.SurfaceLevel,
+        count: int = 0,
+    ) -> k.FanHits:
+        shape = len(fan.u), count or len(fan.e)
+        hits = k.FanHits(np.empty((*shape, 4)), np.empty((*shape, 2), np.int64))
+        k.cast_fan(fan, reach, self.bed, objects, triangles.cast(fan, reach, count), surface, hits)
+        return hits
+
+
+class TriangleScene:
+    """Triangles in an embree scene: ``found`` contains the corners (n, 3, 3) of each mesh, and ``of`` its material and
+    its label.
+    """
+
+    def __init__(self, found: list[Floats], of: list[tuple[int, int]]) -> None:
+        self.triangles = np.zeros((0, 5))
+        self.scene: Any = None
+        if not found:
+            return
+        check_installed("embreex")
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+
+        corners = np.concatenate(found)
+        self.middle = np.concatenate(found[-1:]).reshape(-1, 3).mean(axis=0)  # embree calculates in single precision
+        self.wide = float(np.linalg.norm(corners.reshape(-1, 3) - self.middle, axis=1).max())
+        self.scene = EmbreeScene()
+        TriangleMesh(self.scene, np.ascontiguousarray(corners - self.middle, np.float32))
+        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-30)[:, None]
+        made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
+        self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
+
+    def cast(self, fan: k.Fan, reach: float, count: int = 0) -> k.TriangleHits:
         """Return the triangle that each ray hits. The result has no rays if no triangle can be within range."""
-        if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
+        if self.scene is None or np.linalg.norm(self.middle - fan.origin) > reach + self.wide:
             return k.TriangleHits(np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32), self.triangles)
-        shape = len(u), count or len(e)
+        shape = len(fan.u), count or len(fan.e)
         rays = np.empty((*shape, 3), np.float32)
-        k.ray_directions(R, u, e, rays)
+        k.ray_directions(fan.R, fan.u, fan.e, rays)
         start = np.empty((shape[0] * shape[1], 3), np.float32)
-        start[:] = p - self.middle
+        start[:] = fan.origin - self.middle
         found = self.scene.run(start, rays.reshape(-1, 3), output=True)
         return k.TriangleHits(found["tfar"].reshape(shape), found["primID"].reshape(shape), self.triangles)
 

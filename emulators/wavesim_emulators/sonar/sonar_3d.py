@@ -33,6 +33,7 @@ from wavesim_emulators.sonar.sonar_3d_kernels import RayEchoes, find_strongest_e
 from wavesim_emulators.sonar.targets import PointTargets
 from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Array, Floats
+from wavesim_sdk.frame_labels import FIRST_TARGET
 from wavesim_sdk.imaging_frames import PIXEL_3D
 from wavesim_world.sonars import patterns
 
@@ -83,14 +84,18 @@ class Sonar3D(ImagingSonar):
         self.directions = fan_directions(self.u[self.down.inner], self.e[self.across.inner])
         self.pixels = np.arange(p.rows * p.beams).reshape(p.rows, p.beams)
         self.z = np.zeros((len(self.u), len(self.e), 2), np.float32)
-        own = np.array([key], np.uint64)
-        self.range_key, self.noise_key = (randomness.stream(own, what) for what in ("range", "noise"))
+        self.restart(key)
         #: power in a range cell: ``noise`` is the noise, and ``scattered`` the volume reverberation at 1 m, without
         #: absorption
         self.noise = design.noise_power / max(1.0, design.bin / design.pulse) if design.noise else 0.0
         scattered = 10.0 ** (design.volume / 10.0) * design.energy_per_ray * design.pulse
         self.scattered = scattered * cell * float(self.weights.sum())
         self.targets = PointTargets(world, design, self.multipath)
+
+    def restart(self, key: int) -> None:
+        super().restart(key)
+        own = np.array([key], np.uint64)
+        self.range_key, self.noise_key = (randomness.stream(own, what) for what in ("range", "noise"))
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design
@@ -104,7 +109,7 @@ class Sonar3D(ImagingSonar):
             where = randomness.uniform(self.range_key, number, self.pixels) - 0.5
             ranges += where * rays.extent.ravel()[ray]
         ranges *= 1.0 - self.directions @ (R.T @ pose.v) / d.sound_speed
-        self._add_targets(pose, R, level, ranges, power)
+        self._add_targets(pose, R, level, ranges, power, label)
         there = (power > 0.0) & (ranges >= d.minimum) & (ranges <= d.range)
         safe = np.where(there, ranges, d.range)
         disturbance = self.noise + self.scattered * np.exp(-d.decay * safe) / safe**2
@@ -135,9 +140,11 @@ class Sonar3D(ImagingSonar):
         extent = np.maximum(np.where(r < k.FAR, r, 0.0) * tilt / cosine, d.pulse)
         return RayEchoes(np.ascontiguousarray(r), energy, extent)
 
-    def _add_targets(self, pose: SonarPose, R: Floats, level: float, ranges: Floats, power: Floats) -> None:
-        """Set range and power of the pixels in which a point target is the strongest echo."""
-        for _, r, n_F, echo in self.targets.visible_targets(pose, R, level):
+    def _add_targets(
+        self, pose: SonarPose, R: Floats, level: float, ranges: Floats, power: Floats, label: Array
+    ) -> None:
+        """Set range, power and label of the pixels in which a point target is the strongest echo."""
+        for i, r, n_F, echo in self.targets.visible_targets(pose, R, level):
             if r < self.design.minimum:
                 continue
             down, across = math.asin(n_F[1]), -math.atan2(n_F[2], n_F[0])
@@ -146,6 +153,7 @@ class Sonar3D(ImagingSonar):
             received = echo * np.outer(by_row, by_column)
             stronger = received > power
             ranges[stronger], power[stronger] = r, received[stronger]
+            label[stronger] = k.NO_HIT, FIRST_TARGET + i
 
     def _quantise(self, there: Array, ranges: Floats, power: Floats) -> tuple[Array, int]:
         """Return the pixels, and the number of saturated levels."""

@@ -14,8 +14,9 @@ from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.multipath import Multipath
 from wavesim_emulators.sonar.multipath_kernels import ghost_profile
 from wavesim_emulators.sonar.scene import SonarScene
-from wavesim_emulators.sonar.types import Singles
+from wavesim_emulators.sonar.types import Ints32, Singles
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.frame_labels import FIRST_TARGET, NOTHING
 from wavesim_world.config.imaging import TargetConfig
 from wavesim_world.sonars import materials, patterns
 
@@ -41,10 +42,12 @@ class PointTargets:
         self.world, self.design, self.multipath = world, design, multipath
         self.declared = world.targets
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
+        #: number, beam and range of each target in the newest ping
+        self.echoes: list[tuple[int, int, float]] = []
 
-    def visible_targets(self, pose: Any, R: Floats, level: float) -> list[tuple[TargetConfig, float, Floats, float]]:
-        """Return (target, range, direction in the fan, echo level) of the visible targets. The level is linear, before
-        beam patterns.
+    def visible_targets(self, pose: Any, R: Floats, level: float) -> list[tuple[int, float, Floats, float]]:
+        """Return (number of the target, range, direction in the fan, echo level) of the visible targets. The level is
+        linear, before beam patterns.
         """
         d = self.design
         found = []
@@ -61,7 +64,7 @@ class PointTargets:
                 continue
             power = d.energy_per_ray * strength(t, d.wavelength, r, -along) * math.exp(-d.decay * r) / r**4
             shifted = r * (1.0 - float(pose.v @ along) / d.sound_speed)
-            found.append((t, shifted, n_F, power))
+            found.append((int(i), shifted, n_F, power))
         return found
 
     def _ghosts(
@@ -99,9 +102,12 @@ class PointTargets:
     ) -> None:
         """Add target echoes to beams that receive with a pattern and transmit to the whole sector."""
         d = self.design
-        for _, r, n_F, echo in self.visible_targets(pose, R, level):
-            if abs(math.asin(n_F[1])) > 0.5 * d.preset.sector:
+        self.echoes = []
+        for i, r, n_F, echo in self.visible_targets(pose, R, level):
+            azimuth = math.asin(n_F[1])
+            if abs(azimuth) > 0.5 * d.preset.sector:
                 continue
+            self.echoes.append((i, int(np.abs(angles - azimuth).argmin()), r))
             t = 2.0 * r / d.sound_speed
             u = n_F[1] - w_F[2] * t * math.sqrt(1.0 - n_F[1] ** 2)
             gain = patterns.line((u - np.sin(angles)) * scale, d.preset.shading) * self._across(n_F)
@@ -113,13 +119,25 @@ class PointTargets:
         """Add target echoes to one beam (1, bins) that transmits and receives with the same pattern."""
         d = self.design
         w_F = R.T @ pose.w
-        for _, r, n_F, echo in self.visible_targets(pose, R, level):
+        self.echoes = []
+        for i, r, n_F, echo in self.visible_targets(pose, R, level):
+            if abs(math.asin(n_F[1])) < d.preset.beam:
+                self.echoes.append((i, 0, r))
             scale = d.array / d.wavelength
             u = n_F[1] - w_F[2] * 2.0 * r / d.sound_speed
             sent, heard = patterns.line(np.array([n_F[1], u]) * scale, d.preset.shading)
             add_to_bins(power, r / d.bin, np.array([echo * sent * heard * self._across(n_F)]))
             for profile, arrival in self._ghosts(pose, R, (r, n_F, echo), level):
                 power += patterns.line(np.array([arrival * scale]), d.preset.shading) ** 2 * profile
+
+    def label(self, labels: Ints32) -> None:
+        """Label the range cell of each target in the newest ping in its beam; ``labels`` has the shape (beams, bins,
+        2).
+        """
+        d = self.design
+        for i, beam, r in self.echoes:
+            first = max(math.floor((r - 0.5 * d.pulse) / d.bin), 0)
+            labels[beam, first : math.floor((r + 0.5 * d.pulse) / d.bin) + 1] = NOTHING, FIRST_TARGET + i
 
 
 def add_to_bins(power: Floats, at: float, echo: Floats) -> None:

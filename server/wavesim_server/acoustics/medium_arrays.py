@@ -117,7 +117,7 @@ NODE = _record(
     value("modem_band", "Hz", "Bandwidth of the node's modem."),
     value("preamble", "s", "Duration of a packet without payload."),
     integer("modulation", "", "Number of the modem's modulation; 0 = none."),
-    value("axis_x", "", "Axis of the beam, B."),
+    value("axis_x", "", "Axis of the beam, in B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
     value("ping_period", "s", "Period of a pinger; 0 = the node is not a pinger."),

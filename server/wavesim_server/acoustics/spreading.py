@@ -1,4 +1,4 @@
-"""Candidates of a new signal for all nodes, and candidates of the signals in transit for a node that wakes; compiled.
+"""Compiled search for candidate receptions: of a new signal at all nodes, and of signals in transit at a node that wakes.
 
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """

@@ -36,7 +36,7 @@ LIFT, DRAG, SIDE, ROLL, PITCH, YAW = range(6)  #: order of the coefficients of a
 
 @always_inline
 def velocity_through_air(block: Floats, work: Floats) -> None:
-    """Store the velocity through the air, and the fraction of the air's forces that acts."""
+    """Store the velocity through the air, and the fraction of the aerodynamic forces that is applied."""
     x, y, z = load(block, B.V_AF_W), load(block, B.V_AF_W + 1), load(block, B.V_AF_W + 2)
     for i in range(3):
         wind = load(work, W.ROT + i) * x + load(work, W.ROT + 3 + i) * y + load(work, W.ROT + 6 + i) * z

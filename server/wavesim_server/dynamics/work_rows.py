@@ -68,5 +68,5 @@ ADDED_MOMENTUM_LEFT = _rows(
     "ADDED_MOMENTUM_LEFT", "N s, N m s", "B", "Momentum that bodies left in the water when they emerged.", 6
 )
 NU_A = _rows("NU_A", "m/s", "B", "Velocity of an aircraft through the air (u v w).", 3)
-AIR_SHARE = _rows("AIR_SHARE", "", "", "Fraction of the air's forces on an aircraft: 1 - WET_SHARE.")
+AIR_SHARE = _rows("AIR_SHARE", "", "", "Fraction of the aerodynamic forces that acts on an aircraft: 1 - WET_SHARE.")
 SIZE = TABLE.size * LANES  #: number of float64 elements in the work array

@@ -8,7 +8,7 @@ call advances the simulation until the next participant is due (an emulator, a l
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from wavesim_server.messages import (
 )
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
-from wavesim_world.config.sensors import InstrumentConfig
 
 VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode, in simulated time
 FULL_QUEUE_RETRY_S = 0.0005  #: interval between two attempts to send to a full queue
@@ -122,12 +121,7 @@ class Engine:
         """Add the bodies that need no client, with their instruments."""
         self.sim.enter_residents()
         for row in self.sim.occupants:
-            self.instruments.enter(row, self.suite_in_row(row))
-
-    def suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
-        """Return the configured instruments of the body in a row."""
-        occupant = self.sim.occupants[row]
-        return self.sim.loaded.suite_by_name(occupant.name, occupant.model.name)
+            self.instruments.enter(row, self.sim.suite_in_row(row))
 
     @property
     def served(self) -> Served:

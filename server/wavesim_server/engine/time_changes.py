@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -31,7 +31,6 @@ from wavesim_server.messages import RunStateEvent, TimeChangedEvent
 from wavesim_server.simulation import Simulation
 from wavesim_server.snapshots import Snapshot, capture, read_state
 from wavesim_server.watchdog import Watchdog
-from wavesim_world.config.sensors import InstrumentConfig
 
 MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in the memory of a server
 
@@ -66,9 +65,6 @@ class ChangedEngine(Protocol):
 
     def enter_residents(self) -> None:
         """Add the bodies that need no client, with their instruments."""
-
-    def suite_in_row(self, row: int) -> Sequence[InstrumentConfig]:
-        """Return the configured instruments of the body in a row."""
 
 
 class TimeChanges:
@@ -234,7 +230,7 @@ class TimeChanges:
     def _put_back(self, parts: dict[str, Any]) -> None:
         e = self._engine
         e.sim.put_back(parts["simulation"])
-        e.instruments.restore(parts["instruments"], e.suite_in_row)
+        e.instruments.restore(parts["instruments"], e.sim.suite_in_row)
         e.emulators.restore(parts["banks"], e.sim.seed)
         if own := parts.get("engine"):
             e.watchdog.restore(own["watchdog"])

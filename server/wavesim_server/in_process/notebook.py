@@ -53,6 +53,10 @@ class Trial:
     ) -> None:
         if duration is not None and arguments.at_least_zero("duration", duration, "s") == 0.0:
             raise InvalidArgument("duration must be above 0 s")
+        if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
+            raise InvalidArgument(
+                "a Trial needs the path of a configuration file, because its programs read the file: save the text, or use Lab"
+            )
         self._temporary = tempfile.TemporaryDirectory(prefix="wavesim-") if out is None else None
         folder = Path(out if out is not None else self._temporary.name)  # type: ignore[union-attr]
         loaded = load(Path(configuration).absolute())

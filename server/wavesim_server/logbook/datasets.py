@@ -197,7 +197,7 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
     """
     found = read(log)
     mission = found.content_hash[:16]
-    part = _part(int(found.content_hash[:8], 16) / 2.0**32)
+    part = part_of(int(found.content_hash[:8], 16) / 2.0**32)
     try:
         index = _index(folder)
         for sort in ("seen", "truth"):
@@ -221,7 +221,8 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
     return mission, part
 
 
-def _part(share: float) -> str:
+def part_of(share: float) -> str:
+    """Return the part of a dataset to which a share from 0 to 1 belongs."""
     for part, size in SPLIT.items():
         if share < size:
             return part

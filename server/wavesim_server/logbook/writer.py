@@ -18,7 +18,7 @@ import numpy as np
 
 from wavesim_kernels import machine_code
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
+from wavesim_sdk.imaging_frames import FRAME, FRAME_SENSOR_TYPES, ImagingFrame
 from wavesim_sdk.logfile import CDR_HEADER, EARLIER_RUN, METADATA, PART, RUN, branch_path, encode_cdr_text, part_path
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
@@ -28,6 +28,7 @@ from wavesim_server.logbook.mcap_file import MessageBlock
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.bed import bed_around_fleet, mean_depth
+from wavesim_world.sonars.scene_labels import label_names
 
 #: tables of bodies, by name
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
@@ -71,13 +72,20 @@ class LogWriter:
 
     The log consists of one or several files (parts). When a part has reached ``<log part_size>`` or ``part_time``, it
     is finished, and the log continues in another file. ``name`` is the name of the server, which is by default the name
-    of the configuration.
+    of the configuration. ``metadata`` contains further keys of the metadata record, for logs that were not simulated.
     """
 
     def __init__(
-        self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int, name: str = "", *, chunk_ns: int = CHUNK_NS
+        self,
+        place: Path | BinaryIO,
+        loaded: LoadedConfig,
+        seed: int,
+        name: str = "",
+        *,
+        chunk_ns: int = CHUNK_NS,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
-        self._chunk_ns = chunk_ns
+        self._chunk_ns, self._metadata = chunk_ns, dict(metadata or {})
         self._server = name or loaded.config.name
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
@@ -90,6 +98,7 @@ class LogWriter:
         self._blocks: dict[tuple[Any, ...], MessageBlock] = {}
         self._failure = ""
         self._now = 0  # simulation time of the last message
+        self._has_frames = any(type_ in loaded.sensor_rows for type_ in FRAME_SENSOR_TYPES)
         self._bed = bed_around_fleet(loaded)
         if loaded.config.world.soundings is not None:
             self._bed["mean"] = mean_depth(loaded)  # over all soundings: the depth that the waves use
@@ -116,9 +125,11 @@ class LogWriter:
                 "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
                 "versions": json.dumps(dict(versions()), sort_keys=True),
+                **({"labels": label_names(self._loaded).to_json()} if self._has_frames else {}),
                 RUN: self._run,
                 PART: str(self._number),
                 **({EARLIER_RUN: self._earlier_run} if self._earlier_run else {}),
+                **self._metadata,
             },
         )
         if self._sync is not None:

@@ -35,7 +35,7 @@ class TableRow:
 
 
 class SensorRow(NamedTuple):
-    """The value from one sensor, as a row with the time, validity, numbers, and generation of the instrument."""
+    """The value of one sensor as a row: time, validity, components, and the generation of the instrument."""
 
     layout: Layout
     row: TableRow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import math
 import sys
@@ -18,6 +17,7 @@ from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.guidance import encounters
 from wavesim_sdk.log import Log
+from wavesim_sdk.named_objects import described, run_file
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, Outcome
 from wavesim_server.logbook import report
@@ -396,21 +396,13 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
     """Load ``FILE.py:FUNCTION``, relative to a campaign file."""
     name, _, which = text.rpartition(":")
     path = (file.parent / name).resolve()
-    spec = importlib.util.spec_from_file_location(f"campaign_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         raise ConfigError(f"program '{name}' does not exist", str(file))
-    module = importlib.util.module_from_spec(spec)
     _make_room(path.parent)
-    writes, sys.dont_write_bytecode = (
-        sys.dont_write_bytecode,
-        True,
-    )  # bytecode would also be used for a version of the file that was changed within the same second
     try:
-        spec.loader.exec_module(module)
+        module = run_file(path, "campaign")
     except (Exception, SystemExit) as error:  # a user's file may raise anything
-        raise ConfigError(f"cannot load '{name}': {type(error).__name__}: {error}", str(file)) from None
-    finally:
-        sys.dont_write_bytecode = writes
+        raise ConfigError(f"cannot load '{name}': {described(error)}", str(file)) from None
     found = getattr(module, which, None)
     if not callable(found):
         known = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]

@@ -162,8 +162,8 @@ class CampaignPlan:
             "code of WaVeSim": code_version(),
             "<run> and <metric>": hashlib.sha256(done.encode()).hexdigest(),
         }
-        named = (c.run.program, *(m.of for m in c.metric))
-        programs = {here / name.rpartition(":")[0] for name in named if ".py:" in name}
+        functions = (c.run.program, *(m.of for m in c.metric))
+        programs = {here / name.rpartition(":")[0] for name in functions if ".py:" in name}
         if self.loaded is not None:
             set_ = [
                 (t.path.rpartition("/")[2], written(f, t.text, p[f.name]))
@@ -176,6 +176,10 @@ class CampaignPlan:
                 bodies = [b.program for b in self.loaded.config.fleet.bodies if b.program is not None]
                 runs = [*(p.run for p in bodies), *(text for key, text in set_ if key == "run")]
                 programs |= {self.loaded.path.parent / run for run in runs if run}
+                texts = [*(p.options for p in bodies), *(text for key, text in set_ if key == "options")]
+                for text in texts:  # a program may load these files
+                    named = sources.named_in_options(text, self.loaded.path.parent)
+                    programs |= {path for path in named if path.suffix == ".py"}
         return files | sources.of_programs(programs, here, (self.folder,), self._before)
 
     def check_files(self) -> None:

@@ -206,22 +206,23 @@ def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], h
         if key == "file" and text:
             paths.append(base / text)
         elif key == "options":
-            paths += _options(text, base)
+            paths += named_in_options(text, base)
     paths += [Path(place).resolve() for m in loaded.models.values() if (place := m.place.rpartition(":")[0])]
     paths.append(loaded.path)
     return {os.path.relpath(path.resolve(), here): of_file(path) for path in paths if not is_installed(path)}
 
 
-def _options(text: str, base: Path) -> Iterator[Path]:
-    """Yield the files that a program's options name."""
+def named_in_options(text: str, base: Path) -> Iterator[Path]:
+    """Yield the files that a program's options name, also as FILE.py:OBJECT."""
     try:
         words = shlex.split(text)
     except ValueError:  # starting the program reports the error
         return
     for word in words:
-        path = base / word.rpartition("=")[2]
-        if path.is_file():
-            yield path
+        name = word.rpartition("=")[2]
+        for path in (base / name, base / name.rpartition(":")[0]):
+            if path.is_file():
+                yield path
 
 
 def _named(value: Any, base: Path) -> Iterator[Path]:

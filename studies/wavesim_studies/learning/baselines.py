@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom_core import CustomCore
 
 #: gains for position in N/m, N s/m and N/(m s), and for attitude in N m/rad and N m s/rad
 POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5
@@ -46,35 +45,9 @@ class Pid:
 class RandomPolicy:
     """Baseline that takes random actions."""
 
-    def __init__(self, core: Core, seed: int = 0) -> None:
+    def __init__(self, core: Core | CustomCore, seed: int = 0) -> None:
         self._random, self._size = np.random.default_rng(seed), core.actions
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
         """Return random actions; see :class:`Pid`."""
         return self._random.uniform(-1.0, 1.0, (len(observation), self._size)).astype(np.float32)
-
-
-def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
-    """Run one episode of each copy. Return the success rate, the mean distance (m) in completed episodes, and the mean
-    reward.
-    """
-    core.seed(seed)
-    core.reset_copies()
-    out, n = core.outputs, core.copies
-    running, won, total, last = np.ones(n, bool), np.zeros(n, bool), np.zeros(n), np.full(n, np.nan)
-    ended = np.zeros(n, bool)
-    while running.any():
-        core.step(policy.act(out.observation, ended))
-        ended = out.terminated | out.truncated
-        total[running] += out.reward[running]
-        now = ended & running
-        won[now] = out.episode_info[now, 2] > 0.0
-        last[now & out.truncated] = out.episode_info[now & out.truncated, 0]
-        running &= ~ended
-    there = np.isfinite(last)
-    return {
-        "episodes": float(n),
-        "success": float(won.mean()),
-        "distance": float(last[there].mean()) if there.any() else float("nan"),
-        "reward": float(total.mean()),
-    }

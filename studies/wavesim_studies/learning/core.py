@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import operator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from wavesim_kernels import randomness
-from wavesim_sdk.arrays import Array
+from wavesim_sdk.arrays import Array, Mask
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_server import array_tables
@@ -20,6 +19,7 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.study import empty_sea, varied
 from wavesim_studies.learning import kernels
+from wavesim_studies.learning.shares import Shares
 from wavesim_studies.learning.tasks import LAST_S, TASKS
 from wavesim_world.config import library
 
@@ -64,7 +64,7 @@ class Core:
         t, thrusters = TASKS[task], library()[model].thruster
         self.copies, self.task, self.model, self.hulls = copies, t, model, hulls
         self.actions = len(thrusters)
-        self.size = kernels.BASE + self.actions
+        self.size, self.bound = kernels.BASE + self.actions, kernels.BOUND
         self.rules = kernels.TaskRules(
             t.code,
             round(t.limit / dt),
@@ -98,8 +98,7 @@ class Core:
             np.zeros((n, 3)),
             np.zeros((n, kernels.PARTS)),
         )
-        self._pool: ThreadPoolExecutor | None = None
-        self._shares = [0, blocks]  # first block of each thread, and the number of blocks
+        self._threads = Shares(blocks)
         self._packed: tuple[Any, ...] = ()  # what the states of the threads were made of
         self._states: list[kernels.StepState] = []
         self._tables: list[Any] = []
@@ -155,12 +154,7 @@ class Core:
         """Divide the copies among ``count`` threads, starting with the next step. The results do not depend on the
         number of threads.
         """
-        if count < 1:
-            raise ConfigError(f"invalid number of threads {count}: use at least 1")
-        if self._pool is not None:
-            self._pool.shutdown()
-        self._pool = ThreadPoolExecutor(count - 1, "wavesim-learning") if count > 1 else None
-        self._shares = np.linspace(0, self._shares[-1], count + 1).round().astype(int).tolist()
+        self._threads.set_threads(count)
         self._packed = ()
 
     def set_reset_mode(self, mode: int) -> None:
@@ -173,12 +167,7 @@ class Core:
         """Write future observations into the caller's array. Raise ValueError unless it is a C-contiguous float32 array of
         shape (n, size).
         """
-        if (
-            observation.shape != (self.copies, self.size)
-            or observation.dtype != np.float32
-            or not observation.flags.c_contiguous
-        ):
-            raise ValueError(f"observations require a C-contiguous float32 array of shape {(self.copies, self.size)}")
+        check_buffer(observation, (self.copies, self.size))
         observation[:] = self.outputs.observation
         self.outputs = self.outputs._replace(observation=observation)
 
@@ -206,7 +195,7 @@ class Core:
                     self.rules,
                     self.outputs,
                 )
-                for _ in self._shares[1:]
+                for _ in range(self._threads.count)
             ]
             self._tables = [array_tables.pack(state) for state in self._states]
         return self._tables
@@ -218,14 +207,33 @@ class Core:
         """
         if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
             raise ValueError(f"expected actions of shape {(self.copies, self.actions)}, got {actions.shape}")
-        tables, ends = self._current_tables(), self._shares
-        others = [
-            self._pool.submit(kernels.step, tables[k], actions, self.actions, ends[k], ends[k + 1])
-            for k in range(1, len(tables))
-            if self._pool
-        ]
-        try:
-            kernels.step(tables[0], actions, self.actions, ends[0], ends[1])
-        finally:  # an interrupt takes effect only when no thread works on the copies any more
-            for other in others:
-                other.result()
+        tables = self._current_tables()
+        self._threads.run(lambda k, first, end: kernels.step(tables[k], actions, self.actions, first, end))
+
+    @property
+    def limit(self) -> int:
+        """Maximum number of steps of an episode."""
+        return self.rules.steps
+
+    @property
+    def success(self) -> Mask:
+        """Which of the episodes that ended in this step succeeded (copies,)."""
+        won: Mask = self.outputs.episode_info[:, -1] > 0.0
+        return won
+
+    def infos(self) -> dict[str, Array]:
+        """Return the quantities (copies,) of this step for the infos of Gymnasium, by name."""
+        out = self.outputs
+        return {
+            "distance": out.episode_info[:, 0],
+            "heading_error": out.episode_info[:, 1],
+            "reward_place": out.parts[:, 0],
+            "reward_still": out.parts[:, 1],
+            "reward_effort": out.parts[:, 2],
+        }
+
+
+def check_buffer(observation: Array, shape: tuple[int, int]) -> None:
+    """Raise ValueError unless an array is a C-contiguous float32 array of this shape."""
+    if observation.shape != shape or observation.dtype != np.float32 or not observation.flags.c_contiguous:
+        raise ValueError(f"observations require a C-contiguous float32 array of shape {shape}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -11,6 +11,11 @@ from gymnasium.vector import AutoresetMode
 from wavesim_sdk.arrays import Array
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom import Task
+from wavesim_studies.learning.custom_core import CustomCore, make_core
+
+if TYPE_CHECKING:
+    from wavesim_studies.learning.team_rows import TeamRows
 
 __all__ = ["SingleTaskEnv", "VectorTaskEnv"]
 
@@ -21,23 +26,24 @@ _MODES = {
 }
 
 
-def spaces(core: Core) -> tuple[Any, Any]:
+def spaces(core: Core | CustomCore | TeamRows) -> tuple[Any, Any]:
     """Return (observation space, action space)."""
     box = gymnasium.spaces.Box
-    return box(-kernels.BOUND, kernels.BOUND, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
+    return box(-core.bound, core.bound, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
 
 
 class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     """Copies of a task, advanced in one compiled call. With ``copy=False``, the returned arrays are reused by the next
     step.
 
+    ``task`` is the name of a built-in task, or a :class:`~wavesim_studies.learning.custom.Task` or its class.
     ``autoreset_mode`` has the same meaning as in Gymnasium; the other options are passed to
-    :class:`~wavesim_studies.learning.core.Core`.
+    :class:`~wavesim_studies.learning.core.Core`, or to the class of your task.
     """
 
     def __init__(
         self,
-        task: str = "StationKeeping",
+        task: str | Task | type[Task] = "StationKeeping",
         num_envs: int = 1,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -47,7 +53,7 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
-        self.core = Core(task, num_envs, **options)
+        self.core = make_core(task, num_envs, **options)
         self.core.set_threads(threads)
         self.core.set_reset_mode(_MODES[mode])
         self.metadata = {"autoreset_mode": mode, "render_modes": []}
@@ -77,21 +83,16 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Advance all copies by one step, as defined by Gymnasium.
 
-        ``infos`` contains distance (m), heading_error (rad), reward_place, reward_still and reward_effort. For copies
-        whose episode has ended, it also contains success and, with SAME_STEP, final_obs and final_info.
+        ``infos`` contains distance (m), heading_error (rad), reward_place, reward_still and reward_effort, or what your
+        task reports. For copies whose episode has ended, it also contains success and, with SAME_STEP, final_obs and
+        final_info.
         """
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(actions, np.float32))
-        infos: dict[str, Any] = {
-            "distance": self._given(out.episode_info[:, 0]),
-            "heading_error": self._given(out.episode_info[:, 1]),
-            "reward_place": self._given(out.parts[:, 0]),
-            "reward_still": self._given(out.parts[:, 1]),
-            "reward_effort": self._given(out.parts[:, 2]),
-        }
+        infos: dict[str, Any] = {name: self._given(values) for name, values in self.core.infos().items()}
         ended = out.terminated | out.truncated
         if ended.any():
-            success = out.episode_info[:, 2] > 0.0
+            success = self.core.success
             infos |= {"success": success, "_success": ended}
             if self._mode == AutoresetMode.SAME_STEP:
                 last = np.empty(self.num_envs, object)
@@ -117,8 +118,10 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
 
-    def __init__(self, task: str = "StationKeeping", render_mode: str | None = None, **options: Any) -> None:
-        self.core = Core(task, 1, **options)
+    def __init__(
+        self, task: str | Task | type[Task] = "StationKeeping", render_mode: str | None = None, **options: Any
+    ) -> None:
+        self.core = make_core(task, 1, **options)
         self.core.set_reset_mode(kernels.DISABLED)
         self.observation_space, self.action_space = spaces(self.core)
         self.render_mode = render_mode
@@ -136,12 +139,6 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         """
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
-        info = {
-            "distance": float(out.episode_info[0, 0]),
-            "heading_error": float(out.episode_info[0, 1]),
-            "reward_place": float(out.parts[0, 0]),
-            "reward_still": float(out.parts[0, 1]),
-            "reward_effort": float(out.parts[0, 2]),
-            "success": bool(out.episode_info[0, 2]),
-        }
+        info: dict[str, Any] = {name: float(values[0]) for name, values in self.core.infos().items()}
+        info["success"] = bool(self.core.success[0])
         return out.observation[0].copy(), float(out.reward[0]), bool(out.terminated[0]), bool(out.truncated[0]), info

@@ -191,22 +191,29 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
         past[row * L + l] = 0.0
 
 
+@always_inline
+def normal_pair(uniforms: Lanes) -> tuple[Lanes, Lanes]:
+    """Return two normally distributed numbers for each lane (Box-Muller). The two halves of a uniform number are the two
+    uniform numbers from which the method computes them.
+    """
+    u = uniforms * _HALF
+    high = (u + _NEAREST) - _NEAREST
+    radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
+    sine, cosine = sin_cos(2.0 * math.pi * (u - high))
+    return radius * cosine, radius * sine
+
+
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normally distributed numbers for each lane (Box-Muller). The two halves of each hash are the two uniform
-    numbers from which the method computes two normal numbers.
-    """
+    """Draw normally distributed numbers for each lane, two from each hash."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
             w[(DRAW + k) * L + l] = uniform(keys[first + l], e, k)
     for k in range(NORMALS // 2 - 1, -1, -1):  # the last first: each row makes two
-        u = load(w, DRAW + k) * _HALF
-        high = (u + _NEAREST) - _NEAREST
-        radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
-        sine, cosine = sin_cos(2.0 * math.pi * (u - high))
-        store(w, DRAW + 2 * k, radius * cosine)
-        store(w, DRAW + 2 * k + 1, radius * sine)
+        one, other = normal_pair(load(w, DRAW + k))
+        store(w, DRAW + 2 * k, one)
+        store(w, DRAW + 2 * k + 1, other)
 
 
 @device_function

@@ -1,31 +1,56 @@
-"""Inference with a trained policy, using only NumPy. Train the policy with Stable-Baselines3; see :mod:`.sb3`."""
+"""Inference with a trained policy, using only NumPy. To train a policy, see :mod:`.training`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.arrays import Array
+from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.neural_networks import forward, load
+
+#: functions between the layers of a network, by the name that a file contains
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0.0),
+    "elu": lambda x: np.where(x > 0.0, x, np.expm1(np.minimum(x, 0.0))),
+}
 
 
 class Policy:
-    """A trained policy, which returns the mean action that its network computes."""
+    """A trained policy, which returns the mean action that its network computes.
 
-    def __init__(self, parameters: Sequence[Array]) -> None:
-        self.parameters = list(parameters)
+    ``parameters`` contains the weights and biases of its dense layers alternately, and ``activation`` is the function
+    between them: tanh, relu or elu. With ``squash``, a tanh limits the actions, as in SAC; otherwise, they are clipped.
+    """
+
+    def __init__(self, parameters: Sequence[Array], activation: str = "tanh", squash: bool = False) -> None:
+        if activation not in ACTIVATIONS:
+            raise WaveSimError(f"unknown activation '{activation}' of a policy; use one of {', '.join(ACTIVATIONS)}")
+        self.parameters, self.activation, self.squash = list(parameters), activation, squash
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Return actions (n, thrusters) for observations (n, numbers)."""
-        return np.clip(forward(self.parameters, observation.astype(np.float32)), -1.0, 1.0)
+        """Return actions (n, actions) for observations (n, numbers). Raise WaveSimError if their number is wrong."""
+        if observation.shape[-1] != len(self.parameters[0]):
+            raise WaveSimError(f"the policy has {len(self.parameters[0])} inputs, got {observation.shape[-1]} values")
+        action = forward(self.parameters, observation.astype(np.float32), ACTIVATIONS[self.activation])
+        return np.tanh(action) if self.squash else np.clip(action, -1.0, 1.0)
 
     def save(self, path: Path) -> None:
         """Write the policy to a .npz file."""
-        np.savez(path, *self.parameters)
+        # a file of a plain network has nothing but its layers, so that any program can evaluate it
+        arrays: dict[str, Any] = {f"arr_{k}": p for k, p in enumerate(self.parameters)}
+        if (self.activation, self.squash) != ("tanh", False):
+            arrays["form"] = np.array(self.activation + (" squash" if self.squash else ""))
+        np.savez(path, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Policy:
         """Read a policy from a .npz file. Raise WaveSimError if the file is invalid."""
-        return cls(load(path, "policy"))
+        parameters = load(path, "policy", 2)
+        with np.load(path, allow_pickle=False) as file:
+            activation, _, squash = str(file["form"] if "form" in file.files else "tanh").partition(" ")
+        return cls(parameters, activation, squash == "squash")

@@ -19,26 +19,29 @@ try:
 except ImportError:
     raise WaveSimError("PufferLib 3 is not installed; run pip install 'pufferlib>=3,<4'") from None
 
-from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom import Task
+from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.env import spaces
 
 
 class Puffer(Base):  # type: ignore[misc]
     """A PufferLib environment of ``num_envs`` copies of a task.
 
-    ``buf`` contains the trainer's arrays; ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`.
+    ``task`` is the name of a built-in task, or your :class:`~wavesim_studies.learning.custom.Task`. ``buf`` contains the
+    trainer's arrays; ``options`` are passed to :class:`~wavesim_studies.learning.core.Core`, or to the class of your
+    task.
     """
 
     def __init__(
         self,
-        task: str = "StationKeeping",
+        task: str | Task | type[Task] = "StationKeeping",
         num_envs: int = 1024,
         *,
         buf: Mapping[str, Array] | None = None,
         seed: int = 0,
         **options: Any,
     ) -> None:
-        self.core = Core(task, num_envs, **options)
+        self.core = make_core(task, num_envs, **options)
         self.single_observation_space, self.single_action_space = spaces(self.core)
         self.num_agents, self._seed = num_envs, seed
         self.render_mode = None
@@ -66,7 +69,7 @@ class Puffer(Base):  # type: ignore[misc]
         self.rewards[:], self.terminals[:], self.truncations[:] = out.reward, out.terminated, out.truncated
         ended = out.terminated | out.truncated
         infos = (
-            [{"success": float(out.episode_info[ended, 2].mean()), "episodes": int(ended.sum())}] if ended.any() else []
+            [{"success": float(self.core.success[ended].mean()), "episodes": int(ended.sum())}] if ended.any() else []
         )
         return self._give(), self.rewards, self.terminals, self.truncations, infos
 

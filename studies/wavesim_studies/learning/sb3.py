@@ -19,13 +19,15 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.extras import MissingPackage
 
 try:
     from stable_baselines3.common.vec_env import VecEnv as Base
 except ImportError:
-    raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
+    raise MissingPackage("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
-from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.custom import Task
+from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.env import spaces
 from wavesim_studies.learning.policy import Policy
 
@@ -33,24 +35,50 @@ Indices = int | Iterable[int] | None
 
 
 def exported_policy(model: Any) -> Policy:
-    """Return the trained ``MlpPolicy`` of a PPO or A2C model as a policy that needs only NumPy.
+    """Return the trained ``MlpPolicy`` of a model as a policy that needs only NumPy, whatever algorithm trained it.
 
-    The layers of the network must be dense, with tanh between them, as they are by default.
+    Raise WaveSimError unless its network consists of dense layers with tanh, ReLU or ELU between them.
     """
-    layers = [layer for layer in model.policy.mlp_extractor.policy_net if hasattr(layer, "weight")]
+    policy = model.policy
+    if hasattr(policy, "mlp_extractor"):  # PPO, A2C: the actions are clipped
+        layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], False
+    elif hasattr(policy, "actor"):  # SAC: a tanh limits the actions; TD3 and DDPG have it as their last layer
+        layers, squash = [*getattr(policy.actor, "latent_pi", ()), *_layers(policy.actor.mu)], True
+        layers = layers[:-1] if type(layers[-1]).__name__ == "Tanh" else layers
+    else:
+        raise WaveSimError(f"cannot export a policy of the type {type(policy).__name__}: it has no dense actor network")
+    extractor = getattr(getattr(policy, "actor", policy), "features_extractor", None)
+    if extractor is not None and type(extractor).__name__ != "FlattenExtractor":
+        raise WaveSimError(f"cannot export a policy with the features extractor {type(extractor).__name__}")
+    if getattr(model, "use_sde", False):
+        raise WaveSimError("cannot export a policy with state-dependent exploration (use_sde)")
     found: list[Array] = []
-    for layer in (*layers, model.policy.action_net):
-        found += [layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()]
-    return Policy(found)
+    between = set[str]()
+    for layer in layers:
+        if hasattr(layer, "weight"):
+            found += [layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()]
+        else:
+            between.add(type(layer).__name__.lower())
+    if len(between) > 1:
+        raise WaveSimError(f"cannot export a network with several kinds of layers ({', '.join(sorted(between))})")
+    return Policy(found, next(iter(between), "tanh"), squash)
+
+
+def _layers(network: Any) -> list[Any]:
+    """Return the layers of a network, which may be a single layer."""
+    return [network] if hasattr(network, "weight") else list(network)
 
 
 class VecEnv(Base):  # type: ignore[misc]
-    """The ``VecEnv`` with ``num_envs`` copies of a task; ``options`` are passed to
-    :class:`~wavesim_studies.learning.core.Core`.
+    """The ``VecEnv`` with ``num_envs`` copies of a task: a built-in task by its name, or your
+    :class:`~wavesim_studies.learning.custom.Task`. ``options`` are passed to
+    :class:`~wavesim_studies.learning.core.Core`, or to the class of your task.
     """
 
-    def __init__(self, task: str = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any) -> None:
-        self.core = Core(task, num_envs, **options)
+    def __init__(
+        self, task: str | Task | type[Task] = "StationKeeping", num_envs: int = 1024, seed: int = 0, **options: Any
+    ) -> None:
+        self.core = make_core(task, num_envs, **options)
         self.render_mode: str | None = None
         self._seed, self._actions, self._none = (
             seed,
@@ -82,14 +110,14 @@ class VecEnv(Base):  # type: ignore[misc]
         ``terminal_observation``, ``TimeLimit.truncated`` and ``is_success``.
         """
         self.core.step(self._actions)
-        out = self.core.outputs
+        out, success = self.core.outputs, self.core.success
         ended = out.terminated | out.truncated
         infos = [self._none] * self.num_envs
         for i in np.flatnonzero(ended).tolist():
             infos[i] = {
                 "terminal_observation": out.last[i].copy(),
                 "TimeLimit.truncated": bool(out.truncated[i]),
-                "is_success": bool(out.episode_info[i, 2]),
+                "is_success": bool(success[i]),
             }
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 

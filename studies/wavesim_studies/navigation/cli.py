@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from wavesim_sdk.cli import json_option, whole
+from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.terminal_text import echo
+from wavesim_studies.navigation.cli_import import import_
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -22,8 +23,11 @@ def nav() -> None:
     """Score navigation on logs and analyse IMUs."""
 
 
+nav.add_command(import_)
+
+
 @nav.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--vehicle", "only", multiple=True, help="Vehicle to score; default: all vehicles with an IMU or AHRS. Repeatable."
 )
@@ -43,42 +47,106 @@ def nav() -> None:
 @click.option("--no-gate", is_flag=True, help="Accept outliers, which the filter otherwise rejects.")
 @click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
 @click.option(
+    "--estimate",
+    "estimates",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Score this estimate instead of the reference filter: TUM, CSV (.csv), ROS bag, or a WaVeSim log with "
+    "estimates. Repeatable.",
+)
+@click.option(
+    "--layout",
+    default="",
+    metavar="KEYS",
+    help="Layout of the estimate file: frame=ned or frame=enu, topic=NAME, unit=ns, or columns such as time=t:ns north=x "
+    "heading=yaw:deg.",
+)
+@click.option("--reference", is_flag=True, help="Score the reference filter beside the estimate.")
+@click.option(
+    "--truth",
+    type=click.Path(path_type=Path),
+    help="Use the true track in this file instead of that in the log. Formats: as for --estimate.",
+)
+@click.option("--truth-layout", default="", metavar="KEYS", help="Layout of the file with the true track.")
+@click.option(
+    "--offset",
+    default=0.0,
+    type=Quantity("time"),
+    help="Time in s to add to the times of the estimate.",
+)
+@click.option(
+    "--gap",
+    default=2.0,
+    show_default=True,
+    type=Quantity("time", low=0.0),
+    help="Longest gap of the estimate in s that is interpolated.",
+)
+@click.option("--align", is_flag=True, help="Report also the error after rotation and translation to the best fit.")
+@click.option(
     "--picture",
     type=click.Path(path_type=Path),
     help="Write a plot of the tracks and errors to this file (.png, .pdf or .svg).",
 )
 @json_option
 def score(
-    file: Path,
+    file: Path | None,
     only: tuple[str, ...],
     use: tuple[str, ...],
     without: tuple[str, ...],
     noise: tuple[str, ...],
     no_gate: bool,
     smooth: bool,
+    estimates: tuple[Path, ...],
+    layout: str,
+    reference: bool,
+    truth: Path | None,
+    truth_layout: str,
+    offset: float,
+    gap: float,
+    align: bool,
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Score the reference filter on a log against the true track.
+    """Score the reference filter or your own estimate on a log.
 
-    The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
+    The errors are those against the true states. The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
     accuracies and beacon positions come from the configuration. The positions of moored beacons are known to
     within 30 cm. The report lists the used instruments with their consistency, and the unused ones with the reason.
+
+    With --estimate, the command scores the estimate of another program. FILE may be omitted if --truth is given.
     """
     from wavesim_sdk.errors import LogError
-    from wavesim_sdk.log import read
-    from wavesim_studies.navigation import logs
+    from wavesim_studies.navigation import logs, score_estimates
 
     _check_picture(picture)
-    log = read(file)
+    selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate)
+    log = None if file is None else score_estimates.read_log(file)
+    if estimates:
+        if picture is not None:
+            raise click.UsageError("--picture applies only to the reference filter, without --estimate")
+        if not reference and (use or without or noise or no_gate or smooth):
+            raise click.UsageError(
+                "--use, --without, --noise, --no-gate and --smooth apply to the reference filter; add --reference"
+            )
+        task = score_estimates.EstimateTask(log, only, estimates, layout, truth, truth_layout, offset, gap, align)
+        score_estimates.run(task, selection if reference else None, smooth, as_json)
+        if log is not None:
+            whole(log)
+        return
+    unused("without --estimate", "layout", "reference", "offset", "gap", "align")
+    if log is None:
+        raise click.UsageError("give FILE, a log, or --estimate and --truth with the tracks to compare")
+    log = score_estimates.log_with_truth(log, only, truth, truth_layout)
     names = only or logs.vehicles(log)
     if not names:
-        raise LogError(f"{file} has no vehicle with an IMU or an AHRS")
+        able = ", ".join(score_estimates.vehicles_without_truth(log))
+        hint = f"; no true states of {able}: add --truth FILE" if able else ""
+        raise LogError(f"{file} has no vehicle with true states and an IMU or an AHRS{hint}")
     found, voyages = {}, []
-    selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate)
+    score_estimates.prepare_filter(as_json)
     for name in names:
         voyage = logs.estimation_case(log, name, selection=selection)
-        if not as_json:  # a run can take long, and the first one compiles the filter
+        if not as_json:  # a run can take long
             echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth)
         found[name] = {
@@ -92,34 +160,15 @@ def score(
     if picture is not None:
         logs.draw(voyages, picture)
     if as_json:
-        echo(json.dumps(found, indent=2))
+        echo(score_estimates.finite_json(found))
     else:
-        _show(found)
+        score_estimates.show(found)
     whole(log)
 
 
 def _check_picture(picture: Path | None) -> None:
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
-
-
-def _show(found: dict[str, Any]) -> None:
-    """Print the scores of vehicles as a table."""
-    echo(f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of dist.':>9}{'heading':>10}{'NEES (2)':>10}")
-    for name, s in found.items():
-        echo(
-            f"{name:12}{s['distance']:8.0f} m{s['rms']:7.2f} m{s['p95']:7.2f} m{s['final']:7.2f} m{s['percent']:7.2f} %"
-            f"{s['heading_rms'] * 57.29578:6.2f} deg{s['nees']:10.2f}"
-        )
-        echo(f"  {s['inertial']:14}propagates {s['states']} states")
-        for sensor, c in s["sensors"].items():
-            raw = f", raw error {c['raw']:.2f} m rms" if "raw" in c else ""
-            echo(
-                f"  {sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
-                f" (95 %: {c['low']:.2f} to {c['high']:.2f}){raw}"
-            )
-        for sensor, reason in s["unused"].items():
-            echo(f"  {sensor:14}not used: {reason}")
 
 
 def _factor(text: str) -> tuple[str, float]:

@@ -43,7 +43,7 @@ class Form:
     delta: bool  #: whether the networks predict changes
     recurrent: bool = False
     measured_yaw: bool = False  #: whether the yaw is measured by an AHRS
-    gyro: bool = False  #: whether the change of the yaw is predicted as a correction of the integrated turn rate
+    gyro: bool = False  #: whether a correction to the integrated turn rate is predicted, not the change in yaw
 
 
 VELOCITY, PLACE, TURN = (U, V), (X, Y), (U, V, YAW)

@@ -22,6 +22,7 @@ from wavesim_sdk.log import Log, Series
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
 from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
+from wavesim_studies.navigation.attitude_motion import ahrs_motion
 from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
 from wavesim_studies.navigation.metrics import NavigationScore, bounds
 from wavesim_studies.navigation.metrics import score as judged
@@ -35,15 +36,12 @@ __all__ = ["EstimationCase", "Selection", "counts", "draw", "estimation_case", "
 
 #: types of inputs; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sound")
+UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
 BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
 MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
 DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
 #: standard deviation in rad of the error that refraction causes in the apparent direction of a source
 RAY_BEND_SIGMA = 3e-3
-#: gate for measured speeds when there is no IMU; it is wide, so that sudden motion is not rejected as an outlier
-JOLT = 400.0
-#: random acceleration in m/s/sqrt(s) that is assumed for a vehicle with neither an IMU nor a speed log
-RANDOM_ACCELERATION = 0.1
 
 
 @dataclass(frozen=True)
@@ -66,6 +64,8 @@ class EstimationCase:
     inertial: str  #: name of the IMU or AHRS that propagates the state
     #: for each instrument whose values are in the log but not used: the reason
     unused: dict[str, str]
+    #: coordinates that the true states lack, `depth` or `attitude`, because they come from another program
+    unknown: tuple[str, ...] = ()
 
     def run(self, smooth: bool = False) -> Track:
         """Run the filter or the smoother, and return the estimated states at the times of the true states."""
@@ -81,7 +81,9 @@ class EstimationCase:
 
     def score(self, track: Track) -> NavigationScore:
         """Score a track by comparison with the true states."""
-        return judged(track.at(self.lever), track.q, self.p, self.q, self.covariance(track))
+        true_q = None if "attitude" in self.unknown else self.q
+        p = self.p * (1.0, 1.0, np.nan) if "depth" in self.unknown else self.p
+        return judged(track.at(self.lever), track.q, p, true_q, self.covariance(track))
 
 
 def vehicles(log: Log) -> list[str]:
@@ -98,7 +100,7 @@ def _new(series: Series) -> Any:
 
 
 def instruments_of_type(log: Log, name: str, type_: str) -> dict[str, tuple[InstrumentConfig, Any]]:
-    """Return the instruments of one type on a vehicle, with their valid values, by name."""
+    """Return the valid values of each instrument of one type on a vehicle, as a dict by the instrument's name."""
     found = _instruments(log, name, _configuration(log))
     return {i.name: (i, values) for i, values in found if i.type == type_ and len(values)}
 
@@ -217,6 +219,7 @@ def estimation_case(
         s["q_WB"][now],
         next(found[kind][0][0].name for kind in ("imu", "ahrs") if kind in found),
         unused,
+        tuple(log.metadata.get(UNKNOWN, "").split()),
     )
 
 
@@ -267,15 +270,15 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig) -> tuple[Filter
     if "ahrs" not in found:
         raise LogError("turn rates are missing: neither an IMU nor an AHRS has a valid value")
     instrument, values = found["ahrs"][0]
-    p, time = instrument.parameters, values["time_ns"] * 1e-9
+    p = instrument.parameters
     k = max(p.noise, 1e-3) / p.rate**0.5
-    R = frames.rotation(frames.quaternion(*(values[name] for name in make.ANGLE)))
-    v, agility = _speed(found, time)
-    force = np.cross(values["rates"], v) - gravity * R[:, 2, :]
-    imu = np.concatenate([time[:, None], _mean(force), _mean(values["rates"])], axis=1)
-    design = FilterDesign(
-        gyro_noise=k * RATE_SIGMA,
-        accelerometer_noise=(agility**2 + (k * gravity * TILT_SIGMA) ** 2) ** 0.5,
+    design, imu = ahrs_motion(
+        values["time_ns"] * 1e-9,
+        np.stack([values[name] for name in make.ANGLE], axis=1),
+        values["rates"],
+        _speed(found),
+        rate_noise=k * RATE_SIGMA,
+        tilt_noise=k * TILT_SIGMA,
         gravity=gravity,
         current=current,
         current_walk=current_walk,
@@ -283,37 +286,21 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig) -> tuple[Filter
     return design, imu, np.zeros(3)
 
 
-def _mean(x: Floats) -> Floats:
-    """Return the mean of each value and its predecessor, because the filter expects the mean over each interval."""
-    return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
-
-
-def _speed(found: dict[str, Any], time: Floats) -> tuple[Floats, float]:
-    """Return the velocity in B at the given times, as measured by a speed log or a Doppler log, and the random walk of
-    this velocity in m/s/sqrt(s).
-
-    The random walk is the part of the velocity change in one second that the noise of the instrument does not explain.
+def _speed(found: dict[str, Any]) -> tuple[Floats, Floats, float] | None:
+    """Return times in s, velocities in B and their standard deviation in m/s, measured by a speed log or a Doppler
+    log, or None without such an instrument.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
-        velocity, noise = values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
-    elif "dvl" in found:
+        return values["time_ns"] * 1e-9, values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
+    if "dvl" in found:
         instrument, values = found["dvl"][0]
         along, _ = dvl_beams(instrument.parameters)
         values = values[np.isfinite(values["bottom"][:, 0])]
-        velocity = values["bottom"] @ _mounting(instrument)[0].T
         spread = np.trace(np.linalg.inv(along.T @ along)) / 3.0
         noise = instrument.parameters.noise * instrument.parameters.bottom_sigma * spread**0.5
-    else:
-        velocity = np.zeros((0, 3))
-    if len(velocity) < 3:
-        return np.zeros((len(time), 3)), RANDOM_ACCELERATION
-    at = values["time_ns"] * 1e-9
-    v = np.stack([np.interp(time, at, axis) for axis in velocity.T], axis=1)
-    step = max(round(1.0 / max(float(np.median(np.diff(at))), 1e-3)), 1)
-    lag, change = at[step:] - at[:-step], velocity[step:] - velocity[:-step]
-    walk = float((np.square(change).mean(axis=1) - 2.0 * noise**2).sum() / lag.sum()) if len(lag) else 0.0
-    return v, max(walk, 1e-6) ** 0.5
+        return values["time_ns"] * 1e-9, values["bottom"] @ _mounting(instrument)[0].T, noise
+    return None
 
 
 def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[list[Floats], list[str]]:
@@ -326,7 +313,7 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
                 continue
             p, (R_BS, place), at = instrument.parameters, _mounting(instrument), len(sensors)
             k, times = max(p.noise, 0.05), values["time_ns"] * 1e-9
-            gate = 0.0 if "imu" in found else JOLT  # gate of speeds
+            gate = 0.0 if "imu" in found else make.JOLT  # gate of speeds
             sensors.append(instrument.name)
             if type_ in ("ctd", "pressure"):
                 row = make.depth(0.0, 0.0, k * PRESSURE_SIGMA, place - unit, at)

@@ -17,9 +17,11 @@ from wavesim_sdk.arrays import Floats
 from wavesim_studies.navigation import measurement_models as e
 
 __all__ = [
+    "JOLT",
     "angles",
     "depth",
     "direction",
+    "each",
     "one_way",
     "plane",
     "position",
@@ -32,6 +34,8 @@ __all__ = [
 Vector = Sequence[float] | Floats
 _NONE = (0.0, 0.0, 0.0)
 ANGLE = ("roll", "pitch", "heading")
+#: gate for measured speeds when there is no IMU; it is wide, so that sudden motion is not rejected as an outlier
+JOLT = 400.0
 _TURN = {e.KEEP: 0, e.DROP: 2, e.MARK: 3}
 
 
@@ -195,7 +199,7 @@ def plane(
 
 
 def each(row: Floats, times: Any, values: Any) -> Floats:
-    """Return N copies (N, WIDTH) of a row, with individual times (N) and values (N, m)."""
+    """Return N copies (N, WIDTH) of a row, with individual times (N) in s and values (N, m)."""
     if not len(times):
         return np.zeros((0, len(row)))
     values = np.asarray(values, float).reshape(len(times), -1)

@@ -22,6 +22,7 @@ __all__ = [
     "aligned",
     "bounds",
     "legs",
+    "mean_bounds",
     "nees",
     "path",
     "relative_pose_error",
@@ -112,31 +113,71 @@ class NavigationScore:
     heading_rms: float  #: RMS heading error in rad
     distance: float
     percent: float  #: final error in % of the distance travelled
-    per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
+    #: RMS of the relative error over 10, 100 and 1000 m (three dimensions, or two without depths)
+    per_leg: dict[str, float]
     nees: float  #: mean NEES of the horizontal position, which is 2 for a consistent filter; NaN without covariances
+    #: interval that contains the mean NEES of a consistent filter with 95 % probability, for one run with correlated
+    #: errors; NaN without covariances
+    nees_bounds: tuple[float, float] = (float("nan"), float("nan"))
+
+
+def mean_bounds(error: Any, covariance: Any) -> tuple[float, float]:
+    """Return the interval that contains, with 95 % probability, the mean NEES of one run of a consistent filter with
+    errors (T, n) and covariances (T, n, n).
+
+    Successive errors are correlated, and a run may contain only a few independent errors. Their number follows from the
+    correlation of the normalised errors, up to the first lag at which it is not positive. Large errors are clipped,
+    because a short transient would otherwise hide a slow error.
+    """
+    error = np.asarray(error, float)
+    z = np.linalg.solve(np.linalg.cholesky(covariance), error[:, :, None])[:, :, 0]
+    size = 2.0 * np.median(np.abs(z), axis=0)
+    z = np.clip(z, -size, size)
+    n = len(z)
+    power = np.square(np.abs(np.fft.rfft(z, 2 * n, axis=0)))
+    correlation = np.fft.irfft(power, axis=0)[:n].sum(axis=1)
+    runs = 1.0
+    if correlation[0] > 0.0:
+        r = correlation / correlation[0]
+        r = r[: int(np.argmax(r <= 0.0))] if (r <= 0.0).any() else r
+        runs = max(n / (1.0 + 2.0 * float(np.square(r[1:]).sum())), 1.0)
+    low, high = stats.chi2.ppf([0.025, 0.975], error.shape[1] * runs) / runs
+    return float(low), float(high)
 
 
 def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> NavigationScore:
-    """Score a track, given by positions (T, 3), attitudes (T, 4) and covariances of the horizontal position (T, 2,
-    2).
+    """Score a track against the true track at the same times.
+
+    ``p`` and ``true_p`` (T, 3) are positions in W in m; the down component may be NaN. ``q`` and ``true_q`` (T, 4) are
+    attitudes q_WB, scalar first, or None: without them, the heading error is NaN, and the relative error compares
+    displacements. ``covariance`` (T, 2, 2) is that of the horizontal position in m2.
     """
     p, true_p = np.asarray(p, float), np.asarray(true_p, float)
     flat = np.linalg.norm((p - true_p)[:, :2], axis=1)
-    turn = frames.euler(np.asarray(q))[:, 2] - frames.euler(np.asarray(true_q))[:, 2]
-    turn -= 2.0 * np.pi * np.round(turn / (2.0 * np.pi))
+    heading_rms = float("nan")
+    if q is None or true_q is None:
+        q = true_q = np.tile((1.0, 0.0, 0.0, 0.0), (len(p), 1))
+    else:
+        turn = frames.euler(np.asarray(q))[:, 2] - frames.euler(np.asarray(true_q))[:, 2]
+        heading_rms = _rms(turn - 2.0 * np.pi * np.round(turn / (2.0 * np.pi)))
     distance = float(path(true_p[:, :2])[-1])
-    over = {f"{d:g}": relative_pose_error(p, q, true_p, true_q, d) for d in (10.0, 100.0, 1000.0)}
+    with_depth = np.isfinite(p[:, 2]).all() and np.isfinite(true_p[:, 2]).all()
+    level = (1.0, 1.0, 1.0) if with_depth else (1.0, 1.0, 0.0)
+    solid, true_solid = np.nan_to_num(p) * level, np.nan_to_num(true_p) * level
+    over = {f"{d:g}": relative_pose_error(solid, q, true_solid, true_q, d) for d in (10.0, 100.0, 1000.0)}
+    error = (true_p - p)[:, :2]
     return NavigationScore(
         rms=_rms(flat),
         p95=float(np.percentile(flat, 95)),
         worst=float(flat.max()),
         final=float(flat[-1]),
-        depth_rms=_rms((p - true_p)[:, 2]),
-        heading_rms=_rms(turn),
+        depth_rms=_rms((p - true_p)[:, 2]) if with_depth else float("nan"),
+        heading_rms=heading_rms,
         distance=distance,
         percent=100.0 * float(flat[-1]) / distance if distance > 0.0 else float("nan"),
         per_leg={k: _rms(v) for k, v in over.items() if len(v)},
-        nees=float("nan") if covariance is None else float(nees((true_p - p)[:, :2], covariance).mean()),
+        nees=float("nan") if covariance is None else float(nees(error, covariance).mean()),
+        **({} if covariance is None else {"nees_bounds": mean_bounds(error, covariance)}),
     )
 
 

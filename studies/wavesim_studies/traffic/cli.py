@@ -17,14 +17,25 @@ from wavesim_world.cli_options import files_option
 def traffic() -> None:
     """Run and score vessel encounters.
 
-    The encounters are Imazu's cases or situations from DNV's traffic generator. The reference avoider steers own ship.
+    The encounters are Imazu's cases or situations from DNV's traffic generator. The reference avoider or an avoider
+    that you provide steers own ship.
     """
+
+
+avoider_option = click.option(
+    "--avoider",
+    default="reference",
+    show_default=True,
+    metavar="NAME",
+    help="Avoider of own ship: an installed avoider, FILE.py:OBJECT, or MODULE:OBJECT.",
+)
 
 
 def _options(function: Any) -> Any:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per encounter."),
         click.option("--hold", is_flag=True, help="Keep own ship on its course, without collision avoidance."),
+        avoider_option,
         click.option(
             "--model", default="otter", show_default=True, help="Model of own ship: a surface vessel from the library."
         ),
@@ -36,25 +47,33 @@ def _options(function: Any) -> Any:
 @traffic.command()
 @click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
 @_options
-def imazu(cases: tuple[int, ...], model: str, hold: bool, as_json: bool) -> None:
+def imazu(cases: tuple[int, ...], model: str, avoider: str, hold: bool, as_json: bool) -> None:
     """Run the given Imazu CASES; default: all 22."""
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
 
     speed, time = MODEL_SPEEDS_AND_TIMES.get(model, (3.0, 300.0))
     for case in cases or encounters.IMAZU:
-        _run_and_print(encounters.imazu(case, speed, time), model, hold, as_json)
+        _run_and_print(encounters.imazu(case, speed, time), model, _selected(avoider, hold), as_json)
 
 
 @traffic.command()
 @click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
 @_options
-def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
+def dnv(files: tuple[Path, ...], model: str, avoider: str, hold: bool, as_json: bool) -> None:
     """Run situations from DNV's ship-traffic-generator (JSON FILES)."""
     from wavesim_studies.traffic.encounters import read_dnv
 
     for path in files:
-        _run_and_print(read_dnv(path), model, hold, as_json)
+        _run_and_print(read_dnv(path), model, _selected(avoider, hold), as_json)
+
+
+def _selected(avoider: str, hold: bool) -> str | None:
+    """Return the name of the avoider, or None for --hold. Raise UsageError if both are given."""
+    source = click.get_current_context().get_parameter_source("avoider")
+    if hold and source is not click.core.ParameterSource.DEFAULT:
+        raise click.UsageError("--hold and --avoider exclude each other")
+    return None if hold else avoider
 
 
 @traffic.command()
@@ -73,7 +92,8 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
     show_default=True,
     help="Program that steers the vessels.",
 )
-def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
+@avoider_option
+def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path, avoider: str) -> None:
     """Write Imazu CASES as configurations for `wavesim trial`.
 
     The command writes one file per case to FOLDER. Without CASES, it runs all 22 cases. Own ship detects the other vessels only by AIS and radar.
@@ -85,7 +105,7 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
     _known(model)
     speed, time = MODEL_SPEEDS_AND_TIMES.get(model, (3.0, 300.0))
     for case in cases or encounters.IMAZU:
-        echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
+        echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue, avoider))
     if not captain.resolve().is_relative_to(folder.resolve()):
         echo(f"run a trial with: wavesim trial --files {captain.parent} {folder}/NAME.xml", err=True)
 
@@ -143,7 +163,7 @@ def _known(model: str) -> None:
         )
 
 
-def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> None:
+def _run_and_print(encounter: object, model: str, avoider: str | None, as_json: bool) -> None:
     from wavesim_server import compiling
     from wavesim_studies.traffic.encounter_runs import run_encounter
     from wavesim_studies.traffic.encounters import Encounter
@@ -151,7 +171,7 @@ def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> 
     assert isinstance(encounter, Encounter)
     _known(model)
     compiling.ensure_compiled()
-    found = run_encounter(encounter, model, not hold)
+    found = run_encounter(encounter, model, avoider)
     score = found.score
     if as_json:
         pairs = [

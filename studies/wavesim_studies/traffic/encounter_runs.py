@@ -1,17 +1,16 @@
-"""Encounters as library runs. Own ship can have any model and uses the reference avoider. The other vessels keep their
-course and speed.
-"""
+"""Encounters as library runs. Own ship can have any model and any avoider. The other vessels keep their course and speed."""
 
 from __future__ import annotations
 
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.guidance.avoidance import Avoider
+from wavesim_sdk.guidance.avoiders import REFERENCE, AvoiderFactory, make_avoider
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_sdk.guidance.targets import Target
 from wavesim_server.simulation import Simulation
@@ -36,13 +35,22 @@ LARGE = 30.0  #: length in m above which vessels use a longer time step and cont
 
 @dataclass(frozen=True)
 class EncounterRun:
-    """Result of an encounter run: tracks by name (own ship is `own`), and score."""
+    """Result of an encounter run: tracks by name (own ship is `own`), score, and the avoider in its final state (None if
+    own ship kept its course).
+    """
 
     encounter: Encounter
     tracks: dict[str, VesselTrack]
     score: ColregsScore
-    #: largest course changes to port (negative) and to starboard, in rad from the desired course
-    largest_turns: tuple[float, float]
+    avoider: Any
+
+    @property
+    def largest_turns(self) -> tuple[float, float]:
+        """Largest course changes to port (negative) and to starboard that the reference avoider selected, in rad from
+        the course of the leg. Both are 0 for an avoider that does not list its ``chosen_turns``.
+        """
+        chosen = getattr(self.avoider, "chosen_turns", ())
+        return min([0.0, *chosen]), max([0.0, *chosen])
 
 
 def _motion(sim: Simulation, row: int) -> ShipMotion:
@@ -75,18 +83,23 @@ def _time_steps(length: float) -> tuple[float, float]:
 
 
 def run_encounter(
-    encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
+    encounter: Encounter,
+    model: str = "otter",
+    avoider: str | AvoiderFactory | None = REFERENCE,
+    beyond: float | None = None,
 ) -> EncounterRun:
     """Simulate an encounter until own ship has passed its goal, but at most for twice the time that the straight route
     takes.
 
     If ``beyond`` is given, the run instead lasts (1 + ``beyond``) times as long as the vessels would take to meet.
-    ``avoid`` enables the avoider.
+    ``avoider`` is a name, a class or a function (see :mod:`wavesim_sdk.guidance.avoiders`); it decides once a second.
+    With None, own ship keeps its course. Raise ConfigError if it is not an avoider, and AvoiderFailed if it fails.
     """
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
     step, period = _time_steps(length)
     o = encounter.own
+    checked = None if avoider is None else make_avoider(avoider, length, o.speed)
     sim = empty_sea(1, step)
     row = sim.enter(
         "own", position=(o.north, o.east, equilibrium_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
@@ -94,7 +107,6 @@ def run_encounter(
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     thrust = _run_in(sim, row, own, o, period)
     pilot = WaypointPilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
-    avoider = Avoider(length, o.speed)
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in ("own", *(t.name for t in encounter.others))}
     order = None
     turns = round(1.0 / period)
@@ -108,9 +120,9 @@ def run_encounter(
             seen = {t.name: _motion_at(t, n * period) for t in encounter.others}
             for name, m in ("own", now), *seen.items():
                 found[name].append((m.north, m.east, *m.velocity))
-            if avoid:
+            if checked is not None:
                 targets = [Target(k, (m.north, m.east), m.velocity, length) for k, m in enumerate(seen.values())]
-                order = avoider.order(
+                order = checked.order(
                     (now.north, now.east), now.velocity, pilot.course_and_speed(now), targets, pilot.way
                 )
         sim.command(row, pilot.commands(now, period, order))
@@ -120,9 +132,7 @@ def run_encounter(
     tracks = {name: VesselTrack(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
     score = score_run(tracks["own"], roles, length, encounter.goal if beyond is None else None)
-    return EncounterRun(
-        encounter, tracks, score, (min([0.0, *avoider.chosen_turns]), max([0.0, *avoider.chosen_turns]))
-    )
+    return EncounterRun(encounter, tracks, score, None if checked is None else checked.avoider)
 
 
 def _motion_at(t: VesselStart, time: float) -> ShipMotion:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.guidance.avoiders import REFERENCE, make_avoider
 from wavesim_studies.traffic.encounter_runs import LARGE
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 from wavesim_world.config import library
@@ -19,10 +21,10 @@ BEYOND = 1.9  #: duration of a trial as a multiple of the time until the ships m
 BAND = 0.35
 
 
-def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) -> str:
-    """Return the configuration: own ship with ``captain`` and the reference avoider, and the other vessels.
+def text(encounter: Encounter, model: str, captain: str, rogue: bool = False, avoider: str = REFERENCE) -> str:
+    """Return the configuration: own ship with ``captain`` and an avoider, and the other vessels.
 
-    ``captain`` is a program with a path relative to the file. With ``rogue``, the first of the other vessels leaves its
+    ``captain`` is a program with a path relative to the file, and so is the file of an ``avoider``. With ``rogue``, the first of the other vessels leaves its
     course before the ships meet, and steers for the future position of own ship.
     """
     own = library()[model]
@@ -36,7 +38,8 @@ def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) ->
         <radar position="0 0 -4 m" maximum="{reach:.0f} m" range_sigma="3 m" trend="15 s" memory="20"/>
         <ais rate="1 Hz" mmsi="257000100" station="A" position="0 0 -4 m"/>
       </sensors>"""
-    bodies = [_vessel(o, model, seen, f'{captains} options="--avoid ais radar"', [encounter.goal], o.speed)]
+    options = "--avoid ais radar" + ("" if avoider == REFERENCE else f" --avoider {shlex.quote(avoider)}")
+    bodies = [_vessel(o, model, seen, f"{captains} options={quoteattr(options)}", [encounter.goal], o.speed)]
     for k, other in enumerate(encounter.others):
         heard = f'      <sensors><ais rate="1 Hz" mmsi="{257000101 + k}" station="A"/></sensors>'
         legs = _rogue_legs(other, o, meeting) if rogue and k == 0 else list(other.waypoints)
@@ -54,16 +57,27 @@ def text(encounter: Encounter, model: str, captain: str, rogue: bool = False) ->
 """
 
 
-def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: bool = False) -> Path:
-    """Write the configuration into a folder and return the file. Raise ConfigError on failure."""
+def write(
+    encounter: Encounter, folder: Path, model: str, captain: Path, rogue: bool = False, avoider: str = REFERENCE
+) -> Path:
+    """Write the configuration into a folder and return the file. Raise ConfigError on failure.
+
+    ``avoider`` is the name of the avoider; the path of its file is relative to the working folder.
+    """
     path = folder / f"{encounter.name}.xml"
     if not captain.is_file():
         raise ConfigError(
             f"program {captain} does not exist; name one with --captain, such as examples/onboard/captain.py"
         )
+    own = library()[model]
+    make_avoider(avoider, own.box.length if own.box is not None else 1.0, encounter.own.speed)  # check it
+    file, colon, which = avoider.rpartition(":")
+    if file.endswith(".py"):
+        avoider = f"{os.path.relpath(Path(file).resolve(), folder.resolve())}{colon}{which}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text(encounter, model, os.path.relpath(captain.resolve(), folder.resolve()), rogue))
+        program = os.path.relpath(captain.resolve(), folder.resolve())
+        path.write_text(text(encounter, model, program, rogue, avoider))
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     return path

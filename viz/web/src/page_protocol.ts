@@ -127,7 +127,7 @@ export interface Scene {
   waves: number | null;
   bodies: PlannedBody[];
   models: Record<string, ModelInfo>;
-  /** whether a second pilot takes over a body: no, yes or return */
+  /** no: a second pilot is refused; yes: it takes over; return: until it leaves */
   takeover?: string;
   warning?: string;
 }

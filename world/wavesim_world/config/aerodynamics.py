@@ -13,15 +13,15 @@ from wavesim_world.config.schema import Vector, child, children, key, text
 
 @dataclass(frozen=True)
 class ControlSurface:
-    """Effect of a control surface: changes of the coefficients per rad of the angle of a fin."""
+    """Effect of a control surface: changes in the coefficients per rad of fin angle."""
 
     fin: str = text('Name of the <fin law="derivatives"> whose angle moves the control surface.')
-    lift: float = key("Change of the lift coefficient CL, 1/rad.", default=0.0)
-    drag: float = key("Change of the drag coefficient CD, 1/rad. Its sign follows the angle.", default=0.0)
-    side: float = key("Change of the side-force coefficient CY, 1/rad.", default=0.0)
-    roll: float = key("Change of the rolling-moment coefficient Cl, 1/rad.", default=0.0)
-    pitch: float = key("Change of the pitching-moment coefficient Cm, 1/rad.", default=0.0)
-    yaw: float = key("Change of the yawing-moment coefficient Cn, 1/rad.", default=0.0)
+    lift: float = key("Change in the lift coefficient CL per rad.", default=0.0)
+    drag: float = key("Change in the drag coefficient CD per rad. Its sign follows that of the angle.", default=0.0)
+    side: float = key("Change in the side-force coefficient CY per rad.", default=0.0)
+    roll: float = key("Change in the rolling-moment coefficient Cl per rad.", default=0.0)
+    pitch: float = key("Change in the pitching-moment coefficient Cm per rad.", default=0.0)
+    yaw: float = key("Change in the yawing-moment coefficient Cn per rad.", default=0.0)
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,19 @@ class Aerodynamics:
     chord: float = key("Mean chord c of the wing.", "length", low=1e-3)
     efficiency: float = key("Oswald efficiency e of the wing.", default=0.9, low=0.01, high=1.0)
     drag: float = key("Drag coefficient CD at zero lift. The induced drag CL^2 S/(pi e b^2) is added.", low=0.0)
-    lift: Vector = key("Lift coefficient CL at zero alpha, its slope with alpha, and with q c/(2 V).", count=3)
-    pitch: Vector = key("Pitching-moment coefficient Cm at zero alpha, and the same slopes.", count=3)
-    side: Vector = key("Side-force coefficient CY at zero beta; its slopes with beta, p b/(2 V), r b/(2 V).", count=4)
-    roll: Vector = key("Rolling-moment coefficient Cl at zero beta, and the same slopes.", count=4)
-    yaw: Vector = key("Yawing-moment coefficient Cn at zero beta, and the same slopes.", count=4)
+    lift: Vector = key("Lift coefficient CL at zero alpha, and its slopes with alpha and q c/(2 V).", count=3)
+    pitch: Vector = key(
+        "Pitching-moment coefficient Cm at zero alpha, and its slopes with alpha and q c/(2 V).", count=3
+    )
+    side: Vector = key(
+        "Side-force coefficient CY at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+    )
+    roll: Vector = key(
+        "Rolling-moment coefficient Cl at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+    )
+    yaw: Vector = key(
+        "Yawing-moment coefficient Cn at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+    )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(
         "Sharpness M of the stall, 1/rad: the transition to the flat plate takes about 8/M rad.",
@@ -74,4 +82,4 @@ class Aerodynamics:
         "Length over which an aircraft that hits the water loses 63 % of its speed.", "length", 0.5, low=0.01
     )
     control: tuple[ControlSurface, ...] = children(ControlSurface, "Control surface that a <fin> moves.")
-    propeller: AircraftPropeller | None = child(AircraftPropeller, "Propeller of the thrusters, in air.")
+    propeller: AircraftPropeller | None = child(AircraftPropeller, "Properties in air of the thrusters' propellers.")

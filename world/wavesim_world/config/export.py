@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from lxml import etree
 
@@ -93,14 +93,21 @@ def markdown() -> str:
     return "\n".join([*lines, *reference_sections(Config, {Config: "wavesim", Models: "models"}, "##")])
 
 
-def reference_sections(root: type, names: dict[type, str], level: str) -> list[str]:
+def reference_sections(
+    root: type, names: dict[type, str], level: str, elsewhere: Mapping[type, str] | None = None
+) -> list[str]:
     """Return a Markdown section with keys and child elements for ``root`` and each element class below it.
 
     ``names`` contains the heading of each class whose heading differs from its type name. ``level`` is the Markdown
-    prefix of the headings, such as ``##``.
+    prefix of the headings, such as ``##``. ``elsewhere`` contains the page of each class that another page describes,
+    together with the classes below it.
     """
     lines: list[str] = []
+    elsewhere = elsewhere or {}
+    omitted = {below for of in elsewhere for below in _classes(of)}
     for of in _classes(root):
+        if of in omitted:
+            continue
         lines += [f"{level} {names.get(of, type_name(of))}", "", _plain(inspect.getdoc(of) or ""), ""]
         declared = list(keys(of))
         if declared:
@@ -111,9 +118,10 @@ def reference_sections(root: type, names: dict[type, str], level: str) -> list[s
         if inner:
             lines += ["| element | occurrences | meaning |", "|---|---|---|"]
             for _, c in inner:
+                page = elsewhere.get(c.of, "")
                 often = "any number" if c.many else "once" if c.required else "at most once"
                 lines.append(
-                    f"| `<{c.name}>` ([{type_name(c.of)}](#{type_name(c.of).lower()})) | {often} | {_plain(c.doc)} |"
+                    f"| `<{c.name}>` ([{type_name(c.of)}]({page}#{type_name(c.of).lower()})) | {often} | {_plain(c.doc)} |"
                 )
             lines.append("")
     return lines

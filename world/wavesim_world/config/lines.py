@@ -55,7 +55,7 @@ class Line:
         high=2.0,
     )
     drag: float = key(
-        "Transverse drag coefficient of the line, based on the area diameter times length.",
+        "Transverse drag coefficient of the line, based on the projected area (diameter times length).",
         default=1.2,
         low=0.0,
         high=10.0,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,22 @@ def load_text(text: str, folder: str | Path | None = None) -> LoadedConfig:
         path = Path(folder) / "configuration"
         return _checked(xml.parse(text.encode(), str(path)), text, path)
     with tempfile.TemporaryDirectory() as empty:
-        path = Path(empty) / "config.xml"
+        path = Path(empty).resolve() / "config.xml"
         path.write_text(text)
-        return load(path)
+        try:
+            return load(path)
+        except ConfigError as error:  # the temporary folder means nothing to the user
+            raise _without_folder(error, path) from None
+
+
+def _without_folder(error: ConfigError, path: Path) -> ConfigError:
+    """Return the error of a configuration that was given as text. If a file is missing, the message names ``folder``."""
+    inside = os.path.relpath(error.file, path.parent) if error.file else path.name
+    searched = f" (searched in {path.parent})"
+    message = error.message.replace(searched, "").replace(f"{path.parent}{os.sep}", "")
+    if searched in error.message or inside != path.name:
+        message += "; pass `folder`, the folder of the files that the text names"
+    return ConfigError(message, "configuration" if inside == path.name else inside, error.line)
 
 
 def _known(name: str, models: dict[str, Model], where: str) -> bool:

@@ -108,7 +108,8 @@ class SonarConfig(SensorConfig):
     preset: str = text("Name of the sonar preset, as listed by `wavesim sonars`.")
     range: float = key("Maximum range of the sonar. Default: the typical range of the preset.", "length", 0.0, low=0.01)
     bins: int = key(
-        "Number of range samples per sonar beam. Default: derived from the resolution of the preset, but at most 2000.",
+        "Number of range samples per sonar beam. Default: derived from the resolution of the preset, but at most 2000, "
+        "and at most as many as fit into a frame of 4 MiB.",
         default=0,
         low=1,
         high=8192,
@@ -202,7 +203,11 @@ class SonarConfig(SensorConfig):
         high=1_000_000,
         integer=True,
     )
-    truth: bool = flag("Whether each sample also reports the true material and object that caused the echo.", False)
+    truth: bool = flag(
+        "Whether each sample also has labels: the true material and object that caused the echo, or the object whose "
+        "shadow it is.",
+        False,
+    )
     stabilised: bool = flag(
         "For a multibeam echosounder: whether the beams are stabilised against roll of up to 10 deg.", True
     )
@@ -278,6 +283,7 @@ class CameraConfig(SensorConfig):
     )
     read_noise: float = key("Standard deviation of the read noise of the camera, in electrons.", default=8.0, low=0.0)
     depth: bool = flag("Whether the frame also contains the true depth of each pixel.", False)
+    truth: bool = flag("Whether the frame also contains the true material and object of each pixel.", False)
     log: int = key(
         "Number n: every n-th camera image is logged, if the run has a log; 0 = no images are logged.",
         default=0,

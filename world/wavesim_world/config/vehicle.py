@@ -145,7 +145,7 @@ class CrossFlow:
         low=0.0,
     )
     centre: float = key(
-        "Position of the centre of the integration length, forward of the body's origin.", "length", 0.0
+        "Distance from the body's origin forward to the centre of the integration length.", "length", 0.0
     )
     beam: float = key(
         "Beam B of the hull (coefficient=hoerner); 0 m = width of the primitive shape.", "length", 0.0, low=0.0
@@ -444,7 +444,7 @@ class Model:
     ballast: tuple[Ballast, ...] = children(Ballast, "Ballast tank. A model may have up to four.")
     actuator: tuple[OtherActuator, ...] = children(
         OtherActuator,
-        "Actuator of a type that another package provides. A model may have up to four, including ballast tanks.",
+        "Actuator of a type that another package provides. A model may have up to four of these and ballast tanks together.",
     )
     transducer: TransducerConfig | None = child(TransducerConfig, "Acoustic transducer of the body.")
     sensors: SensorsConfig | None = child(SensorsConfig, "Instruments that all bodies of this model carry.")

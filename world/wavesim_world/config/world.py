@@ -243,6 +243,7 @@ class Block:
     size: Vector = key("Length (along the heading), width and height of the block.", "length", count=3, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the block; 0 deg = north.", "angle", 0.0)
     material: str = text("Name of the material of the block, for imaging sonars and cameras.", "concrete")
+    category: str = text("Category of the block in data sets for machine learning. Default: `block`.", "")
     place: str = place()
 
 
@@ -254,6 +255,7 @@ class Pier:
     radius: float = key("Radius of the post.", "length", low=1e-3)
     height: float = key("Height of the post, from its lower to its upper end.", "length", low=1e-3)
     material: str = text("Name of the material of the post, for imaging sonars and cameras.", "concrete")
+    category: str = text("Category of the post in data sets for machine learning. Default: `pier`.", "")
     place: str = place()
 
 
@@ -270,6 +272,7 @@ class Tunnel:
     thickness: float = key("Thickness of the walls, floor and ceiling of the tunnel.", "length", 0.5, low=1e-3)
     heading: float = key("Direction of the axis of the tunnel; 0 deg = north.", "angle", 0.0)
     material: str = text("Name of the material of the tunnel, for imaging sonars and cameras.", "concrete")
+    category: str = text("Category of the tunnel in data sets for machine learning. Default: `tunnel`.", "")
     place: str = place()
 
 
@@ -298,6 +301,10 @@ class Mesh:
         high=1e6,
     )
     material: str = text("Name of the material of the mesh, for imaging sonars and cameras.", "steel")
+    category: str = text(
+        "Category of the mesh in data sets for machine learning. Default: the name of the mesh file without its ending.",
+        "",
+    )
     place: str = place()
 
 

@@ -26,7 +26,14 @@ def resolve_preset(s: SonarConfig) -> Preset:
     changes |= {"tilt": s.tilt} if s.tilt != PRESET else {}
     changes |= {key: value for key in ("rows", "height", "minimum") if (value := getattr(s, key))}
     bins = s.bins or p.bins or min(MAX_BINS, max(16, round(changes["range"] / p.resolution)))
+    if not s.bins:  # as many as the ring can hold, with whatever else is configured
+        bins = max(1, min(bins, MAX_BYTES // ((s.beams or p.beams) * _sample_bytes(s))))
     return replace(p, bins=bins, **changes)
+
+
+def _sample_bytes(s: SonarConfig) -> int:
+    """Return the size of a sample and its labels in bytes."""
+    return s.bits // 8 + (4 if s.truth else 0)
 
 
 def payload_bytes(s: Imager) -> int:
@@ -34,13 +41,13 @@ def payload_bytes(s: Imager) -> int:
     if isinstance(s, LidarConfig):
         return s.resolved.channels * s.resolved.columns * PIXEL_3D.itemsize
     if isinstance(s, CameraConfig):
-        return s.width * s.height * (7 if s.depth else 3)
+        return s.width * s.height * (3 + (4 if s.depth else 0) + (4 if s.truth else 0))
     p = resolve_preset(s)
     if p.kind == "bathymetry":
         return p.beams * len(SOUNDING_COLUMNS) * 8
     if p.kind == "3d":
         return p.beams * p.rows * (PIXEL_3D.itemsize + (4 if s.truth else 0))
-    return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
+    return p.beams * p.bins * _sample_bytes(s)
 
 
 def ring_slot_bytes(sonars: list[Imager]) -> int:

@@ -1,0 +1,150 @@
+"""State of a training: its settings, its folder with checkpoints, and its evaluations. None of it needs a trainer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_studies.learning.evaluation import VALIDATION_SEEDS, evaluate_core
+
+STATE = "training.json"  #: file that describes the state of a training
+BEST = "best.npz"
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Settings of a training. Copy ``i`` uses the random numbers of seed + i."""
+
+    samples: int = 1_000_000  #: number of samples: steps of all copies together
+    seconds: float = float("inf")  #: limit of the wall time of this call in s
+    copies: int = 1024  #: number of copies of the task
+    seed: int = 1  #: seed of the training
+    interval: int = 100_000  #: number of samples between two evaluations, each with a checkpoint
+    interval_seconds: float = float("inf")  #: wall time in s after which an evaluation takes place at the latest
+    episodes: int = 300  #: number of episodes of each evaluation
+    checkpoints: int = 2  #: number of checkpoints that are kept
+    threads: int = 1  #: number of threads of the task and of PyTorch
+    spread: bool = True  #: end the first episodes of the copies at different times
+
+    def __post_init__(self) -> None:
+        for name in (
+            "samples",
+            "seconds",
+            "copies",
+            "interval",
+            "interval_seconds",
+            "episodes",
+            "checkpoints",
+            "threads",
+        ):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"the setting '{name}' of a training must be positive, got {getattr(self, name)}")
+        if self.seed < 0 or self.seed + self.copies > VALIDATION_SEEDS:
+            raise ConfigError(
+                f"the seeds of a training, from {self.seed} to {self.seed + self.copies - 1}, must be from 0 to"
+                f" {VALIDATION_SEEDS - 1}; evaluations use those above"
+            )
+
+
+def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
+    """Return the state of the training in a folder, or that of a new one. Raise ConfigError if the folder is not empty,
+    or if it contains no training of the task to resume.
+    """
+    path = folder / STATE
+    if not resume:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            kind = (
+                "contains a training already; resume it, or" if path.exists() else "exists and is not an empty folder;"
+            )
+            raise ConfigError(f"{folder} {kind} choose another folder")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WaveSimError(f"cannot create the folder {folder}: {error.strerror}") from None
+        return {"task": task, "samples": 0, "seconds": 0.0, "processor_seconds": 0.0, "resumed": 0, "curve": []}
+    try:
+        state: dict[str, Any] = json.loads(path.read_text())
+        found = state["task"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{folder} contains no training to resume: {error}") from None
+    if found != task:
+        raise ConfigError(f"{folder} contains a training of the task {found}, not of {task}; use another folder")
+    state["resumed"] += 1
+    return state
+
+
+class TrainingFolder:
+    """The files of a training. Each file is complete whenever the program is interrupted: it is written beside its
+    place and then renamed.
+    """
+
+    def __init__(self, path: Path, state: dict[str, Any], checkpoints: int) -> None:
+        self.path, self.state, self._kept = path, state, checkpoints
+
+    def checkpoints(self) -> list[Path]:
+        """Return the checkpoints, the oldest first."""
+        return sorted(self.path.glob("checkpoint-*.zip"))
+
+    def last_checkpoint(self) -> Path:
+        """Return the newest checkpoint. Raise ConfigError if there is none."""
+        found = self.checkpoints()
+        if not found:
+            raise ConfigError(f"{self.path} contains no checkpoint to resume; start the training in another folder")
+        return found[-1]
+
+    def add_checkpoint(self, save: Callable[[Path], object]) -> None:
+        """Write a checkpoint and the state, then remove the checkpoints that are no longer kept."""
+        self.replace(f"checkpoint-{self.state['samples']:012d}.zip", save)
+        self.write()
+        for old in self.checkpoints()[: -self._kept]:
+            old.unlink()
+
+    def write(self) -> None:
+        """Write the state."""
+        text = json.dumps(self.state, indent=1, default=str)
+        self.replace(STATE, lambda path: path.write_text(text))
+
+    def replace(self, name: str, save: Callable[[Path], object]) -> None:
+        """Replace a file by the one that ``save`` writes."""
+        beside = self.path / f"new-{name}"
+        try:
+            save(beside)
+            beside.replace(self.path / name)
+        except OSError as error:
+            raise WaveSimError(f"cannot write to {self.path / name}: {error.strerror or error}") from None
+
+
+class Evaluator:
+    """Evaluate policies during a training, over the same episodes each time, and recognise the best one."""
+
+    def __init__(self, core: Any, folder: TrainingFolder, report: Callable[[dict[str, float]], object] | None) -> None:
+        self._core, self._folder, self._report = core, folder, report
+        self._start, self._start_processor = time.perf_counter(), time.process_time()
+        self._before = folder.state["seconds"], folder.state["processor_seconds"]
+        rows = folder.state["curve"]
+        self._best = max(((r["success"], r["return"]) for r in rows), default=(-1.0, 0.0))
+
+    def elapsed(self) -> float:
+        """Return the wall time in s since the start of this call."""
+        return time.perf_counter() - self._start
+
+    def measure(self, policy: Any, samples: int) -> bool:
+        """Evaluate a policy and add a row to the curve. Return True if the policy is the best one so far."""
+        found = evaluate_core(self._core, policy, VALIDATION_SEEDS).summary()
+        state = self._folder.state
+        state["samples"] = samples
+        state["seconds"] = self._before[0] + self.elapsed()
+        state["processor_seconds"] = self._before[1] + time.process_time() - self._start_processor
+        row = {k: state[k] for k in ("samples", "seconds", "processor_seconds")} | found
+        state["curve"].append(row)
+        score = (row["success"], row["return"])
+        better = score > self._best
+        self._best = max(score, self._best)
+        if self._report is not None:
+            self._report(row)
+        return better

@@ -1,0 +1,67 @@
+"""Command ``wavesim nav import``: convert recordings of other programs to WaVeSim logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wavesim_sdk.terminal_text import echo
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    help="Import map (.xml): files, columns and topics, and the instruments of the vehicle.",
+)
+@click.option("--vehicle", default="", help="Name of the vehicle; default: that in the map, or `vehicle`.")
+@click.option(
+    "--configuration",
+    type=click.Path(path_type=Path),
+    help="Configuration that contains the vehicle with the mounts and accuracies of its instruments.",
+)
+@click.option("--truth", default="", help="True track: a topic of the bag, or a file (TUM, CSV, bag, log).")
+@click.option(
+    "--frame",
+    type=click.Choice(["enu", "ned"]),
+    default="enu",
+    show_default=True,
+    help="Axes of a bag: enu (REP 103: ENU and FLU) or ned (NED and FRD).",
+)
+def import_(
+    source: Path, out: Path, map_file: Path | None, vehicle: str, configuration: Path | None, truth: str, frame: str
+) -> None:
+    """Import a recording of another program as a WaVeSim log.
+
+    SOURCE is a ROS 2 bag, a ROS 1 bag (.bag), a folder with CSV files that --map describes, or a folder from `wavesim
+    log export --csv`. OUT is the new log (.mcap), which `wavesim nav score` accepts. The command reports missing
+    quantities, gaps and suspicious values.
+    """
+    from wavesim_sdk.errors import LogError
+    from wavesim_studies.navigation import foreign_logs
+
+    if out.suffix.lower() != ".mcap":
+        raise click.BadParameter(f"'{out}' must end in .mcap", param_hint="OUT")
+    if out.exists():
+        raise LogError(f"{out} already exists; choose another file")
+    made = foreign_logs.import_log(
+        source, map_file, vehicle=vehicle, configuration=configuration, truth=truth, frame=frame
+    )
+    foreign_logs.write_log(made, out)
+    for r in made.recordings:
+        label = r.name if r.name == r.type else f"{r.name} ({r.type})"
+        echo(f"{label:24}{len(r.time):8} values{1.0 / r.period:9.2f} Hz  {r.source}")
+        for note in r.notes:
+            echo(f"  note: {note}")
+    state = made.log.series.get(f"/state/{made.vehicle}")
+    if state is not None:
+        echo(f"{'truth':24}{len(state.time_ns):8} poses")
+    for name, reason in made.unused.items():
+        echo(f"{name:24}not used: {reason}")
+    for note in made.notes:
+        echo(f"note: {note}")
+    echo(f"{out}: {made.log.end_ns * 1e-9:.1f} s of '{made.vehicle}'")

@@ -1,0 +1,186 @@
+"""Columns of CSV files: which column has which role, and in which unit.
+
+A layout is a text such as ``time=t:ns north=x east=y heading=psi:deg rates=p,q,r:deg/s``. Each role names a column (a
+vector: three columns, separated by commas) and, after a colon, its unit. Without a unit, values are in SI units, angles
+in rad and pressures in dbar. Roles that the layout does not name are found by the usual names of columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import units
+from wavesim_sdk.arrays import Floats
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.names import suggest_name
+
+#: units of a role's quantity, with factors to the unit of WaVeSim's logs
+UNITS: dict[str, dict[str, float]] = {
+    **units.QUANTITIES,
+    "speed": units.QUANTITIES["speed"] | {"cm/s": 1e-2, "mm/s": 1e-3, "km/h": 1.0 / 3.6},
+    "acceleration": {"m/s2": 1.0, "g": 9.80665, "mg": 9.80665e-3},
+    "pressure": {"dbar": 1.0, "bar": 10.0, "mbar": 1e-2, "hPa": 1e-2, "kPa": 0.1, "Pa": 1e-4, "psi": 0.689475729},
+    "length": units.QUANTITIES["length"] | {"ft": 0.3048},
+    "": {"": 1.0},
+}
+_UNIT_SUFFIX = re.compile(
+    r"^(.+?)[ _]*(?:\((\S+)\)|\[(\S+)\]|_(deg|rad|m|s|ms|us|ns|dbar|pa|kpa|bar|mbar))$", re.IGNORECASE
+)
+AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """Role of a column, or of three columns for a vector: its quantity, and the usual names of its columns."""
+
+    quantity: str
+    names: tuple[str, ...] = ()
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Columns that have a role, and the factor that converts their values to SI units."""
+
+    columns: tuple[str, ...]
+    factor: float
+    stated: bool  #: whether a layout or the name of the column states the unit
+
+
+def parse_layout(text: str, keys: Sequence[str], where: str) -> dict[str, str]:
+    """Return the pairs KEY=VALUE of a layout. Raise LogError for an unknown key."""
+    found = {}
+    for pair in text.split():
+        name, equals, value = pair.partition("=")
+        if not equals or not value:
+            raise LogError(f"{where}: '{pair}' must be NAME=COLUMN or NAME=COLUMN:UNIT")
+        if name not in keys:
+            raise LogError(f"{where}: unknown name '{name}'{suggest_name(name, keys)}")
+        found[name] = value
+    return found
+
+
+def choose_columns(
+    header: Sequence[str], roles: Mapping[str, ColumnRole], layout: Mapping[str, str], where: str
+) -> dict[str, ColumnChoice]:
+    """Return the columns of each role. Roles without columns are omitted. Raise LogError if a layout names a column
+    that the header does not contain.
+    """
+    found = {name: _stated(header, name, role, layout[name], where) for name, role in roles.items() if name in layout}
+    taken = {column for choice in found.values() for column in choice.columns}
+    free = [column for column in header if column not in taken]
+    for name, role in roles.items():
+        if name not in layout and (usual := _usual(free, name, role)) is not None:
+            found[name] = usual
+    return found
+
+
+def _stated(header: Sequence[str], name: str, role: ColumnRole, text: str, where: str) -> ColumnChoice:
+    columns, colon, unit = text.rpartition(":")
+    if not colon or text in header:
+        columns, unit = text, ""
+    wanted = tuple(columns.split(",")) if role.size > 1 else (columns,)
+    if len(wanted) != role.size:
+        raise LogError(f"{where}: '{name}={text}' must name {role.size} columns, separated by commas")
+    for column in wanted:
+        if column not in header:
+            raise LogError(f"{where} has no column '{column}' for '{name}'; columns: {', '.join(header) or 'none'}")
+    allowed = UNITS[role.quantity]
+    if unit and unit not in allowed:
+        raise LogError(
+            f"{where}: unknown unit '{unit}' in '{name}={text}'; use one of {', '.join(filter(None, allowed)) or 'none'}"
+        )
+    return ColumnChoice(wanted, allowed[unit] if unit else 1.0, bool(unit))
+
+
+def _usual(header: Sequence[str], name: str, role: ColumnRole) -> ColumnChoice | None:
+    """Return the columns with a usual name of a role, which may end in a unit, as in ``heading_deg``."""
+    for usual in (name, *role.names):
+        wanted = [usual] if role.size == 1 else [f"{usual}_{axis}" for axis in AXES[: role.size]]
+        hits = [_find(header, each, role) for each in wanted]
+        if all(hits):
+            first = hits[0]
+            assert first is not None
+            return ColumnChoice(tuple(hit[0] for hit in hits if hit), first[1], first[2])
+    return None
+
+
+def _find(header: Sequence[str], usual: str, role: ColumnRole) -> tuple[str, float, bool] | None:
+    """Return the column with a name, its factor, and whether its name states the unit."""
+    for column in header:
+        if column.lower() == usual.lower():
+            return column, 1.0, False
+    by_lower_case = {unit.lower(): factor for unit, factor in UNITS[role.quantity].items()}
+    for column in header:
+        match = _UNIT_SUFFIX.match(column)
+        unit = next((part for part in match.groups()[1:] if part), "").lower() if match else ""
+        if match and match[1].lower() == usual.lower() and unit in by_lower_case:
+            return column, by_lower_case[unit], True
+    return None
+
+
+def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of a CSV file, whose delimiter is a comma, semicolon or tab. Raise LogError if it
+    cannot be read.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in file if line.strip() and not line.startswith("#")]
+            delimiter = max(",;\t", key=lines[0].count) if lines else ","
+            rows = csv.reader(lines, delimiter=delimiter)
+            return [cell.strip() for cell in next(rows, [])], list(rows)
+    except UnicodeDecodeError:
+        raise LogError(f"cannot read {path}: it is not a text file") from None
+    except (OSError, csv.Error) as error:
+        raise LogError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def column_values(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> Floats:
+    """Return columns (T, k) as numbers. An empty cell is NaN. Raise LogError for a cell that is not a number."""
+    at = [header.index(name) for name in names]
+    found = np.empty((len(rows), len(at)))
+    for number, row in enumerate(rows):
+        try:
+            found[number] = [float(row[k]) if row[k].strip() else np.nan for k in at]
+        except (ValueError, IndexError):
+            raise LogError(
+                f"{path}: row {number + 2} has no number in each of the columns {', '.join(names)}"
+            ) from None
+    return found
+
+
+def read_roles(
+    path: Path, roles: Mapping[str, ColumnRole], layout: Mapping[str, str]
+) -> tuple[dict[str, Floats], dict[str, ColumnChoice]]:
+    """Return the values of each role in a CSV file, in SI units, (T) or (T, 3), and the chosen columns."""
+    header, rows = read_table(path)
+    if len(rows) == 0:
+        raise LogError(f"{path} has no rows")
+    chosen = choose_columns(header, roles, layout, str(path))
+    values: dict[str, Any] = {}
+    for name, choice in chosen.items():
+        found = column_values(path, header, rows, choice.columns) * choice.factor
+        values[name] = found if roles[name].size > 1 else found[:, 0]
+    return values, chosen
+
+
+def check_angles(where: str, values: Mapping[str, Floats], chosen: Mapping[str, ColumnChoice]) -> None:
+    """Raise LogError if angles seem to be in degrees although they are read as rad."""
+    for name in ("roll", "pitch", "heading", "yaw"):
+        if name not in values or not np.isfinite(values[name]).any():
+            continue
+        limit = {"roll": np.pi, "pitch": 0.5 * np.pi}.get(name, 2.0 * np.pi)
+        greatest = float(np.nanmax(np.abs(values[name])))
+        unit = "" if name not in chosen else f" in column '{chosen[name].columns[0]}'"
+        if greatest > limit + 1e-3 and (name in ("roll", "pitch") or not chosen[name].stated):
+            raise LogError(
+                f"{where}: {name} reaches {greatest:.4g} rad{unit}; state its unit, for example "
+                f"{name}={chosen[name].columns[0]}:deg (for an unwrapped heading: :rad)"
+            )

@@ -1,0 +1,506 @@
+"""Import recordings of other programs as WaVeSim logs: ROS bags, and folders with CSV files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from wavesim_sdk import axes, frames
+from wavesim_sdk.arrays import Floats
+from wavesim_sdk.errors import ConfigError, LogError
+from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.log import Log, Series
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensors import sensor_table_of
+from wavesim_sdk.tables import STATE
+from wavesim_studies.navigation import bags
+from wavesim_studies.navigation import columns as tables
+from wavesim_studies.navigation.attitude_motion import rates_of_angles
+from wavesim_studies.navigation.estimate_score import TIME_ORIGIN, common_clock, interpolated, time_origin
+from wavesim_studies.navigation.filter import rotation_vector
+from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
+from wavesim_studies.navigation.logs import UNKNOWN
+from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time, is_wavesim_log, read_track
+from wavesim_studies.navigation.recordings import (
+    BODY_VECTORS,
+    FIELDS,
+    InstrumentRecording,
+    correlation,
+    names_of_values,
+)
+from wavesim_world.config import LoadedConfig, load
+from wavesim_world.config.load import load_text
+from wavesim_world.config.sensors import DvlConfig, InstrumentConfig
+from wavesim_world.config.standalone_xml import load_standalone
+from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, SPEED_SIGMA, dvl_beams
+from wavesim_world.ocean.water import depth_of_pressure, pressure
+
+__all__ = ["ImportedLog", "import_log", "with_truth", "write_log"]
+
+MODEL = "lauv"  #: model of an imported vehicle without a configuration; the filter does not use it
+#: standard deviation in m of the height from satellite receivers, which refers to the ellipsoid and not to the sea level
+HEIGHT_SIGMA = 1000.0
+FAR_M = 1e5  #: distance in m of a fix from the origin above which the import is refused
+TRUTH = "truth"
+
+
+@dataclass
+class ImportedLog:
+    """Result of an import: a log in memory, and what the user must know about it."""
+
+    log: Log
+    vehicle: str
+    recordings: list[InstrumentRecording]
+    loaded: LoadedConfig
+    #: for each topic or file that is not used: the reason
+    unused: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Source:
+    """Content of a recording by another program."""
+
+    recordings: list[InstrumentRecording]
+    unused: dict[str, str]
+    truth: PoseTrack | None = None
+
+
+def import_log(
+    source: Path,
+    map_file: Path | None = None,
+    *,
+    vehicle: str = "",
+    configuration: Path | None = None,
+    truth: str = "",
+    frame: str = "enu",
+) -> ImportedLog:
+    """Return a recording of another program as a log in memory, which ``estimation_case`` accepts.
+
+    ``source`` is a ROS bag, a folder with CSV files that ``map_file`` describes, or a folder that
+    ``wavesim log export --csv`` wrote. ``configuration`` (or the map) contains the vehicle with the mounting positions
+    and accuracies of its instruments; without it, instruments are at the origin of the body and have the stated or
+    usual accuracies. ``truth`` is a topic of the bag or a file with the true track. ``frame`` is the frame of a bag:
+    `enu` (REP 103) or `ned`. Raise LogError if the recording cannot be used.
+    """
+    plan, sensors = (ImportMap(), "") if map_file is None else read_map(map_file)
+    name = vehicle or plan.vehicle
+    if map_file is not None and plan.configuration and configuration is None:
+        configuration = map_file.parent / plan.configuration
+    if configuration is not None and sensors:
+        raise LogError(f"{map_file} has <sensors>; a configuration has them too, so give only one of them")
+    loaded = None if configuration is None else load(configuration)
+    found = _read_source(source, plan, name, truth, frame)
+    found.recordings = [r.checked() for r in found.recordings]
+    if not found.recordings:
+        reasons = "; ".join(f"{k}: {v}" for k, v in found.unused.items())
+        raise LogError(f"{source} has no values of an instrument that the filter can use ({reasons or 'it is empty'})")
+    notes: list[str] = []
+    if loaded is None:
+        loaded = _load(_configuration(name, found.recordings, plan, sensors, notes), map_file)
+    found.recordings = [_matched(r, loaded, name, found.unused) for r in found.recordings]
+    found.recordings = [r for r in found.recordings if r.name not in found.unused]
+    if not found.recordings:
+        raise LogError(f"{source}: {'; '.join(f'{k}: {v}' for k, v in found.unused.items())}")
+    numbers = {i.name: k for k, i in enumerate(_suite(loaded, name))}
+    found.recordings.sort(key=lambda r: numbers[r.name])  # the filter uses values of the same time in this order
+    log = _log(source, name, loaded, found, notes)
+    made = ImportedLog(log, name, found.recordings, loaded, found.unused, notes)
+    if found.truth is not None:
+        made.log = with_truth(log, name, found.truth, notes)
+    _name_missing(made)
+    return made
+
+
+def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: str) -> _Source:
+    if not source.exists():
+        raise LogError(f"cannot read {source}: No such file or directory")
+    topic = truth if truth.startswith("/") and not Path(truth).exists() else ""
+    if source.is_dir() and not (source / "metadata.yaml").exists():
+        if topic:
+            raise LogError(f"{source} has no topics; --truth must name a file")
+        found = _of_tables(source, plan, name)
+    elif source.suffix.lower() == ".csv":
+        raise LogError(f"give the folder of {source.name} instead of the file, and describe its files with --map")
+    elif source.suffix.lower() == ".mcap" and is_wavesim_log(source):
+        raise LogError(f"{source} is a WaVeSim log already; use it with `wavesim nav score`")
+    else:
+        types = {t.name: t.type for t in plan.topic}
+        skip = [topic] if topic else []
+        recordings, unused = bags.read_instruments(source, name, types, frame, skip)
+        named = {t.name: t.sensor for t in plan.topic if t.sensor}
+        recordings = [replace(r, name=named.get(r.source, r.name)) for r in recordings]
+        found = _Source(recordings, unused)
+        if topic:
+            found.truth = bags.read_pose_track(source, topic, frame)
+    if truth and not topic:
+        found.truth = read_track(Path(truth), body=name, true=True)
+    return found
+
+
+# ------------------------------------------------------------------ CSV files
+
+
+def _of_tables(folder: Path, plan: ImportMap, name: str) -> _Source:
+    """Return the recordings in a folder of CSV files, which a map describes or WaVeSim exported."""
+    listed = list(plan.table)
+    if not listed:
+        prefix = f"sensor.{name}."
+        listed = [
+            ImportedTable(file=path.name, sensor=path.name.removeprefix(prefix).removesuffix(".csv"))
+            for path in sorted(folder.glob(f"{prefix}*.csv"))
+        ]
+        if (folder / f"state.{name}.csv").exists():
+            listed.append(ImportedTable(file=f"state.{name}.csv", sensor=TRUTH))
+        if not listed:
+            others = sorted({p.name.split(".")[1] for p in folder.glob("sensor.*.*.csv")})
+            hint = (
+                f"vehicles: {', '.join(others)}; select one with --vehicle"
+                if others
+                else "describe its files with --map"
+            )
+            raise LogError(f"{folder} contains neither a ROS 2 bag nor exported files of '{name}'; {hint}")
+    found = _Source([], {})
+    for table in listed:
+        if table.sensor == TRUTH:
+            found.truth = read_track(folder / table.file, table.columns)
+            continue
+        made = _of_table(folder / table.file, table, exported=not plan.table)
+        if isinstance(made, str):
+            found.unused[table.file] = made
+        else:
+            found.recordings.append(made)
+    return found
+
+
+def _of_table(path: Path, table: ImportedTable, exported: bool) -> InstrumentRecording | str:
+    """Return the recording in one CSV file, or the reason why it is not used."""
+    header, rows = tables.read_table(path)
+    kind = table.type or (_type_of(header) if exported else table.sensor)
+    if kind not in FIELDS:
+        if exported:
+            return "the filter has no model of this type"
+        raise LogError(
+            f"{table.place}: unknown type '{kind}' of '{table.sensor}'{suggest_name(kind, FIELDS)}; set type"
+        )
+    times = ("measured_ns", "time_ns", "t_ns", "timestamp_ns", "t", "timestamp", "stamp")
+    roles = {"time": tables.ColumnRole("time", times), **FIELDS[kind], "valid": tables.ColumnRole("")}
+    layout = tables.parse_layout(table.columns, (*roles,), str(path))
+    chosen = tables.choose_columns(header, roles, layout, str(path))
+    if "time" not in chosen:
+        raise LogError(f'{path} has no column for the time; name one with columns="time=COLUMN:s"')
+    if "time" not in layout and chosen["time"].columns[0].endswith("_ns"):
+        chosen["time"] = replace(chosen["time"], factor=1e-9)
+    if missing := names_of_values(kind, [*chosen]):
+        raise LogError(
+            f"{path} has no column for {', '.join(missing)} of '{table.sensor}'; columns: {', '.join(header)}"
+        )
+    if not rows:
+        return "no values"
+    values = {}
+    for role, choice in chosen.items():
+        x = tables.column_values(path, header, rows, choice.columns) * choice.factor
+        values[role] = x if roles[role].size > 1 else x[:, 0]
+    tables.check_angles(str(path), values, chosen)
+    valid = values.pop("valid", np.ones(len(rows))) == 1.0
+    if not valid.any():
+        return "no valid values"
+    values = {k: v[valid] for k, v in values.items()}
+    if table.frame == "FLU":
+        values = {k: axes.frd_to_flu(v) if k in BODY_VECTORS else v for k, v in values.items()}
+    return InstrumentRecording(table.sensor, kind, values.pop("time"), values, 0.0, str(path))
+
+
+def _type_of(header: Sequence[str]) -> str:
+    """Return the type of instrument whose exported columns a header contains; empty if there is none."""
+    for kind, fields in FIELDS.items():
+        if kind in ("ahrs", "imu", "dvl", "speedlog", "uwb", "gps", "ctd", "pressure"):
+            names = [f"{k}_x" if role.size > 1 else k for k, role in fields.items()]
+            if kind in ("ctd", "pressure"):
+                names = ["pressure", *(["conductivity"] if kind == "ctd" else ["depth"])]
+            if all(n in header for n in names) and not (kind == "imu" and "roll" in header):
+                return kind
+    return ""
+
+
+# ------------------------------------------------------------------ configuration
+
+
+def _matched(r: InstrumentRecording, loaded: LoadedConfig, name: str, unused: dict[str, str]) -> InstrumentRecording:
+    """Return a recording with the name of its instrument in the configuration: the same name, or the only instrument of
+    the same type.
+    """
+    suite = {i.name: i for i in _suite(loaded, name)}
+    alike = [i.name for i in suite.values() if i.type == r.type]
+    if r.name in suite and _same_kind(suite[r.name].type, r.type):
+        return replace(r, type=suite[r.name].type)
+    if len(alike) == 1:
+        return replace(r, name=alike[0])
+    why = f"the configuration has {'several' if alike else 'no'} instruments of the type {r.type}"
+    unused[r.name] = f"{why}; name one with <topic sensor=...> or <table sensor=...>" if alike else why
+    return r
+
+
+def _suite(loaded: LoadedConfig, name: str) -> tuple[InstrumentConfig, ...]:
+    """Return the instruments of a vehicle in a configuration."""
+    bodies = {b.name: b.model for b in loaded.config.fleet.bodies}
+    if name not in bodies:
+        raise LogError(
+            f"the configuration has no vehicle '{name}'{suggest_name(name, bodies)}; select one with --vehicle"
+        )
+    return loaded.suite_by_name(name, bodies[name])
+
+
+def _same_kind(configured: str, recorded: str) -> bool:
+    return configured == recorded or {configured, recorded} <= {"pressure", "ctd"}
+
+
+def _configuration(
+    name: str, recordings: list[InstrumentRecording], plan: ImportMap, sensors: str, notes: list[str]
+) -> str:
+    """Return a configuration that contains the vehicle with the recorded instruments."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,31}", name) is None:
+        raise LogError(f"invalid vehicle name '{name}': use 1 to 31 letters, digits, - and _")
+    origin = plan.origin
+    if len(origin) != 2:
+        fixes = [r for r in recordings if r.type == "gps"]
+        origin = (
+            (float(fixes[0].values["latitude"][0]), float(fixes[0].values["longitude"][0])) if fixes else (0.0, 0.0)
+        )
+        if fixes:
+            place = ", ".join(f"{math.degrees(v):.6f}" for v in origin)
+            notes.append(f"the origin of the world frame is the first fix: {place} deg")
+    if not sensors:
+        sensors = f'<sensors inherit="no">{"".join(map(_sensor, recordings))}</sensors>'
+        notes.append("mounting positions and accuracies are assumed; state them in a configuration or an import map")
+    elif "inherit=" not in sensors.partition(">")[0]:
+        sensors = sensors.replace("<sensors", '<sensors inherit="no"', 1)
+    place = " ".join(
+        f'{k}="{math.degrees(v):.12f} deg"' for k, v in zip(("latitude", "longitude"), origin, strict=True)
+    )
+    return (
+        f'<wavesim name="imported"><world {place}/><fleet><vehicle name={quoteattr(name)} model="{MODEL}" '
+        f'position="0 0 1 m">{sensors}</vehicle></fleet></wavesim>'
+    )
+
+
+def _sensor(r: InstrumentRecording) -> str:
+    """Return the XML element of a recorded instrument with its rate and, if it is known, its accuracy."""
+    rate = min(max(1.0 / r.period, 0.01), 1000.0)
+    keys = {"name": r.name, "rate": f"{rate:.6g} Hz", "position": "0 0 0 m"}
+    if r.sigma > 0.0:
+        if r.type in ("ahrs", "speedlog", "pressure", "ctd"):
+            one = {"ahrs": HEADING_SIGMA, "speedlog": SPEED_SIGMA}.get(r.type, PRESSURE_SIGMA)
+            keys["noise"] = f"{max(r.sigma / one, 0.05):.6g}"
+        elif r.type == "dvl":
+            along, _ = dvl_beams(DvlConfig())
+            spread = float(np.trace(np.linalg.inv(along.T @ along)) / 3.0)
+            keys["bottom_sigma"] = f"{r.sigma / spread**0.5:.6g} m/s"
+    if r.type == "gps":
+        keys["vacc"] = f"{HEIGHT_SIGMA:g} m"
+        if r.sigma > 0.0:
+            keys["hacc"] = f"{r.sigma * 2.0**0.5:.6g} m"
+    return f"<{r.type} {' '.join(f'{k}={quoteattr(v)}' for k, v in keys.items())}/>"
+
+
+def _load(text: str, map_file: Path | None) -> LoadedConfig:
+    try:
+        return load_text(text)
+    except ConfigError as error:
+        raise LogError(f"{map_file or 'imported vehicle'}: {error}") from None
+
+
+# ------------------------------------------------------------------ log
+
+
+def _log(source: Path, name: str, loaded: LoadedConfig, found: _Source, notes: list[str]) -> Log:
+    """Return the recordings as a log. Its times begin at 0 if the recording has civil times."""
+    first = min(float(r.time[0]) for r in found.recordings)
+    last = max(float(r.time[-1]) for r in found.recordings)
+    for r in found.recordings:
+        if r.time[0] > last or r.time[-1] < first or epoch_time(float(r.time[0])) != epoch_time(first):
+            raise LogError(
+                f"{r.source}: '{r.name}' covers {r.time[0]:.3f} to {r.time[-1]:.3f} s, but the recording begins at "
+                f"{first:.3f} s: the clocks differ; check the units of the times"
+            )
+    zero = math.floor(first) if epoch_time(first) or first < 0.0 else 0
+    if zero:
+        notes.append(f"simulation time 0 is {zero} s by the clock of the recording")
+    origin = Origin(loaded.config.world.latitude, loaded.config.world.longitude)
+    log = Log(source, {"configuration": loaded.text, TIME_ORIGIN: str(zero * 10**9) if epoch_time(first) else ""})
+    log.complete = True
+    bodies = {b.name: b for b in loaded.config.fleet.bodies}
+    log.json["/bodies"] = [
+        (0, {"row": 0, "name": name, "model": bodies[name].model, "type": "underwater", "present": True})
+    ]
+    log.json["/notices"] = [(0, {"body": name, "text": f"imported from {source.name}; time 0 is {zero} s"[:200]})]
+    for r in found.recordings:
+        if r.type == "gps":
+            _check_distance(r, origin)
+        records = np.zeros(len(r.time), sensor_table_of(r.type).visible.dtype)
+        ns = np.round((r.time - zero) * 1e9).astype(np.int64)
+        records["time_ns"], records["valid"], records["sequence"] = ns, 1, np.arange(1, len(ns) + 1)
+        values = dict(r.values)
+        if r.type in ("pressure", "ctd") and "pressure" not in values:
+            values["pressure"] = pressure(loaded.config.world, values["depth"])
+        if r.type == "ahrs":
+            angles = np.stack([values[k] for k in ("roll", "pitch", "heading")], axis=1)
+            values.setdefault("rates", rates_of_angles(r.time, angles))
+        for k, v in values.items():
+            if k in (records.dtype.names or ()):
+                records[k] = v
+        for k, v in values.items():
+            if k != "bottom":  # NaN without bottom lock
+                records["valid"] &= np.isfinite(v.reshape(len(v), -1)).all(axis=1)
+        log.series[f"/sensor/{name}/{r.name}"] = Series(ns, records, r.type)
+    log.end_ns = max(int(s.time_ns[-1]) for s in log.series.values())
+    if found.truth is not None:
+        found.truth = (
+            found.truth.shifted(-float(zero)) if epoch_time(float(found.truth.time[0])) or zero < 0 else found.truth
+        )
+    return log
+
+
+def _check_distance(r: InstrumentRecording, origin: Origin) -> None:
+    p = origin.ned(r.values["latitude"], r.values["longitude"])
+    if (far := float(np.nanmax(np.linalg.norm(p[:, :2], axis=1)))) > FAR_M:
+        raise LogError(
+            f"{r.source}: fixes of '{r.name}' are up to {far / 1000.0:.0f} km from the origin: latitude and longitude "
+            "exchanged, or another origin?"
+        )
+
+
+def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = None) -> Log:
+    """Return a log whose true states of a vehicle come from a track. Raise LogError if they have no common time.
+
+    Velocities and angular velocities that the track lacks are computed from the poses. Attitudes that it lacks are those
+    of the vehicle's AHRS.
+    """
+    notes = [] if notes is None else notes
+    ends = [s.time_ns[k] * 1e-9 for s in log.sensors(name).values() if len(s.time_ns) for k in (0, -1)]
+    if not ends:
+        raise LogError(f"{log.path} has no values from instruments of '{name}'")
+    track = common_clock(track, min(ends), max(ends), time_origin(log))
+    t, q = track.time, track.q
+    unknown = []
+    if q is None:
+        q = _measured_attitude(log, name, t)
+        unknown.append("attitude")
+        notes.append("the truth has no attitudes; the filter starts with that of the AHRS")
+    if not np.isfinite(track.p[:, 2]).all():
+        track = replace(track, p=np.concatenate([track.p[:, :2], _measured_depth(log, name, t)[:, None]], axis=1))
+        unknown.append("depth")
+        notes.append("the truth has no depths; the filter starts with that of the pressure sensor, or 0 m")
+    h = max(0.5, float(np.median(np.diff(t))))
+    a, b = np.clip(t - h, t[0], t[-1]), np.clip(t + h, t[0], t[-1])
+    posed = replace(track, q=q, v=None, w=None)
+    before, after = interpolated(posed, a), interpolated(posed, b)
+    R, span = frames.rotation(q), (b - a)[:, None]
+    v = track.v if track.v is not None else np.einsum("tji,tj->ti", R, (after.p - before.p) / span)
+    w = track.w
+    if w is None:
+        assert before.q is not None and after.q is not None
+        turn = np.einsum("tji,tjk->tik", frames.rotation(before.q), frames.rotation(after.q))
+        w = rotation_vector(turn) / span
+    records = np.zeros(len(t), STATE.visible.dtype)
+    records["p_WB_W"], records["q_WB"], records["v_WB_B"], records["w_WB_B"] = track.p, q, v, w
+    metadata = {**log.metadata, UNKNOWN: " ".join(unknown)}
+    found = replace(log, metadata=metadata, series=dict(log.series), json=log.json)
+    keep = t >= 0.0
+    found.series[f"/state/{name}"] = Series(np.round(t * 1e9).astype(np.int64)[keep], records[keep], STATE.name)
+    return found
+
+
+def _measured_attitude(log: Log, name: str, at: Floats) -> Floats:
+    """Return the attitudes (T, 4) that the AHRS of a vehicle measured."""
+    ahrs = [s for (body, _), s in log.by_type("ahrs").items() if body == name and len(s.time_ns)]
+    if not ahrs:
+        raise LogError(f"the truth has no attitudes, and '{name}' has no AHRS; the filter needs an initial attitude")
+    r = ahrs[0].records
+    angles = [np.interp(at, r["time_ns"] * 1e-9, np.unwrap(r[k])) for k in ("roll", "pitch", "heading")]
+    return frames.quaternion(*angles)
+
+
+def _measured_depth(log: Log, name: str, at: Floats) -> Floats:
+    """Return the depths (T) in m that a pressure sensor of a vehicle measured; 0 without a pressure sensor."""
+    for kind in ("pressure", "ctd"):
+        for (body, _), series in log.by_type(kind).items():
+            if body == name and len(series.time_ns):
+                world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
+                depth = depth_of_pressure(world, series.records["pressure"].astype(float))
+                return np.interp(at, series.records["time_ns"] * 1e-9, depth)
+    return np.zeros(len(at))
+
+
+def _name_missing(made: ImportedLog) -> None:
+    """Add notes about quantities that the filter needs and the recording lacks."""
+    types = {r.type for r in made.recordings}
+    if not types & {"imu", "ahrs"}:
+        raise LogError("turn rates are missing: the filter needs an IMU or an AHRS")
+    if not types & {"dvl", "speedlog", "gps", "uwb"}:
+        made.notes.append("neither speed nor position is measured; the error grows without bounds")
+    if "imu" in types and "ahrs" not in types:
+        made.notes.append("no AHRS: the heading comes from the start and the gyros")
+    if not types & {"pressure", "ctd", "uwb"}:
+        made.notes.append("depth is not measured (no pressure sensor)")
+    if {"imu", "ahrs"} <= types and not _mounted_alike(made):
+        made.notes.append("the turn rates of the IMU and the AHRS differ: check the attitude of the IMU's mount")
+    if f"/state/{made.vehicle}" not in made.log.series:
+        made.notes.append("true states are missing; score with --truth FILE")
+
+
+def _mounted_alike(made: ImportedLog) -> bool:
+    """Return whether the turn rates of the IMU, as mounted, agree with those of the AHRS over seconds."""
+    unit = next(r for r in made.recordings if r.type == "imu")
+    series = next(s for s in made.log.series.values() if s.type == "ahrs")
+    suite = {i.name: i for i in _suite(made.loaded, made.vehicle)}
+    R_BS = frames.rotation(frames.quaternion(*suite[unit.name].parameters.attitude))
+    at = series.records["time_ns"] * 1e-9
+    begin = series.records["time_ns"][0] * 1e-9
+    seconds = np.arange(begin, at[-1], 1.0)
+    mine = made.log.series[f"/sensor/{made.vehicle}/{unit.name}"].records
+    means = []
+    for time, rates in ((mine["time_ns"] * 1e-9, mine["rates"] @ R_BS.T), (at, series.records["rates"])):
+        turned = np.concatenate(
+            [np.zeros((1, 3)), np.cumsum(0.5 * (rates[1:] + rates[:-1]) * np.diff(time)[:, None], axis=0)]
+        )
+        means.append(np.diff(np.stack([np.interp(seconds, time, axis) for axis in turned.T], axis=1), axis=0))
+    for mine_k, other_k in zip(means[0].T, means[1].T, strict=True):
+        if np.std(other_k) > math.radians(0.1) and correlation(mine_k, other_k) < 0.5:
+            return False
+    return True
+
+
+def write_log(made: ImportedLog, path: Path) -> None:
+    """Write an imported log as a WaVeSim log file. Raise LogError if this is not possible."""
+    from wavesim_server.logbook.writer import LogWriter
+
+    if path.exists():
+        raise LogError(f"{path} already exists; choose another file")
+    log, name = made.log, made.vehicle
+    body = next(b for b in made.loaded.config.fleet.bodies if b.name == name)
+    numbers = {i.name: k for k, i in enumerate(_suite(made.loaded, name))}
+    writer = LogWriter(
+        path, made.loaded, 0, metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN) and v}
+    )
+    writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
+    for time, message in log.json["/notices"]:
+        writer.notice(time, message["body"], message["text"])
+    events = []
+    for topic, series in log.series.items():
+        rows: Any = [(0, numbers[topic.split("/")[3]])] if topic.startswith("/sensor/") else [0]
+        events += [
+            (int(t), series.type, rows, r.tobytes()) for t, r in zip(series.time_ns, series.records, strict=True)
+        ]
+    for time, kind, rows, data in sorted(events, key=lambda e: e[0]):
+        writer.table(time, kind, rows, data)
+    writer.close()
+    if writer.failure:
+        raise LogError(f"{path}: {writer.failure}")

@@ -1,0 +1,69 @@
+"""Declare every element and key of an import map: which file or topic belongs to which instrument, in the same way as
+for a configuration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lxml import etree
+
+from wavesim_world.config import xml
+from wavesim_world.config.build import read_element
+from wavesim_world.config.schema import Vector, child, children, choice, key, place, text
+from wavesim_world.config.sensors import SensorsConfig
+
+TYPES = ("", "imu", "ahrs", "dvl", "speedlog", "pressure", "ctd", "gps", "uwb")
+BODY_FRAMES = ("FRD", "FLU")
+
+
+@dataclass(frozen=True)
+class ImportedTable:
+    """CSV file with a header that contains the values of one instrument, or the true track."""
+
+    file: str = text("CSV file, relative to the folder that is imported.")
+    sensor: str = text("Name of the instrument, or `truth` for the true track.")
+    type: str = choice("Type of the instrument; empty: the name of the instrument is its type.", TYPES, "")
+    columns: str = text(
+        "Columns as NAME=COLUMN or NAME=COLUMN:UNIT, separated by spaces, for example `time=t:ns roll=phi:deg "
+        "rates=p,q,r`. Columns with usual names need not be listed.",
+        "",
+    )
+    frame: str = choice("Axes of the vectors: forward, starboard, down or forward, left, up.", BODY_FRAMES, "FRD")
+    place: str = place()
+
+
+@dataclass(frozen=True)
+class ImportedTopic:
+    """Topic of a bag that belongs to an instrument. Topics with usual message types need not be listed."""
+
+    name: str = text("Name of the topic.")
+    sensor: str = text("Name of the instrument; empty: derived from the name of the topic.", "")
+    type: str = choice("Type of the instrument; empty: derived from the message type.", TYPES, "")
+    place: str = place()
+
+
+@dataclass(frozen=True)
+class ImportMap:
+    """Description of a recording by other programs: the vehicle, its instruments, and their files or topics."""
+
+    vehicle: str = text("Name of the vehicle in the log.", "vehicle")
+    configuration: str = text(
+        "WaVeSim configuration that contains the vehicle with its instruments, relative to the map. Empty: `<sensors>`.",
+        "",
+    )
+    origin: Vector = key(
+        "Latitude and longitude of the origin of the world frame. Default: the first fix.", "angle", (), count=2
+    )
+    sensors: SensorsConfig | None = child(SensorsConfig, "Mounting positions and accuracies of the instruments.")
+    table: tuple[ImportedTable, ...] = children(ImportedTable, "A CSV file.")
+    topic: tuple[ImportedTopic, ...] = children(ImportedTopic, "A topic of a bag.")
+    place: str = place()
+
+
+def read_map(path: Path) -> tuple[ImportMap, str]:
+    """Return an import map, and the text of its `<sensors>` element. Raise ConfigError if the file is invalid."""
+    made, written = read_element(path, "import", ImportMap)
+    element = xml.parse(written.encode(), str(path)).find("sensors")
+    return made, "" if element is None else etree.tostring(element, encoding="unicode", with_tail=False)

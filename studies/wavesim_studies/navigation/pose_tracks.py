@@ -1,0 +1,326 @@
+"""Tracks from other programs: positions over time with optional attitudes and covariances, from TUM and CSV files,
+ROS 2 bags and WaVeSim logs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import axes, frames
+from wavesim_sdk.arrays import Floats
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import Log, read
+from wavesim_sdk.logfile import METADATA, records
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.tables import ESTIMATE, STATE
+from wavesim_studies.navigation import columns as tables
+from wavesim_studies.navigation.columns import ColumnRole
+
+__all__ = ["PoseTrack", "read_track"]
+
+FRAMES = ("ned", "enu")
+#: roles of the columns in a CSV file with a track
+ROLES = {
+    "time": ColumnRole("time", ("t", "timestamp", "stamp")),
+    "north": ColumnRole("length", ("n", "p_WB_W_x", "pos_n", "p_n")),
+    "east": ColumnRole("length", ("e", "p_WB_W_y", "pos_e", "p_e")),
+    "down": ColumnRole("length", ("d", "p_WB_W_z", "depth", "pos_d", "p_d")),
+    "up": ColumnRole("length", ("u", "height", "altitude")),
+    "x": ColumnRole("length", ("tx", "px", "pos_x", "position_x")),
+    "y": ColumnRole("length", ("ty", "py", "pos_y", "position_y")),
+    "z": ColumnRole("length", ("tz", "pz", "pos_z", "position_z")),
+    "roll": ColumnRole("angle", ("phi",)),
+    "pitch": ColumnRole("angle", ("theta",)),
+    "heading": ColumnRole("angle", ("hdg",)),
+    "yaw": ColumnRole("angle", ("psi",)),
+    **{f"q{k}": ColumnRole("", (f"q_{k}", f"q_WB_{k}", f"orientation_{k}")) for k in "wxyz"},
+    "sigma_north": ColumnRole("length", ("sigma_n", "sigma_x", "std_north", "std_n")),
+    "sigma_east": ColumnRole("length", ("sigma_e", "sigma_y", "std_east", "std_e")),
+    "sigma_down": ColumnRole("length", ("sigma_d", "sigma_z", "sigma_depth")),
+    "cov_nn": ColumnRole("", ("cov_xx", "var_north", "var_n")),
+    "cov_ne": ColumnRole("", ("cov_xy",)),
+    "cov_ee": ColumnRole("", ("cov_yy", "var_east", "var_e")),
+    "velocity": ColumnRole("speed", ("v_WB_B",), 3),
+    "rates": ColumnRole("angular rate", ("w_WB_B",), 3),
+}
+KEYS = ("frame", "topic", "body", "unit")  #: keys of a layout that do not name columns
+#: units of the times in a file without named columns
+TIME_UNITS = ("s", "ms", "us", "ns")
+
+
+@dataclass(frozen=True)
+class PoseTrack:
+    """Poses of a vehicle over time, in the frame W (north, east, down, in m).
+
+    Create one from arrays, or with :func:`read_track`. ``q`` rotates from the frame B (forward, starboard, down).
+    """
+
+    name: str
+    time: Floats  #: times (T) in s, strictly increasing
+    p: Floats  #: positions (T, 3) in m; the down component may be NaN
+    q: Floats | None = None  #: attitudes q_WB (T, 4), scalar first
+    covariance: Floats | None = None  #: covariances (T, 2, 2) of north and east in m2
+    v: Floats | None = None  #: velocities (T, 3) over ground in B in m/s
+    w: Floats | None = None  #: angular velocities (T, 3) in B in rad/s
+    notes: tuple[str, ...] = ()
+
+    def part(self, keep: Any) -> PoseTrack:
+        """Return some of the poses, selected by a mask, by indices or by a slice."""
+        fields = ("time", "p", "q", "covariance", "v", "w")
+        chosen: dict[str, Any] = {k: None if getattr(self, k) is None else getattr(self, k)[keep] for k in fields}
+        return replace(self, **chosen)
+
+    def shifted(self, seconds: float, note: str = "") -> PoseTrack:
+        """Return the track with ``seconds`` added to its times."""
+        return replace(self, time=self.time + seconds, notes=(*self.notes, note) if note else self.notes)
+
+
+def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = False) -> PoseTrack:
+    """Read a track from a file, in the format that its name states.
+
+    - ``.csv``: a table with a header. ``layout`` names the columns (see :mod:`wavesim_studies.navigation.columns`).
+    - a ROS 2 bag (folder, ``.mcap``, ``.db3``) or a ROS 1 bag (``.bag``): Odometry, PoseWithCovarianceStamped or
+      PoseStamped. ``topic=NAME`` in ``layout`` selects the topic.
+    - a WaVeSim log: the estimates (or, if ``true``, the true states) of ``body``.
+    - any other name: TUM, with the columns ``t x y z qx qy qz qw``.
+
+    ``frame=ned`` or ``frame=enu`` in ``layout`` states the axes: default `enu` for bags, otherwise `ned`. With `enu`,
+    attitudes are those of a body with the axes forward, left, up (REP 103). ``unit=ns`` states the unit of the times in
+    a TUM file. Raise LogError if the file cannot be used.
+    """
+    if isinstance(path, Log):
+        return _of_log(path, body, true)
+    options = tables.parse_layout(layout, (*KEYS, *ROLES), "--layout")
+    body = options.pop("body", body)
+    if (frame := options.pop("frame", "")) not in ("", *FRAMES):
+        raise LogError(f"unknown frame '{frame}'; use ned or enu")
+    kind = path.suffix.lower()
+    if kind != ".csv" and (named := [k for k in options if k in ROLES]):
+        raise LogError(f"'{named[0]}={options[named[0]]}' names a column, but {path} is not a CSV file (.csv)")
+    if kind == ".csv":
+        track = _of_csv(path, frame or "ned", options)
+    elif path.is_dir() or kind in (".mcap", ".db3", ".bag"):
+        if kind == ".mcap" and is_wavesim_log(path):
+            return _of_log(read(path), body, true)
+        from wavesim_studies.navigation import bags
+
+        track = bags.read_pose_track(path, options.get("topic", ""), frame or "enu")
+    else:
+        track = _of_tum(path, frame or "ned", options.get("unit", "s"))
+    if len(track.time) < 2:
+        raise LogError(f"{path} has {len(track.time)} pose(s); a track needs at least two")
+    return track
+
+
+def is_wavesim_log(path: Path) -> bool:
+    """Return whether an MCAP file is a WaVeSim log; its metadata precede all messages."""
+    for record in records(path):
+        kind = type(record).__name__
+        if kind == "Metadata" and record.name == METADATA:
+            return True
+        if kind == "Message":
+            return False
+    return False
+
+
+def _of_log(log: Log, body: str, true: bool) -> PoseTrack:
+    """Return the estimates or the true states of a body in a log."""
+    kind = "state" if true else "estimate"
+    having = [t.split("/")[2] for t in log.series if t.startswith(f"/{kind}/") and len(log.series[t].time_ns)]
+    what = "true states" if true else "estimates"
+    if not having:
+        hint = "add --truth FILE" if true else "an on-board program publishes them with Broker.answer(estimate=...)"
+        raise LogError(f"{log.path} has no {what}; {hint}")
+    if not body and len(having) > 1:
+        raise LogError(f"{log.path} has {what} of several bodies: {', '.join(having)}; select one with --vehicle")
+    name = body or having[0]
+    if name not in having:
+        raise LogError(f"{log.path} has no {what} of '{name}'{suggest_name(name, having)}")
+    series = log.get(f"/{kind}/{name}", STATE if true else ESTIMATE)
+    r, t = series.records, np.asarray(series.time_ns * 1e-9, float)
+    if true:
+        return PoseTrack(name, t, r["p_WB_W"].astype(float), r["q_WB"].astype(float), None, r["v_WB_B"], r["w_WB_B"])
+    good = np.isfinite(r["p_WB_W"][:, :2]).all(axis=1)
+    sigma: Floats = np.asarray(r["sigma"][good, :2], float)
+    known = np.isfinite(sigma).all() and (sigma > 0.0).all()
+    covariance = np.einsum("ti,ij->tij", sigma**2, np.eye(2)) if known else None
+    p: Floats = np.asarray(r["p_WB_W"][good], float)
+    return _in_order(str(log.path), PoseTrack(name, t[good], p, None, covariance))
+
+
+def _of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
+    """Return a track in TUM format."""
+    if unit not in TIME_UNITS:
+        raise LogError(f"unknown unit of time '{unit}'; use one of {', '.join(TIME_UNITS)}")
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text file"
+        raise LogError(f"cannot read {path}: {reason}") from None
+    rows, expected = [], "expected 8 numbers: t x y z qx qy qz qw, separated by spaces"
+    for number, line in enumerate(lines, start=1):
+        cells = line.replace(",", " ").split()
+        if not cells or cells[0].startswith("#"):
+            continue
+        try:
+            rows.append([float(cell) for cell in cells])
+        except ValueError:
+            raise LogError(
+                f"{path}: line {number} is not a pose; {expected}. Name a table with a header .csv"
+            ) from None
+        if len(cells) != 8:
+            raise LogError(f"{path}: line {number} has {len(cells)} numbers; {expected}")
+    if not rows:
+        raise LogError(f"{path} has no poses; {expected}")
+    table = np.array(rows)
+    q: Floats | None = _quaternions(str(path), table[:, [7, 4, 5, 6]])
+    return _in_order(str(path), _track(path.name, table[:, 0] * tables.UNITS["time"][unit], table[:, 1:4], q, frame))
+
+
+def _of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
+    """Return a track in a CSV file."""
+    options = dict(options)
+    if unit := options.pop("unit", ""):
+        raise LogError(f"'unit={unit}' applies to TUM files; for a CSV file, write time=COLUMN:{unit}")
+    values, chosen = tables.read_roles(path, ROLES, options)
+    _check_roles(path, values, tables.read_table(path)[0])
+    tables.check_angles(str(path), values, chosen)
+    p, world = _positions(values, frame)
+    q = _attitudes(str(path), values, frame)
+    covariance = _covariances(values)
+    first = next((k for k in ("cov_nn", "sigma_north") if k in values), "")
+    named_x = first not in options and first in chosen and chosen[first].columns[0].lower().endswith("x")
+    if covariance is not None and world == "enu" and named_x:  # x is east
+        covariance = covariance[:, ::-1, ::-1]
+    track = _track(path.name, values["time"], p, q, "ned", covariance)
+    return _in_order(str(path), replace(track, v=values.get("velocity"), w=values.get("rates")))
+
+
+def _check_roles(path: Path, values: Mapping[str, Any], header: list[str]) -> None:
+    there = f"columns: {', '.join(header)}"
+    if "time" not in values:
+        raise LogError(f"{path} has no column for the time; name one, for example --layout time=COLUMN:s; {there}")
+    if not ({"north", "east"} <= values.keys() or {"x", "y"} <= values.keys()):
+        raise LogError(
+            f'{path} has no columns for the position; name them with --layout "north=COLUMN east=COLUMN"; {there}'
+        )
+
+
+def _positions(values: Mapping[str, Any], frame: str) -> tuple[Floats, str]:
+    """Return positions (T, 3) in W, and the frame of the horizontal covariances."""
+    none = np.full(len(values["time"]), np.nan)
+    if "north" in values and "east" in values:
+        down = values.get("down", -values["up"] if "up" in values else none)
+        return np.stack([values["north"], values["east"], down], axis=1), "ned"
+    p = np.stack([values["x"], values["y"], values.get("z", none)], axis=1)
+    return (axes.ned_to_enu(p), "enu") if frame == "enu" else (p, "ned")
+
+
+def _attitudes(where: str, values: Mapping[str, Any], frame: str) -> Floats | None:
+    """Return attitudes q_WB (T, 4), or None if the table has neither quaternions nor a heading."""
+    if all(f"q{k}" in values for k in "wxyz"):
+        q = _quaternions(where, np.stack([values[f"q{k}"] for k in "wxyz"], axis=1))
+        return axes.attitude_enu(q) if q is not None and frame == "enu" else q
+    zero = np.zeros(len(values["time"]))
+    roll, pitch = values.get("roll", zero), values.get("pitch", zero)
+    if "heading" in values:  # always clockwise from north
+        return frames.quaternion(roll, pitch, values["heading"])
+    if "yaw" in values:
+        q = frames.quaternion(roll, pitch, values["yaw"])
+        return axes.attitude_enu(q) if frame == "enu" else q
+    return None
+
+
+def _covariances(values: Mapping[str, Any]) -> Floats | None:
+    """Return covariances (T, 2, 2) of the horizontal position, or None if they are unknown."""
+    if "cov_nn" in values and "cov_ee" in values:
+        nn, ee = values["cov_nn"], values["cov_ee"]
+        ne = values.get("cov_ne", np.zeros(len(nn)))
+    elif "sigma_north" in values and "sigma_east" in values:
+        nn, ee = values["sigma_north"] ** 2, values["sigma_east"] ** 2
+        ne = np.zeros(len(nn))
+    else:
+        return None
+    return np.stack([nn, ne, ne, ee], axis=1).reshape(-1, 2, 2)
+
+
+def _quaternions(where: str, q: Floats) -> Floats | None:
+    """Return unit quaternions, or None if no attitude was recorded: all are (1, 0, 0, 0) or 0."""
+    q = np.asarray(q, float)
+    if (q[:, 1:] == 0.0).all() and np.isin(q[:, 0], (0.0, 1.0)).all():
+        return None
+    size = np.linalg.norm(q, axis=1)
+    if (bad := np.abs(size - 1.0) > 0.01).any():
+        first = int(np.argmax(bad))
+        raise LogError(
+            f"{where}: the quaternion of pose {first + 1} has the norm {size[first]:.3g} instead of 1; check the columns"
+        )
+    return np.asarray(q / size[:, None])
+
+
+def _track(
+    name: str, time: Floats, p: Floats, q: Floats | None, frame: str, covariance: Floats | None = None
+) -> PoseTrack:
+    """Return a track whose poses are in a frame."""
+    if frame == "enu":
+        p, q = axes.ned_to_enu(p), None if q is None else axes.attitude_enu(q)
+        covariance = None if covariance is None else covariance[:, ::-1, ::-1]
+    return PoseTrack(name, time, p, q, covariance)
+
+
+def pose_track(
+    where: str,
+    time: Floats,
+    p: Floats,
+    q: Floats,
+    frame: str,
+    covariance: Floats | None,
+    motion: tuple[Floats | None, Floats | None],
+) -> PoseTrack:
+    """Return a track from the messages of a bag. Messages can arrive in another order than they were measured.
+
+    ``motion`` contains the velocities and angular velocities in B, or None.
+    """
+    order = np.argsort(time, kind="stable")
+    track = _track(where, time, p, _quaternions(where, q), frame, covariance)
+    track = replace(track, v=motion[0], w=motion[1]).part(order)
+    swapped = int((np.diff(order) < 0).sum())
+    return _in_order(
+        where, replace(track, notes=(f"{swapped} messages were not in chronological order",) if swapped else ())
+    )
+
+
+def _in_order(where: str, track: PoseTrack) -> PoseTrack:
+    """Return a track without repeated times. Raise LogError if its times decrease or its positions are not finite."""
+    if not np.isfinite(track.time).all():
+        raise LogError(f"{where}: times must be finite numbers")
+    if not (known := np.isfinite(track.p[:, :2]).all(axis=1)).all():
+        note = f"{int((~known).sum())} poses without a position were omitted"
+        track = replace(track.part(known), notes=(*track.notes, note))
+    steps = np.diff(track.time)
+    if (steps < 0.0).any():
+        at = int(np.argmax(steps < 0.0))
+        raise LogError(
+            f"{where}: times must increase, but pose {at + 2} (t = {track.time[at + 1]:.9g} s) follows t = "
+            f"{track.time[at]:.9g} s; sort the file"
+        )
+    if track.covariance is not None:
+        nn, ne, ee = track.covariance[:, 0, 0], track.covariance[:, 0, 1], track.covariance[:, 1, 1]
+        if not ((nn > 0.0) & (ee > 0.0) & (nn * ee > ne * ne)).all():
+            raise LogError(f"{where}: covariances of the position must be positive definite; check their columns")
+    if not (steps > 0.0).all():
+        repeated = int((steps == 0.0).sum())
+        kept = track.part(np.concatenate([steps > 0.0, [True]]))
+        return replace(kept, notes=(*track.notes, f"{repeated} poses with a repeated time were omitted"))
+    return track
+
+
+def epoch_time(seconds: float) -> bool:
+    """Return whether a time in s is a civil time since 1970 instead of a simulation time."""
+    return math.isfinite(seconds) and seconds > 1e8
