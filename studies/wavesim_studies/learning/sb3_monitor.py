@@ -31,10 +31,9 @@ class StaggeredVecEnv(VecEnv):
     def reset(self) -> Array:
         """Start new episodes in all copies; return observations (n, numbers)."""
         first = super().reset()
-        self._left = None
-        if np.isfinite(self.core.limit):
-            random = np.random.default_rng(self._seed)
-            self._left = np.asarray(random.integers(1, int(self.core.limit) + 1, self.num_envs))
+        limit = getattr(self.core, "limit", np.inf)  # teams have none
+        random = np.random.default_rng(self._seed)
+        self._left = np.asarray(random.integers(1, int(limit) + 1, self.num_envs)) if np.isfinite(limit) else None
         return first
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
