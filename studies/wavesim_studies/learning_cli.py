@@ -176,7 +176,7 @@ def _policy(text: str, task: Any, episodes: int, options: dict[str, Any]) -> Any
     from wavesim_studies.learning.training import load_best
 
     if text in BASELINES:
-        core = make_core(task, episodes, **options)
+        core: Any = make_core(task, episodes, **options)
         if text == "random":
             return RandomPolicy(core)
         if isinstance(core, Core):
