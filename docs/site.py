@@ -72,6 +72,7 @@ API = {
             "wavesim_studies.learning.training",
             "wavesim_studies.learning.evaluation",
             "wavesim_studies.learning.teams",
+            "wavesim_studies.learning.team_core",
             "wavesim_studies.traffic.encounters",
             "wavesim_studies.traffic.encounter_runs",
             "wavesim_studies.traffic.colregs_score",
