@@ -223,7 +223,7 @@ def export(
     vehicle: str,
     sonar: str,
 ) -> None:
-    """Export tables or frames of sonars and cameras from a log for other tools.
+    """Export tables, or frames of sonars and cameras, from a log.
 
     The options --coco, --png and --numpy export the frames of all sonars and cameras, unless --vehicle or --sonar
     selects some of them. All frames of a log belong to the same part of the data set: training, validation or test.

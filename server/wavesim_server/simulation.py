@@ -545,7 +545,7 @@ class Simulation:
         self.has_new_actuator_faults = True
 
     def restart(self) -> None:
-        """Return to the beginning, before any body was added."""
+        """Return to the beginning, with no bodies added yet."""
         Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------

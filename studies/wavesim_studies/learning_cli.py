@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.cli_numbers import Quantity
-from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.extras import MissingPackage
+from wavesim_sdk.named_objects import load_object
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.terminal_text import echo
 
@@ -194,34 +194,17 @@ def _task(text: str) -> Any:
     """Return the task that an argument names: the name of a shipped one, or the class in FILE.py:CLASS."""
     if importlib.util.find_spec("gymnasium") is None:
         raise MissingPackage("learning tasks need the 'gymnasium' package: run pip install 'wavesim[learning]'")
-    file, colon, name = text.rpartition(":")
-    if not colon:
+    if ":" not in text:
         from wavesim_studies.learning.tasks import TASKS
 
         if text not in TASKS:
             raise ConfigError(
-                f"unknown task '{text}'{suggest_name(text, TASKS)}; write FILE.py:CLASS for a task of your own"
+                f"unknown task '{text}'{suggest_name(text, TASKS)}; for your own task, write FILE.py:CLASS"
             )
         return text
-    return _own_task(Path(file), name)
-
-
-def _own_task(path: Path, name: str) -> Any:
-    """Return a class of a Python file."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise ConfigError(f"'{path}' is not a Python file; write FILE.py:CLASS")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # for the modules beside it
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise WaveSimError(f"cannot import {path}: {type(error).__name__}: {error}") from None
-    found = getattr(module, name, None)
+    found = load_object(text, "task")
     if not isinstance(found, type):
-        classes = [n for n, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__]
-        raise ConfigError(f"{path} contains no class '{name}'{suggest_name(name, classes)}")
+        raise ConfigError(f"task '{text}': it is not a class")
     return found
 
 

@@ -279,9 +279,9 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
     ("arguments", "said"),
     [
         (("pid", "StationKeepin"), "unknown task 'StationKeepin'; did you mean 'StationKeeping'?"),
-        (("pid", "absent.py:Sink"), "'absent.py' is not a Python file"),
-        (("pid", "{}/own.py:Sinks"), "contains no class 'Sinks'; did you mean 'Sink'?"),
-        (("pid", "{}/own.py:number"), "contains no class 'number'"),
+        (("pid", "absent.py:Sink"), "task 'absent.py:Sink': "),
+        (("pid", "{}/own.py:Sinks"), "has no object 'Sinks'; did you mean 'Sink'?"),
+        (("pid", "{}/own.py:number"), "it is not a class"),
         (("pid", "{}/own.py:Sink"), "the PID controller applies only to built-in tasks"),
         (("pid", "{}/broken.py:Sink"), "broken.py: ZeroDivisionError"),
         (("pid", "StationKeeping", "--option", "hull=1"), "the task does not accept its options (hull=1)"),

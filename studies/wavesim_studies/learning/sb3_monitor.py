@@ -12,6 +12,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.sb3 import VecEnv, exported_policy  # first: it reports a missing package
+from wavesim_studies.learning.team_rows import TeamRows
 from wavesim_studies.learning.training_state import BEST, Evaluator, TrainingFolder, TrainingSettings
 
 import torch  # isort: skip
@@ -31,9 +32,10 @@ class StaggeredVecEnv(VecEnv):
     def reset(self) -> Array:
         """Start new episodes in all copies; return observations (n, numbers)."""
         first = super().reset()
-        limit = getattr(self.core, "limit", np.inf)  # teams have none
-        random = np.random.default_rng(self._seed)
-        self._left = np.asarray(random.integers(1, int(limit) + 1, self.num_envs)) if np.isfinite(limit) else None
+        self._left = None
+        if np.isfinite(self.core.limit) and not isinstance(self.core, TeamRows):  # a team starts as a whole
+            random = np.random.default_rng(self._seed)
+            self._left = np.asarray(random.integers(1, int(self.core.limit) + 1, self.num_envs))
         return first
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:

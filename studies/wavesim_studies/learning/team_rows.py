@@ -32,6 +32,7 @@ class TeamRows:
         self.vector = VectorLocalisation(copies // max(members, 1), members, known, limit, substeps=substeps)
         self.copies, self.actions, self.size, self.bound = copies, self.vector.actions, self.vector.size, BOUND
         self.success = np.zeros(copies, bool)  #: this task has no criterion of success
+        self.limit = limit  #: number of steps of an episode
 
     @property
     def outputs(self) -> TeamOutput:

@@ -20,7 +20,7 @@ BODY_FRAMES = ("FRD", "FLU")
 
 @dataclass(frozen=True)
 class ImportedTable:
-    """CSV file with a header that contains the values of one instrument, or the true track."""
+    """CSV file with a header. It contains the values of one instrument, or the true track."""
 
     file: str = text("CSV file, relative to the folder that is imported.")
     sensor: str = text("Name of the instrument, or `truth` for the true track.")
