@@ -24,7 +24,6 @@ from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.acoustic_rows import DIRECTION_UNKNOWN, acoustic_input, current_walk
 from wavesim_studies.navigation.attitude_motion import ahrs_motion
-from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
 from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
 from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge, warn
 from wavesim_studies.navigation.metrics import NavigationScore, bounds
@@ -42,7 +41,6 @@ TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sou
 UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
 #: initial uncertainty of position in m, velocity in m/s and attitude in rad: the filter starts at the true state
 BEGIN = (1e-3, 1e-3, 1e-4)
-FOREIGN_BEGIN = (0.05, 0.05, 0.005)  #: the same if the true states come from another program
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,7 @@ def estimation_case(
         s["p_WB_W"][first] + arm,
         v[first] + turning,
         s["q_WB"][first],
-        [*(FOREIGN_BEGIN if {UNKNOWN, TIME_ORIGIN} & log.metadata.keys() else BEGIN), *_biases(found)],
+        [*BEGIN, *_biases(found)],
     )
     now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
     table = np.concatenate([np.zeros((0, measurement_models.WIDTH)), *rows])
