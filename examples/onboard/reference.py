@@ -32,6 +32,7 @@ AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
 CURRENT, CURRENT_WALK = 0.2, 0.002  #: standard deviation of the current in m/s, and its random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: number of each instrument, in the order of processing
+NAMES = "ahrs", "depth", "speedlog", "directions", "sound"  #: names of the instruments in warnings
 JOLT = 400.0  #: gate for speed measurements, wide enough for a vehicle that starts to move
 MEMORY = 2.0  #: maximum delay of a reply in s
 #: standard deviation in m of the length of acoustic paths, because beacons swing on their moorings
@@ -119,7 +120,8 @@ class Reference:
         q_WB = quaternion(*attitude)
         sigma = [(self.doubt, self.doubt, 0.1), 0.3, 0.005, 1e-5, 1e-3]
         place = *self.place, depth
-        return Filter(design.start(time, place, matvec(rotation(q_WB), np.array(v, float)), q_WB, sigma), memory=MEMORY)
+        start = design.start(time, place, matvec(rotation(q_WB), np.array(v, float)), q_WB, sigma)
+        return Filter(start, memory=MEMORY, names=NAMES)
 
     def _look(self) -> None:
         assert self._filter is not None

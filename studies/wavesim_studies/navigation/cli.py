@@ -3,6 +3,7 @@ states, compute Allan deviations, and train learned dead reckoning."""
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -45,6 +46,7 @@ nav.add_command(import_)
     help="Multiply the noise that the filter assumes for an instrument or a type, e.g. uwb=2. Repeatable.",
 )
 @click.option("--no-gate", is_flag=True, help="Accept outliers, which the filter otherwise rejects.")
+@click.option("--adapt", is_flag=True, help="Estimate the noise of each sensor from the innovations.")
 @click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
 @click.option(
     "--estimate",
@@ -95,6 +97,7 @@ def score(
     without: tuple[str, ...],
     noise: tuple[str, ...],
     no_gate: bool,
+    adapt: bool,
     smooth: bool,
     estimates: tuple[Path, ...],
     layout: str,
@@ -109,9 +112,10 @@ def score(
 ) -> None:
     """Score the reference filter or your own estimate on a log.
 
-    The errors are those against the true states. The filter uses the measurements in the log. It starts within 5 cm of the true position. Sensor mounts,
-    accuracies and beacon positions come from the configuration. The positions of moored beacons are known to
-    within 30 cm. The report lists the used instruments with their consistency, and the unused ones with the reason.
+    The errors are those against the true states. The filter uses the measurements in the log. It starts at the true
+    state. Sensor mounts, accuracies and beacon positions come from the configuration. The report lists the used
+    instruments with their consistency, and the unused ones with the reason. While the filter runs, it warns if the
+    innovations of a sensor do not fit the assumed noise.
 
     With --estimate, the command scores the estimate of another program. FILE may be omitted if --truth is given.
     """
@@ -119,14 +123,14 @@ def score(
     from wavesim_studies.navigation import logs, score_estimates
 
     _check_picture(picture)
-    selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate)
+    selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate, adapt)
     log = None if file is None else score_estimates.read_log(file)
     if estimates:
         if picture is not None:
             raise click.UsageError("--picture applies only to the reference filter, without --estimate")
-        if not reference and (use or without or noise or no_gate or smooth):
+        if not reference and (use or without or noise or no_gate or adapt or smooth):
             raise click.UsageError(
-                "--use, --without, --noise, --no-gate and --smooth apply to the reference filter; add --reference"
+                "--use, --without, --noise, --no-gate, --adapt and --smooth apply to the reference filter; add --reference"
             )
         task = score_estimates.EstimateTask(log, only, estimates, layout, truth, truth_layout, offset, gap, align)
         score_estimates.run(task, selection if reference else None, smooth, as_json)
@@ -148,7 +152,7 @@ def score(
         voyage = logs.estimation_case(log, name, selection=selection)
         if not as_json:  # a run can take long
             echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
-        track = voyage.run(smooth)
+        track = voyage.run(smooth, functools.partial(_warn, name))
         found[name] = {
             **asdict(voyage.score(track)),
             "states": voyage.design.size,
@@ -164,6 +168,11 @@ def score(
     else:
         score_estimates.show(found)
     whole(log)
+
+
+def _warn(name: str, text: str) -> None:
+    """Print a warning of the filter of one vehicle."""
+    echo(f"{name}: {text}", err=True)
 
 
 def _check_picture(picture: Path | None) -> None:

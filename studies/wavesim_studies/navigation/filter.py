@@ -12,7 +12,7 @@ import contextlib
 import fcntl
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from wavesim_kernels import cache as kernel_cache
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
 from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
+from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, warn
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
 __all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "estimate"]
@@ -36,6 +37,7 @@ OPTIONAL = {
     "scale": (strapdown.SCALE, 1),
     "skew": (strapdown.SKEW, 3),
     "offset": (strapdown.OFFSET, 1),
+    "mooring": (strapdown.MOORING, 2),
 }
 
 
@@ -50,7 +52,8 @@ class FilterDesign:
     gyro_noise: float = 1e-5  #: noise density of the gyro in rad/sqrt(s)
     gyro_walk: float = 0.0  #: random walk of the gyro bias in rad/s/sqrt(s)
     gyro_time: float = 0.0
-    accelerometer_noise: float = 1e-3  #: noise density of the accelerometer in m/s/sqrt(s)
+    #: noise density of the accelerometer in m/s/sqrt(s), as one number or three (axes of B)
+    accelerometer_noise: float | tuple[float, float, float] = 1e-3
     accelerometer_walk: float = 0.0  #: random walk of the accelerometer bias in m/s2/sqrt(s)
     accelerometer_time: float = 0.0
     current: float = 0.0  #: water current in m/s, north and east
@@ -69,8 +72,11 @@ class FilterDesign:
     skew: float = 0.0  #: misalignment of the Doppler log in rad
     offset: float = 0.0  #: offset of the depth in m
     offset_walk: float = 0.0
+    mooring: float = 0.0  #: displacement (north, east) of all moored beacons, relative to their expected excursions
     gravity: float = 9.81  #: acceleration due to gravity in m/s2
     earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: angular velocity of the Earth in W in rad/s
+    #: whether the filter estimates, from the innovations, a factor for the noise of each sensor (0.25 to 4)
+    adaptive: bool = False
 
     @functools.cached_property
     def optional_states(self) -> dict[str, Floats]:
@@ -103,7 +109,7 @@ class FilterDesign:
         """Noise densities and time constants, as the kernels expect them."""
         names = (
             "gyro_noise",
-            "accelerometer_noise",
+            "accelerometer",
             "gyro_walk",
             "accelerometer_walk",
             "current_walk",
@@ -116,12 +122,16 @@ class FilterDesign:
             "accelerometer_time",
             "current_time",
         )
-        return np.array([float(getattr(self, n)) for n in names])
+        along = np.broadcast_to(self.accelerometer_noise, 3)
+        values = [float(along[0] if n == "accelerometer" else getattr(self, n)) for n in names]
+        return np.array([*values, *along[1:]])
 
     @functools.cached_property
     def constants(self) -> strapdown.FilterConstants:
         """Constants of a run, as the kernels expect them."""
-        return strapdown.FilterConstants(self.state_indices, self.gravity, np.array(self.earth), self.noise)
+        return strapdown.FilterConstants(
+            self.state_indices, self.gravity, np.array(self.earth), self.noise, self.adaptive
+        )
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
         """Return an initial state from the position, velocity (both in W) and attitude of the IMU.
@@ -137,7 +147,8 @@ class FilterDesign:
         memory = np.zeros(strapdown.MEMORY)
         memory[:2] = time
         count = np.array([self.size, 0, 0], np.int64)
-        return FilterState(self, x, P, np.zeros((clones, 8)), count, memory, np.zeros(SENSORS, np.int64))
+        adaptation = np.tile([1.0, 0.0], (SENSORS, 1))
+        return FilterState(self, x, P, np.zeros((clones, 8)), count, memory, np.zeros(SENSORS, np.int64), adaptation)
 
 
 @dataclass
@@ -151,6 +162,7 @@ class FilterState:
     count: Any
     memory: Floats
     streak: Any
+    adaptation: Floats
 
     @property
     def time(self) -> float:
@@ -175,11 +187,18 @@ class FilterState:
     @property
     def arrays(self) -> strapdown.FilterArrays:
         """Arrays of the state, which the kernels change."""
-        return strapdown.FilterArrays(self.x, self.P, self.clones, self.count, self.memory, self.streak)
+        return strapdown.FilterArrays(
+            self.x, self.P, self.clones, self.count, self.memory, self.streak, self.adaptation
+        )
 
     def copy(self) -> FilterState:
         """Return an independent copy of the state."""
-        return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
+        names = ("x", "P", "clones", "count", "memory", "streak", "adaptation")
+        return replace(self, **{k: getattr(self, k).copy() for k in names})
+
+    def noise_factor(self, sensor: int) -> float:
+        """Return the factor by which the filter multiplies the assumed noise of a sensor; 1 if it does not adapt."""
+        return float(self.adaptation[sensor, 0] ** 0.5)
 
     def run(self, imu: Floats, events: Floats, nodes: Floats, covariances: Floats, tape: Floats) -> Floats:
         """Advance the state through samples and events. Return the outcome of each event (E, OUTCOME_WIDTH)."""
@@ -195,7 +214,7 @@ class Track:
 
     design: FilterDesign
     time: Floats  #: times (T) of the states in s
-    x: Floats  #: nominal states (T, 26), one row per time
+    x: Floats  #: nominal states (T, 28), one row per time
     #: covariances of the error (T, n, n); while ``tape`` exists, they include the clones (T, n, N)
     P: Floats
     events: Floats  #: events (E, WIDTH) that the filter has processed
@@ -268,12 +287,23 @@ def rotation_vector(R: Floats) -> Floats:
 
 
 def estimate(
-    design: FilterDesign, start: FilterState, imu: Floats, measurements: Any, marks: Any, smooth: bool = False
+    design: FilterDesign,
+    start: FilterState,
+    imu: Floats,
+    measurements: Any,
+    marks: Any,
+    smooth: bool = False,
+    monitor: InnovationMonitor | None = None,
+    say: Callable[[str], object] = warn,
 ) -> Track:
     """Run the filter over samples and measurements in chronological order, and return states at ``marks`` (s).
 
     ``imu`` (S, 7) contains the end time in s, the mean specific force and the mean rates in B since the previous
-    sample. ``start`` is not changed.
+    sample. Three more columns (S, 10) replace ``accelerometer_noise`` along the axes of B during the sample. ``start``
+    is not changed.
+
+    ``say`` is called with a warning when the innovations of a sensor do not fit its assumed noise. Pass a ``monitor``
+    that knows the names of the sensors.
     """
     state, events = start.copy(), schedule(measurements, marks)
     marks, n = np.asarray(marks, float), design.size
@@ -290,6 +320,8 @@ def estimate(
         np.full((len(marks), n, len(state.P)), np.nan),
     )
     outcomes = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
+    for text in (monitor or InnovationMonitor()).add_outcomes(events, outcomes):
+        say(text)
     P = covariances if smooth else covariances[:, :, :n]
     return Track(design, marks, nodes, P, events, outcomes, state, tape)
 
@@ -317,8 +349,21 @@ class Filter:
     had been on time.
     """
 
-    def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:
-        """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds."""
+    def __init__(
+        self,
+        start: FilterState,
+        memory: float = 10.0,
+        every: float = 0.2,
+        names: Sequence[str] | Mapping[int, str] = (),
+        say: Callable[[str], object] = warn,
+    ) -> None:
+        """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds.
+
+        ``say`` is called with a warning when the innovations of a sensor do not fit its assumed noise. A measurement
+        counts when it is older than ``memory``, because its outcome is then final. ``names`` are the names of the
+        sensors by number.
+        """
+        self.monitor, self.say = InnovationMonitor(names), say
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Floats] = []
@@ -420,6 +465,8 @@ class Filter:
             del self._saved_states[0]
         since = self._saved_states[0].time
         k = self._first(since)
+        for text in self.monitor.add_outcomes(np.array(self._events[:k]), np.array(self._outcomes[:k])):
+            self.say(text)
         for row, outcome in zip(self._events[:k], self._outcomes[:k], strict=True):
             if row[measurement_models.M]:
                 self._counts[int(row[measurement_models.SENSOR]), int(np.sign(outcome[0]))] += 1

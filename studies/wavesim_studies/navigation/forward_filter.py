@@ -35,11 +35,15 @@ from wavesim_studies.navigation.measurement_models import (
     second_order_terms,
 )
 from wavesim_studies.navigation.strapdown import (
+    ACCELEROMETER,
+    ACCELEROMETER_Y,
+    ACCELEROMETER_Z,
     CLOCK,
     CLONE,
     CURRENT,
     FORCE,
     G_,
+    MOORING,
     NOMINAL,
     OFFSET,
     Q_,
@@ -64,6 +68,11 @@ REFUSALS, INFLATION = (
     4.0,
 )  # number of successive rejections that inflate the covariance, and the factor of this inflation
 GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
+#: mean of min(chi-square, GATES) divided by its degrees of freedom, and weight of a measurement in the adapted noise: at
+#: first 1 / (4 + number of measurements), later at least 1 / 100
+CLIPPED_MEANS = np.array([0.0, 0.98186, 0.99, 0.99286, 0.99435])
+ADAPTATION_FIRST, ADAPTATION_MEMORY = 4.0, 100.0
+ADAPTATION_LOW, ADAPTATION_HIGH = 1.0 / 16.0, 16.0  #: limits of the factor of the noise variance
 #: kinds of records on the tape; each record ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
 
@@ -72,7 +81,7 @@ class RunOutput(NamedTuple):
     """Outputs of a filter run."""
 
     outcomes: Floats  #: outcome of each event (E, OUTCOME_WIDTH)
-    nodes: Floats  #: state at each MARK event (marks, 26); the ID of the event is the row index
+    nodes: Floats  #: state at each MARK event (marks, 28); the ID of the event is the row index
     covariances: Floats  #: covariances (marks, n, N) of the states at the marks; n does not count the clones
     tape: Floats  #: records for the smoother; empty if smoothing is off
 
@@ -106,9 +115,10 @@ def _innovation(e: Floats, state: FilterArrays, ix: Ints, w: Floats, image: int,
     P, rows, y, noise, white = state.P, work.rows, work.y, work.noise, work.white
     if not expected_measurement(e, state, ix, w, image, rows, y):
         return False
+    factor = state.adaptation[int(e[SENSOR]), 0]
     for a in range(m):
         for b in range(m):
-            noise[a, b] = e[NOISE + 4 * a + b]
+            noise[a, b] = factor * e[NOISE + 4 * a + b]
     if kind in (
         ROUND_TRIP,
         ONE_WAY,
@@ -189,7 +199,9 @@ def inject_error(x: Floats, ix: Ints, clones: Floats, count: Ints, d: Floats) ->
     rotate_quaternion(x[Q_:G_], d[6], d[7], d[8], 1.0)
     for i in range(6):
         x[G_ + i] += d[9 + i]
-    for k, (place, size) in enumerate(((CURRENT, 2), (CLOCK, 2), (SOUND, 1), (SCALE, 1), (SKEW, 3), (OFFSET, 1))):
+    for k, (place, size) in enumerate(
+        ((CURRENT, 2), (CLOCK, 2), (SOUND, 1), (SCALE, 1), (SKEW, 3), (OFFSET, 1), (MOORING, 2))
+    ):
         if ix[k] >= 0:
             for i in range(size):
                 x[place + i] += d[ix[k] + i]
@@ -227,6 +239,42 @@ def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcom
             outcome[0] = 1.0 + image
             return omega
     return 0.0
+
+
+@device_function
+def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> None:
+    """Change the factor of the noise variance of a sensor by the innovation, so that the mean NIS becomes 1 per number.
+
+    The NIS is clipped at the gate, so that an outlier has little effect. Innovations whose covariance consists mostly
+    of the state's covariance have little weight, because they say little about the noise. ``work.S`` and ``work.noise``
+    must belong to this measurement.
+    """
+    m, share = int(e[M]), 0.0
+    for a in range(m):
+        share += work.noise[a, a] / work.S[a, a] / m
+    count = adaptation[1] + 1.0
+    excess = min(nis, GATES[m]) / (m * CLIPPED_MEANS[m]) - 1.0
+    weight = max(1.0 / (ADAPTATION_FIRST + count), 1.0 / ADAPTATION_MEMORY)
+    factor = adaptation[0] * (1.0 + weight * share * excess)
+    adaptation[0], adaptation[1] = min(max(factor, ADAPTATION_LOW), ADAPTATION_HIGH), count
+
+
+@device_function
+def soften_gate(e: Floats, n: int, adaptation: Floats, outcome: Floats, work: UpdateWork) -> float:
+    """Decide again on a rejected measurement while the noise of its sensor is little known: as much noise as the limit
+    of the adaptation allows could explain it. Return 1 if it is accepted, with noise that brings it to the gate; else 0.
+    """
+    m = int(e[M])
+    gate = e[GATE] if e[GATE] > 0.0 else GATES[m]
+    unknown = (ADAPTATION_HIGH - 1.0) * ADAPTATION_FIRST / (ADAPTATION_FIRST + adaptation[1])
+    if outcome[1] > gate * (1.0 + unknown):
+        return 0.0
+    for a in range(m):
+        for b in range(m):
+            work.noise[a, b] *= outcome[1] / gate
+    innovation_nis(e, n, 1.0, work)
+    outcome[0] = 1.0
+    return 1.0
 
 
 @device_function
@@ -289,15 +337,25 @@ def _joseph(e: Floats, n: int, m: int, omega: float, P: Floats, work: UpdateWork
 
 @device_function
 def update(
-    e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcome: Floats, tape: Floats, work: UpdateWork
+    e: Floats,
+    state: FilterArrays,
+    constants: FilterConstants,
+    w: Floats,
+    outcome: Floats,
+    tape: Floats,
+    work: UpdateWork,
 ) -> None:
     """Apply a measurement in Joseph's form if it passes the gate."""
-    P, streak, rows, y = state.P, state.streak, work.rows, work.y
+    P, streak, rows, y, ix = state.P, state.streak, work.rows, work.y, constants.ix
     n, m = state.sizes[0] + CLONE * state.sizes[1], int(e[M])
     outcome[0], outcome[1] = -1.0, math.nan
     omega = gate_measurement(e, state, ix, w, outcome, work)
     if omega < 0.0:
         return
+    if constants.adaptive and e[SHARED] == 0.0:
+        adapt_noise(e, outcome[1], state.adaptation[int(e[SENSOR])], work)
+        if omega == 0.0 and math.isnan(e[BED]):
+            omega = soften_gate(e, n, state.adaptation[int(e[SENSOR])], outcome, work)
     if omega == 0.0:
         inflate_after_refusals(int(e[SENSOR]), n, P, streak)
         return
@@ -434,7 +492,7 @@ def propagate(state: FilterArrays, constants: FilterConstants, dt: float, work: 
             tape[at + 5 + i], tape[at + 8 + i] = w[i], f[i]
         _record(tape, count, count[2] + 11, TAPE_PROPAGATE)
     transition(x[Q_:G_], w, f, dt, earth, F, moved)
-    propagate_covariance(state.P, count[0] + CLONE * count[1], dt, F, ix, noise)
+    propagate_covariance(state.P, count[0] + CLONE * count[1], dt, F, ix, noise, x[Q_:G_])
     propagate_state(x, w, dt, constants.gravity, earth, ix, noise, moved)
     memory[0] += dt
 
@@ -444,9 +502,12 @@ def run(imu: Floats, events: Floats, state: FilterArrays, constants: FilterConst
     """Process samples and events in chronological order.
 
     Each row of ``imu`` (S, 7) contains the end time of a sample, and the mean specific force and mean rates in B since
-    the previous sample. ``events`` has the shape (E, WIDTH).
+    the previous sample. Three more columns, if present, replace the noise densities of the specific force during the
+    sample. ``events`` has the shape (E, WIDTH).
     """
-    x, memory, ix, earth = state.x, state.memory, constants.ix, constants.earth
+    x, memory, earth = state.x, state.memory, constants.earth
+    density = constants.noise.copy()
+    constants = FilterConstants(constants.ix, constants.gravity, earth, density, constants.adaptive)
     w, f, tape = np.zeros(3), np.zeros(3), output.tape
     motion = MotionWork(np.zeros((9, 3, 3)), np.empty((2, 3)), w, f)
     rows, noise, S, L = np.empty((13, state.P.shape[0])), np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
@@ -466,6 +527,9 @@ def run(imu: Floats, events: Floats, state: FilterArrays, constants: FilterConst
                 memory[FORCE + i] = force[i] + (pushed[i] + f[i]) / 12.0
                 memory[2 + i], memory[5 + i] = rates[i] * long, force[i] * long
             memory[1] = end
+            if imu.shape[1] > 7:
+                density[ACCELEROMETER] = imu[k, 7]
+                density[ACCELEROMETER_Y], density[ACCELEROMETER_Z] = imu[k, 8], imu[k, 9]
         while j < len(events) and events[j, T] <= end + 1e-9:
             e = events[j]
             dt = e[T] - memory[0]
@@ -475,7 +539,7 @@ def run(imu: Floats, events: Floats, state: FilterArrays, constants: FilterConst
                 apply_bookkeeping(e, state, output)
             else:
                 corrected_rates(x, memory, earth, w, f)
-                update(e, state, ix, w, output.outcomes[j], tape, work)
+                update(e, state, constants, w, output.outcomes[j], tape, work)
             j += 1
         dt = end - memory[0]
         if dt > 1e-9:

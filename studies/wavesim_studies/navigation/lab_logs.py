@@ -28,17 +28,20 @@ def record(
     *,
     every: float,
     state: float,
+    ping: float = 0.0,
 ) -> None:
     """Run a vehicle and write its log.
 
     New sensor values are recorded every ``every`` seconds. ``state`` is the period in s at which the
     program commands the actuators, and at which the true states and the commands are recorded; it must be a multiple of
-    ``every``.
+    ``every``. With ``ping``, the vehicle queries the beacons with this period in s; the log then contains the acoustic signals, too.
     """
     lab, writer = Lab(loaded, seed), LogWriter(log, loaded, seed)
     row = lab.row(name)
     body = next(b for b in loaded.config.fleet.bodies if b.name == name)
-    writer.body(0, row, name, body.model, loaded.models[body.model].type, True)
+    for b in loaded.config.fleet.bodies if ping > 0.0 else (body,):
+        writer.body(0, lab.row(b.name), b.name, b.model, loaded.models[b.model].type, True)
+    pings, frequency = round(ping / every), _query(loaded, body.name) if ping > 0.0 else 0.0
     seen: dict[int, int] = {}
     ratio, ticks, steps = round(state / every), round(every / loaded.config.time.step), round(seconds / every)
     for k in range(steps + 1):
@@ -53,7 +56,20 @@ def record(
                 seen[number] = int(found["sequence"][0])
                 size = sensor_table_of(kind).visible.dtype.itemsize
                 writer.table(lab.time_ns, kind, [(row, number)], found.tobytes()[:size])
+        if pings:
+            if k % pings == 0:
+                lab.ping(row, frequency)
+            writer.signals(*lab.take_signals())
         lab.advance(ticks)
     writer.close()
     if writer.failure:
         raise LogError(f"{log}: {writer.failure}")
+
+
+def _query(loaded: LoadedConfig, name: str) -> float:
+    """Return the frequency in Hz of the queries that the first beacon answers."""
+    for body in loaded.config.fleet.bodies:
+        transducer = loaded.transducer(body)
+        if body.name != name and transducer is not None and transducer.query > 0.0:
+            return float(transducer.query)
+    raise LogError(f"no beacon answers queries of '{name}'; give one a <transducer> with `query`")

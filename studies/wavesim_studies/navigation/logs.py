@@ -7,7 +7,7 @@ the rates of the AHRS and random accelerations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series
-from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
+from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
+from wavesim_studies.navigation.acoustic_rows import DIRECTION_UNKNOWN, acoustic_input, current_walk
 from wavesim_studies.navigation.attitude_motion import ahrs_motion
 from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
+from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge, warn
 from wavesim_studies.navigation.metrics import NavigationScore, bounds
 from wavesim_studies.navigation.metrics import score as judged
 from wavesim_world.config import LoadedConfig
@@ -37,11 +39,8 @@ __all__ = ["EstimationCase", "Selection", "counts", "draw", "estimation_case", "
 #: types of inputs; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sound")
 UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
-BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
-MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
-DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
-#: standard deviation in rad of the error that refraction causes in the apparent direction of a source
-RAY_BEND_SIGMA = 3e-3
+#: initial uncertainty of position in m, velocity in m/s and attitude in rad: the filter starts at the true state
+BEGIN = (1e-3, 1e-3, 1e-4)
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,6 @@ class EstimationCase:
     rows: Floats  #: measurements (N, WIDTH)
     sensors: list[str]  #: name of the sensor for each sensor number in the rows
     lever: Floats  #: position of the body's origin in B, relative to the IMU
-    #: uncertainty in m that all beacon positions have in common; 0 if no ranges to moored beacons are used
-    datum: float
     time: Floats  #: times (T) of the true states in s
     p: Floats
     v: Floats
@@ -66,18 +63,20 @@ class EstimationCase:
     unused: dict[str, str]
     #: coordinates that the true states lack, `depth` or `attitude`, because they come from another program
     unknown: tuple[str, ...] = ()
+    slow: tuple[str, ...] = ()  #: names of the sensors whose errors change slowly, so that their NIS is small
 
-    def run(self, smooth: bool = False) -> Track:
-        """Run the filter or the smoother, and return the estimated states at the times of the true states."""
-        track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
+    def run(self, smooth: bool = False, say: Callable[[str], object] = warn) -> Track:
+        """Run the filter or the smoother, and return the estimated states at the times of the true states.
+
+        ``say`` is called with warnings about sensors whose innovations do not fit the assumed noise.
+        """
+        monitor = InnovationMonitor(self.sensors, slow=self.slow)
+        track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth, monitor, say)
         return track.smoothed() if smooth else track
 
     def covariance(self, track: Track) -> Floats:
-        """Return the covariances (T, 2, 2) of the horizontal position.
-
-        The covariances include the common uncertainty of the beacon positions, which the filter cannot estimate.
-        """
-        return track.covariance[:, :2, :2] + self.datum**2 * np.eye(2)
+        """Return the covariances (T, 2, 2) of the horizontal position."""
+        return track.covariance[:, :2, :2]
 
     def score(self, track: Track) -> NavigationScore:
         """Score a track by comparison with the true states."""
@@ -127,6 +126,7 @@ class Selection:
     without: Collection[str] = ()  #: names of inputs that are not used
     noise: Mapping[str, float] = field(default_factory=dict)  #: factors for the assumed noise of instruments
     gated: bool = True  #: whether the filter rejects outliers
+    adaptive: bool = False  #: whether the filter estimates the noise of the measurements
 
     def reason(self, instrument: InstrumentConfig, values: Any) -> str:
         """Return the reason why an instrument is not used, or an empty string if it is used."""
@@ -174,7 +174,7 @@ def estimation_case(
     t, s = np.asarray(state.time_ns * 1e-9, np.float64), state.records
     R = frames.rotation(s["q_WB"])
     v = np.asarray(np.einsum("tij,tj->ti", R, s["v_WB_B"]), np.float64)
-    design, imu, unit = _inertial_input(found, loaded)
+    design, imu, unit = _inertial_input(found, loaded, float(t[-1] - t[0]))
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
@@ -183,17 +183,21 @@ def estimation_case(
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
     rows, sensors = _rows(found, loaded, unit)
-    datum = 0.0
+    slow = tuple(i.name for i, _ in found.get("gps", ()))
     if selection.sound():
-        ranges, datum = _round_trips(log, loaded, name, unit, len(sensors))
-        if ranges:
-            rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound", "directions"]
+        heard = acoustic_input(log, loaded, name, unit, len(sensors), _depths(rows), selection.noise.get("sound", 1.0))
+        if heard.rows:
+            rows, sensors = [*rows, np.array(heard.rows)], [*sensors, "sound", "directions"]
+            mooring = DIRECTION_UNKNOWN if heard.moored else 0.0
+            slow += ("sound",) if heard.layered else ()
+            design = replace(design, mooring=mooring, sound=heard.sound, sound_walk=heard.sound_walk)
+    design = replace(design, adaptive=selection.adaptive)
     begun = design.start(
         float(t[first]),
         s["p_WB_W"][first] + arm,
         v[first] + turning,
         s["q_WB"][first],
-        [max(BEGIN[0], datum), *BEGIN[1:], *_biases(found)],
+        [*BEGIN, *_biases(found)],
     )
     now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
     table = np.concatenate([np.zeros((0, measurement_models.WIDTH)), *rows])
@@ -212,7 +216,6 @@ def estimation_case(
         table[(table[:, measurement_models.T] > t[first]) & (asked > t[first])],
         sensors,
         lever,
-        datum,
         t[now],
         s["p_WB_W"][now],
         v[now],
@@ -220,6 +223,7 @@ def estimation_case(
         next(found[kind][0][0].name for kind in ("imu", "ahrs") if kind in found),
         unused,
         tuple(log.metadata.get(UNKNOWN, "").split()),
+        slow,
     )
 
 
@@ -245,10 +249,14 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
     return k * (p.gyro_turn_on + p.gyro_instability), k * (p.accelerometer_turn_on + p.accelerometer_instability)
 
 
-def _inertial_input(found: dict[str, Any], loaded: LoadedConfig) -> tuple[FilterDesign, Floats, Floats]:
+def _inertial_input(
+    found: dict[str, Any], loaded: LoadedConfig, duration: float
+) -> tuple[FilterDesign, Floats, Floats]:
     """Return the filter design, the samples from an IMU (expressed in B), and the position of the IMU."""
     gravity = loaded.config.world.gravity
-    current, current_walk = (0.3, 0.002) if "speedlog" in found else (0.0, 0.0)  # only this sensor depends on the water
+    current, walk = (
+        (0.3, current_walk(loaded, duration)) if "speedlog" in found else (0.0, 0.0)
+    )  # it depends on the water
     if "imu" in found:
         instrument, values = found["imu"][0]
         p, (R_BS, place) = instrument.parameters.resolved, _mounting(instrument)
@@ -264,7 +272,7 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig) -> tuple[Filter
             accelerometer_walk=k * (p.accelerometer_walk + slow * p.accelerometer_instability),
             gravity=gravity,
             current=current,
-            current_walk=current_walk,
+            current_walk=walk,
         )
         return design, imu, place
     if "ahrs" not in found:
@@ -281,25 +289,26 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig) -> tuple[Filter
         tilt_noise=k * TILT_SIGMA,
         gravity=gravity,
         current=current,
-        current_walk=current_walk,
+        current_walk=walk,
     )
     return design, imu, np.zeros(3)
 
 
-def _speed(found: dict[str, Any]) -> tuple[Floats, Floats, float] | None:
-    """Return times in s, velocities in B and their standard deviation in m/s, measured by a speed log or a Doppler
+def _speed(found: dict[str, Any]) -> tuple[Floats, Floats, Floats] | None:
+    """Return times in s, velocities in B and the standard deviations (3) of their axes in m/s, measured by a speed log or a Doppler
     log, or None without such an instrument.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
-        return values["time_ns"] * 1e-9, values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
+        return values["time_ns"] * 1e-9, values["v_FB_B"], np.full(3, instrument.parameters.noise * SPEED_SIGMA)
     if "dvl" in found:
         instrument, values = found["dvl"][0]
         along, _ = dvl_beams(instrument.parameters)
         values = values[np.isfinite(values["bottom"][:, 0])]
-        spread = np.trace(np.linalg.inv(along.T @ along)) / 3.0
-        noise = instrument.parameters.noise * instrument.parameters.bottom_sigma * spread**0.5
-        return values["time_ns"] * 1e-9, values["bottom"] @ _mounting(instrument)[0].T, noise
+        R_BS = _mounting(instrument)[0]
+        spread = np.diagonal(R_BS @ np.linalg.inv(along.T @ along) @ R_BS.T)
+        noise = instrument.parameters.noise * instrument.parameters.bottom_sigma * np.sqrt(spread)
+        return values["time_ns"] * 1e-9, values["bottom"] @ R_BS.T, noise
     return None
 
 
@@ -338,6 +347,12 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
     return rows, sensors
 
 
+def _depths(rows: list[Floats]) -> Floats:
+    """Return the measured depths in m."""
+    kind, z = measurement_models.KIND, measurement_models.Z
+    return np.concatenate([np.zeros(0), *(r[:, z] for r in rows if len(r) and r[0, kind] == measurement_models.DEPTH)])
+
+
 def _position_sigma(p: Any) -> Any:
     """Return the standard deviations (3) in m of a position from GPS or UWB.
 
@@ -358,74 +373,14 @@ def _local(values: Any, loaded: LoadedConfig) -> Floats:
     return np.array([origin.ned(*map(float, fix)) for fix in fixes])
 
 
-def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Floats, sensor: int) -> tuple[list[Floats], float]:
-    """Return the round trips to beacons at configured positions, and the standard deviation of these positions (m).
-
-    If the vehicle has a USBL head, the directions measured by the head are added as another sensor.
-    """
-    bodies = {b.name: b for b in loaded.config.fleet.bodies}
-    mine = next(row for row, b in log.bodies.items() if b["name"] == name)
-    transducer = loaded.transducer(bodies[name]) if name in bodies else None
-    if transducer is None:
-        return [], 0.0
-    sent = log.get("/acoustics/sent", SENT).records
-    asked = {int(r["id"]): int(r["emission_ns"]) * 1e-9 for r in sent[sent["source"] == mine]}
-    heard = log.get("/acoustics/reception", RECEPTION).records
-    heard = heard[(heard["receiver"] == mine) & (heard["outcome"] == Outcome.HEARD) & np.isfinite(heard["measured"])]
-    rows, lever, datum = [], np.array(transducer.position) - unit, 0.0
-    for r in heard:
-        beacon = bodies.get(log.bodies.get(int(r["source"]), {}).get("name", ""))
-        there = loaded.transducer(beacon) if beacon is not None else None
-        if there is None or beacon is None or int(r["query"]) not in asked:
-            continue
-        moored = MOORING_SWING_M if getattr(beacon, "mooring", ()) else 0.0
-        datum = DATUM if moored else datum
-        rows.append(
-            make.round_trip(
-                asked[int(r["query"])],
-                int(r["arrival_ns"]) * 1e-9,
-                2.0 * float(r["measured"]),
-                np.array(beacon.position) + there.position,
-                _trip_sigma(transducer, there, loaded.config.acoustics.sound_speed, moored),
-                lever,
-                sensor=sensor,
-            )
-        )
-        if transducer.head is not None and np.isfinite(r["azimuth"]) and np.isfinite(r["elevation"]):
-            sight, sigma = (float(r["azimuth"]), float(r["elevation"])), _sight_sigma(transducer.head)
-            sigma = float(np.hypot(sigma, (DATUM if moored else 0.0) / max(float(r["measured"]), 1.0)))
-            there_W = np.array(beacon.position) + there.position
-            rows.append(make.direction(int(r["arrival_ns"]) * 1e-9, *sight, there_W, sigma, lever, sensor=sensor + 1))
-    return rows, datum
-
-
-def _sight_sigma(head: Any) -> float:
-    """Return the standard deviation in rad of a direction measured by a USBL head. It results from the timing across
-    the hydrophones and from refraction.
-    """
-    places = np.array([h.position for h in head.hydrophone])
-    wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
-    timing = np.linalg.norm([head.timing_noise, head.timing_resolution / 12.0**0.5])
-    return float(np.linalg.norm([head.sound_speed * timing / wide, RAY_BEND_SIGMA]))
-
-
-def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
-    """Return the standard deviation in m of the length of a round trip. It results from the timing of both instruments
-    and from the swing of the beacon.
-    """
-    timing: list[float] = [1e-6]
-    for t in (mine, its):
-        timing += [t.timing_noise, t.timing_resolution / 12.0**0.5]
-    return float(np.linalg.norm([speed * float(np.linalg.norm(timing)), 2.0 * swing]))
-
-
-def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
+def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, Any]]:
     """Return, for each instrument, the numbers of accepted and rejected measurements, and the mean and expected NIS.
 
-    ``low`` and ``high`` are the bounds of the mean NIS of a consistent filter (95 %). Instruments that measure a
-    position also have ``raw``: the RMS horizontal error of their measurements in m.
+    ``low`` and ``high`` are the bounds of the mean NIS of a consistent filter (95 %). ``noise`` is the factor by which an
+    adaptive filter finally multiplies the assumed noise, and ``advice`` states what does not fit. Instruments that
+    measure a position also have ``raw``: the RMS horizontal error of their measurements in m.
     """
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):
         mine = measured & (track.events[:, measurement_models.SENSOR] == k)
@@ -433,6 +388,7 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
             outcomes = track.event_outcomes[mine]
             events, numbers = track.events[mine], float(track.events[mine, measurement_models.M].mean())
             low, high = bounds(numbers, int(mine.sum()))
+            known = outcomes[outcomes[:, 0] >= 0.0]
             found[sensor] = {
                 "taken": int((outcomes[:, 0] >= 1.0).sum()),
                 "refused": int((outcomes[:, 0] == 0.0).sum()),
@@ -440,6 +396,8 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
                 "numbers": numbers,
                 "low": low,
                 "high": high,
+                "noise": track.final_state.noise_factor(k),
+                "advice": judge(known[:, 1], known[:, 0] == 0.0, numbers, sensor in voyage.slow).advice,
             }
             if (events[:, measurement_models.KIND] == measurement_models.POSITION).all():
                 found[sensor]["raw"] = _raw_error(voyage, events)

@@ -18,6 +18,7 @@ from wavesim_studies.navigation.strapdown import (
     CLONE,
     CURRENT,
     G_,
+    MOORING,
     OFFSET,
     Q_,
     SCALE,
@@ -32,7 +33,7 @@ from wavesim_studies.navigation.strapdown import (
 
 #: columns of an event row
 WIDTH = 56
-T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA = (
+T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA, EXCURSION = (
     0,
     1,
     2,
@@ -47,6 +48,7 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
     31,
     34,
     46,
+    55,
 )
 #: kinds of events in the rows
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
@@ -73,16 +75,17 @@ def angle(y: float, x: float) -> float:
 
 
 @device_function
-def _slant_range(p: Floats, R: Floats, e: Floats, image: int, u: Floats, arm: Floats) -> float:
+def _slant_range(x: Floats, p: Floats, R: Floats, e: Floats, image: int, u: Floats, arm: Floats) -> float:
     """Return the distance from the transducer to a beacon, or to the image of the beacon in the surface (1) or the bed
     (2).
 
-    ``p`` is the position of the IMU in W. ``u`` receives the gradient, and ``arm`` the lever arm in W.
+    ``p`` is the position of the IMU in W; the state ``x`` contains the displacement of moored beacons. ``u`` receives the
+    gradient, and ``arm`` the lever arm in W.
     """
     d2 = 0.0
     for i in range(3):
         arm[i] = R[i, 0] * e[LEVER] + R[i, 1] * e[LEVER + 1] + R[i, 2] * e[LEVER + 2]
-        b = e[PLACE + i]
+        b = e[PLACE + i] + (e[EXCURSION] * x[MOORING + i] if i < 2 else 0.0)
         if i == 2 and image == 1:
             b = -b
         if i == 2 and image == 2:
@@ -175,6 +178,14 @@ def _attitude(e: Floats, R: Floats, z: Floats, H: Floats) -> None:
 
 
 @device_function
+def _add_displacement(e: Floats, ix: Ints, fit: float, u: Floats, H: Floats) -> None:
+    """Add the derivative of a leg with the gradient u with respect to the displacement of moored beacons, if it is estimated."""
+    if ix[6] >= 0:
+        for i in range(2):
+            H[0, ix[6] + i] -= fit * e[EXCURSION] * u[i]
+
+
+@device_function
 def _sound_path_model(
     e: Floats, state: FilterArrays, ix: Ints, image: int, pose: SensorPose, z: Floats, H: Floats
 ) -> bool:
@@ -187,10 +198,11 @@ def _sound_path_model(
     x, clones, count = state.x, state.clones, state.sizes
     R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     kind, fit = int(e[KIND]), 1.0 / (1.0 + x[SOUND])
-    d = _slant_range(x[0:3], R, e, image % 3, u, arm)
+    d = _slant_range(x, x[0:3], R, e, image % 3, u, arm)
     cross(arm, u, t)
     for i in range(3):
         H[0, i], H[0, 6 + i] = fit * u[i], fit * t[i]
+    _add_displacement(e, ix, fit, u, H)
     if kind == ROUND_TRIP:
         k = 0
         while k < count[1] and clones[k, 0] != e[ID]:
@@ -199,10 +211,11 @@ def _sound_path_model(
             return False
         o = count[0] + CLONE * k
         matrix(clones[k, 4:8], R)
-        d += _slant_range(clones[k, 1:4], R, e, image // 3, u, arm)
+        d += _slant_range(x, clones[k, 1:4], R, e, image // 3, u, arm)
         cross(arm, u, t)
         for i in range(3):
             H[0, o + i], H[0, o + 3 + i] = fit * u[i], fit * t[i]
+        _add_displacement(e, ix, fit, u, H)
     z[0] = fit * d
     if ix[2] >= 0:
         H[0, ix[2]] = -fit * fit * d
@@ -248,25 +261,25 @@ def second_order_terms(e: Floats, x: Floats, clones: Floats, count: Ints, image:
     R, u, arm = np.empty((3, 3)), np.empty(3), np.empty(3)
     fit = 1.0 / (1.0 + x[SOUND])
     matrix(x[Q_:G_], R)
-    _second_order_bias(u, _slant_range(x[0:3], R, e, image % 3, u, arm), P, 0, found)
+    _second_order_bias(u, _slant_range(x, x[0:3], R, e, image % 3, u, arm), P, 0, found)
     if int(e[KIND]) == ROUND_TRIP:
         for k in range(count[1]):
             if clones[k, 0] == e[ID]:
                 matrix(clones[k, 4:8], R)
                 _second_order_bias(
-                    u, _slant_range(clones[k, 1:4], R, e, image // 3, u, arm), P, count[0] + CLONE * k, found
+                    u, _slant_range(x, clones[k, 1:4], R, e, image // 3, u, arm), P, count[0] + CLONE * k, found
                 )
     found[0] *= fit
     found[1] *= fit
 
 
 @device_function
-def _direction(e: Floats, x: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
+def _direction(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats, H: Floats) -> None:
     """Model azimuth and elevation of the direction to a beacon. ``rows`` contains R_SB."""
     R, arm, u, t = pose.R, pose.arm, pose.u, pose.t
     y, g = np.empty(3), np.empty(3)
     for i in range(3):
-        u[i] = e[PLACE + i] - x[i]
+        u[i] = e[PLACE + i] + (e[EXCURSION] * x[MOORING + i] if i < 2 else 0.0) - x[i]
     for i in range(3):
         t[i] = R[0, i] * u[0] + R[1, i] * u[1] + R[2, i] * u[2] - e[LEVER + i]
     for k in range(3):
@@ -286,6 +299,8 @@ def _direction(e: Floats, x: Floats, pose: SensorPose, z: Floats, H: Floats) -> 
         for i in range(3):
             arm[i] = R[i, 0] * t[0] + R[i, 1] * t[1] + R[i, 2] * t[2]
             H[k, i] = -arm[i]
+            if i < 2 and ix[6] >= 0:
+                H[k, ix[6] + i] = e[EXCURSION] * arm[i]
         cross(arm, u, t)  # arm . (u x a) = a . (arm x u)
         for i in range(3):
             H[k, 6 + i] = t[i]
@@ -341,7 +356,7 @@ def expected_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, im
     elif kind == ANGLES:
         _attitude(e, R, z, H)
     elif kind == DIRECTION:
-        _direction(e, x, pose, z, H)
+        _direction(e, x, ix, pose, z, H)
     else:
         _to_plane(e, x, pose, z, H)
     return True

@@ -96,8 +96,8 @@ def angles(time: float, values: Mapping[str, float], sigma: Any, sensor: int = 0
     return _rows(_row(time, e.ANGLES, list(values.values()), sigma, sensor, gate), which)
 
 
-def _acoustic(row: Floats, beacon: Vector, bed: float | None) -> Floats:
-    row[e.PLACE : e.PLACE + 3] = beacon
+def _acoustic(row: Floats, beacon: Vector, bed: float | None, excursion: float = 0.0) -> Floats:
+    row[e.PLACE : e.PLACE + 3], row[e.EXCURSION] = beacon, excursion
     row[e.BED] = np.nan if bed is None else bed
     return row
 
@@ -112,14 +112,18 @@ def round_trip(
     bed: float | None = None,
     sensor: int = 0,
     gate: float = 0.0,
+    excursion: float = 0.0,
 ) -> Floats:
     """Return the row of a measured two-way path in m: the travel time multiplied by the assumed speed of sound. The
     travel time is the time from query to reception, minus the turn-around time.
 
     ``bed`` is the depth of the bed. If it is given, a measurement that fails the gate is tested as an echo from the
     surface or the bed before it is rejected.
+
+    ``excursion`` is the expected magnitude in m of the displacement of a moored beacon by the current. It is multiplied
+    by the state ``mooring``, which all beacons have in common.
     """
-    row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed)
+    row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed, excursion)
     row[e.ID] = asked
     return row
 
@@ -170,11 +174,12 @@ def direction(
     R_SB: Any = None,
     sensor: int = 0,
     gate: float = 0.0,
+    excursion: float = 0.0,
 ) -> Floats:
     """Return the row of a measured direction to a beacon in the frame of a USBL head: the azimuth from x to y, and the
-    downward elevation.
+    downward elevation. For ``excursion``, see :func:`round_trip`.
     """
-    row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
+    row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None, excursion)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)
 
 

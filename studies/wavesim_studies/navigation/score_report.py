@@ -36,13 +36,16 @@ def detail_lines(s: NavigationScore, coverage: Mapping[str, Any] | None = None) 
         yield f"NEES {s.nees:.2f} of 2 (95 %: {low:.2f} to {high:.2f}){verdict}"
 
 
-def sensor_lines(sensors: Mapping[str, Mapping[str, float]], unused: Mapping[str, str]) -> Iterator[str]:
+def sensor_lines(sensors: Mapping[str, Mapping[str, Any]], unused: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each instrument of the reference filter."""
     for sensor, c in sensors.items():
         raw = f", raw error {c['raw']:.2f} m rms" if "raw" in c else ""
+        raw += f", noise x {c['noise']:.2f}" if c["noise"] != 1.0 else ""
         yield (
             f"{sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
             f" (95 %: {c['low']:.2f} to {c['high']:.2f}){raw}"
         )
+        if c["advice"]:
+            yield f"{'':14}{c['advice']}."
     for sensor, reason in unused.items():
         yield f"{sensor:14}not used: {reason}"

@@ -1,14 +1,15 @@
 """State of the filter, strap-down propagation, and propagation of the covariance (compiled kernels).
 
-The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (26) is the nominal state.
+The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (28) is the nominal state.
 It contains p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), and current (north,
 east, m/s). The next elements are the lead of the vehicle's clock and the rate of this lead, both multiplied by the
-speed of sound (m, m/s). The last elements are four errors: scale of the assumed speed of sound, scale of the Doppler
-log, misalignment of the Doppler log (rad), and offset of depth (m).
+speed of sound (m, m/s). Four errors follow: scale of the assumed speed of sound, scale of the Doppler log,
+misalignment of the Doppler log (rad), and offset of depth (m). The last elements are the displacement of the moored beacons
+(north, east), relative to their expected excursions.
 
 ``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
 rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``
-(six values; -1 = absent). Six more rows follow for each clone (p, attitude).
+(seven values; -1 = absent). Six more rows follow for each clone (p, attitude).
 
 The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. The coning and sculling corrections use
 two samples (Savage 1998).
@@ -28,13 +29,15 @@ from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import sin_cos
 
 # ------------------------------------------------------------------ indices
-NOMINAL, BASE, CLONE = 26, 15, 6
+NOMINAL, BASE, CLONE = 28, 15, 6
 P_, V_, Q_, G_, B_ = 0, 3, 6, 10, 13  # indices in x
-CURRENT, CLOCK, SOUND, SCALE, SKEW, OFFSET = 16, 18, 20, 21, 22, 25
-#: indices in ``noise``: densities (per square root of s), then time constants in s (0 = a random walk)
-NOISES = 13
+CURRENT, CLOCK, SOUND, SCALE, SKEW, OFFSET, MOORING = 16, 18, 20, 21, 22, 25, 26
+#: indices in ``noise``: densities (per square root of s), time constants in s (0 = a random walk), and the densities of
+#: the second and third axis of the accelerometer
+NOISES = 15
 GYRO, ACCELEROMETER, GYRO_WALK, ACCELEROMETER_WALK, CURRENT_WALK, CLOCK_WALK, CLOCK_DRIFT = 0, 1, 2, 3, 4, 5, 6
 SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME = 7, 8, 9, 10, 11, 12
+ACCELEROMETER_Y, ACCELEROMETER_Z = 13, 14
 #: indices in ``memory``: time, time of the last sample, its angle and velocity increments, corrected rates, corrected
 #: force
 MEMORY, RATES, FORCE = 14, 8, 11
@@ -52,6 +55,8 @@ class FilterArrays(NamedTuple):
     sizes: Ints  #: number n of error states without clones, number of clones, length of the tape
     memory: Floats  #: times, the last sample, and the current rates and specific force (MEMORY)
     streak: Ints  #: number of successive rejections for each sensor
+    #: for each sensor: factor of the assumed noise variance, and number of measurements that determined it
+    adaptation: Floats
 
 
 class FilterConstants(NamedTuple):
@@ -61,6 +66,7 @@ class FilterConstants(NamedTuple):
     gravity: float  #: acceleration due to gravity in m/s2
     earth: Floats  #: angular velocity of the Earth in W in rad/s
     noise: Floats  #: noise densities and time constants (NOISES)
+    adaptive: bool  #: whether the noise of the measurements is estimated
 
 
 class MotionWork(NamedTuple):
@@ -230,8 +236,8 @@ def _apply_decay(P: Floats, n: int, dt: float, ix: Ints, noise: Floats) -> None:
 
 
 @device_function
-def propagate_covariance(P: Floats, n: int, dt: float, F: Floats, ix: Ints, noise: Floats) -> None:
-    """Propagate the covariance: P = F P F^T + Q."""
+def propagate_covariance(P: Floats, n: int, dt: float, F: Floats, ix: Ints, noise: Floats, q: Floats) -> None:
+    """Propagate the covariance: P = F P F^T + Q. ``q`` is the attitude."""
     _advance_rows(P, n, dt, F)
     S = np.empty((15, 9))
     for i in range(9):
@@ -243,15 +249,35 @@ def propagate_covariance(P: Floats, n: int, dt: float, F: Floats, ix: Ints, nois
             P[i, j] = 0.5 * (S[i, j] + S[j, i])
         for j in range(9, n):
             P[j, i] = P[i, j]
-    qa, qg = noise[ACCELEROMETER] * noise[ACCELEROMETER], noise[GYRO] * noise[GYRO]
+    qg = noise[GYRO] * noise[GYRO]
     for i in range(3):
-        P[i, i] += qa * dt * dt * dt / 3.0
-        P[i, 3 + i] += 0.5 * qa * dt * dt
-        P[3 + i, i] += 0.5 * qa * dt * dt
-        P[3 + i, 3 + i] += qa * dt
         P[6 + i, 6 + i] += qg * dt
+    _add_acceleration_noise(P, dt, noise, q)
     _apply_decay(P, n, dt, ix, noise)
     _add_process_noise(P, n, dt, ix, noise)
+
+
+@device_function
+def _add_acceleration_noise(P: Floats, dt: float, noise: Floats, q: Floats) -> None:
+    """Add the noise of the specific force to position and velocity. Its density may differ between the axes of B."""
+    x, y, z = noise[ACCELEROMETER], noise[ACCELEROMETER_Y], noise[ACCELEROMETER_Z]
+    if x == y == z:
+        for i in range(3):
+            qa = x * x
+            P[i, i] += qa * dt * dt * dt / 3.0
+            P[i, 3 + i] += 0.5 * qa * dt * dt
+            P[3 + i, i] += 0.5 * qa * dt * dt
+            P[3 + i, 3 + i] += qa * dt
+        return
+    R = np.empty((3, 3))
+    matrix(q, R)
+    for i in range(3):
+        for j in range(3):
+            qa = R[i, 0] * R[j, 0] * x * x + R[i, 1] * R[j, 1] * y * y + R[i, 2] * R[j, 2] * z * z
+            P[i, j] += qa * dt * dt * dt / 3.0
+            P[i, 3 + j] += 0.5 * qa * dt * dt
+            P[3 + i, j] += 0.5 * qa * dt * dt
+            P[3 + i, 3 + j] += qa * dt
 
 
 @device_function

@@ -11,7 +11,7 @@ from wavesim_world.config.loaded import LoadedConfig
 
 #: XML elements that refer to other files
 _ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include", "mission")
-_KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
+_KEYS = {"acoustics": ("file",), "network": ("keys", "address")}
 
 
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
@@ -31,6 +31,9 @@ def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
         for element in root.findall(tag):
             for name in names:
                 element.attrib.pop(name, None)
+    for element in root.findall("acoustics"):
+        if element.get("profile") == "file":
+            element.attrib.pop("profile")
     known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
     for body in root.findall("fleet/*"):
         if body.tag in ("vehicle", "buoy") and body.get("model") not in known:
