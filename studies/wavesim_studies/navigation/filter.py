@@ -294,7 +294,7 @@ def estimate(
     marks: Any,
     smooth: bool = False,
     monitor: InnovationMonitor | None = None,
-    say: Callable[[str], object] = warn,
+    say: Callable[[str], object] | None = None,
 ) -> Track:
     """Run the filter over samples and measurements in chronological order, and return states at ``marks`` (s).
 
@@ -321,7 +321,7 @@ def estimate(
     )
     outcomes = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
     for text in (monitor or InnovationMonitor()).add_outcomes(events, outcomes):
-        say(text)
+        (say or warn)(text)
     P = covariances if smooth else covariances[:, :, :n]
     return Track(design, marks, nodes, P, events, outcomes, state, tape)
 
@@ -355,7 +355,7 @@ class Filter:
         memory: float = 10.0,
         every: float = 0.2,
         names: Sequence[str] | Mapping[int, str] = (),
-        say: Callable[[str], object] = warn,
+        say: Callable[[str], object] | None = None,
     ) -> None:
         """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds.
 
@@ -363,7 +363,7 @@ class Filter:
         counts when it is older than ``memory``, because its outcome is then final. ``names`` are the names of the
         sensors by number.
         """
-        self.monitor, self.say = InnovationMonitor(names), say
+        self.monitor, self.say = InnovationMonitor(names), say or warn
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Floats] = []

@@ -25,7 +25,7 @@ from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.acoustic_rows import DIRECTION_UNKNOWN, acoustic_input, current_walk
 from wavesim_studies.navigation.attitude_motion import ahrs_motion
 from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
-from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge, warn
+from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge
 from wavesim_studies.navigation.metrics import NavigationScore, bounds
 from wavesim_studies.navigation.metrics import score as judged
 from wavesim_world.config import LoadedConfig
@@ -65,7 +65,7 @@ class EstimationCase:
     unknown: tuple[str, ...] = ()
     slow: tuple[str, ...] = ()  #: names of the sensors whose errors change slowly, so that their NIS is small
 
-    def run(self, smooth: bool = False, say: Callable[[str], object] = warn) -> Track:
+    def run(self, smooth: bool = False, say: Callable[[str], object] | None = None) -> Track:
         """Run the filter or the smoother, and return the estimated states at the times of the true states.
 
         ``say`` is called with warnings about sensors whose innovations do not fit the assumed noise.
