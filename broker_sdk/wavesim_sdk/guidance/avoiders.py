@@ -27,7 +27,7 @@ from wavesim_sdk.guidance.targets import Target
 from wavesim_sdk.named_objects import described, load_object
 from wavesim_sdk.names import shorten, suggest_name
 
-__all__ = ["AvoiderFailed", "CheckedAvoider", "CollisionAvoider", "avoider_named", "make_avoider"]
+__all__ = ["AvoiderFailed", "CollisionAvoider", "NamedAvoider", "avoider_named", "make_avoider"]
 
 GROUP = "wavesim.avoiders"
 REFERENCE = "reference"  #: name of the reference avoider
@@ -60,7 +60,7 @@ class AvoiderFailed(WaveSimError):
     """Raised when an avoider raises an exception or returns an invalid order. The message names the avoider."""
 
 
-class CheckedAvoider:
+class NamedAvoider:
     """An avoider with its name, whose orders are checked."""
 
     def __init__(self, name: str, avoider: Any) -> None:
@@ -93,7 +93,7 @@ class CheckedAvoider:
         return course, speed
 
 
-def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> CheckedAvoider:
+def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> NamedAvoider:
     """Make the avoider of a vessel with a length in m and a mission speed in m/s.
 
     ``source`` is a name (see :func:`avoider_named`), a class, or a function. Raise ConfigError if it makes no avoider.
@@ -107,7 +107,7 @@ def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> C
         if isinstance(factory, type) or not _accepts(factory, 5):
             other = "" if isinstance(factory, type) else f" or {_CALL}"
             raise ConfigError(f"avoider '{name}' must accept (length, speed){other}")
-        return CheckedAvoider(name, factory)
+        return NamedAvoider(name, factory)
     try:
         avoider = factory(length, speed)
     except Exception as error:  # a user's code may raise anything
@@ -115,7 +115,7 @@ def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> C
     order = getattr(avoider, "order", avoider)
     if not callable(order) or not _accepts(order, 5):
         raise ConfigError(f"avoider '{name}' needs the method order{_CALL}")
-    return CheckedAvoider(name, avoider)
+    return NamedAvoider(name, avoider)
 
 
 def _accepts(function: Callable[..., Any], count: int) -> bool:

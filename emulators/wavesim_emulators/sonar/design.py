@@ -169,8 +169,8 @@ def mean_pattern(centres: Floats, width: float, scale: float, shading: str, powe
 
 
 def fan_elevations(d: SonarDesign) -> tuple[Floats, Floats, Floats]:
-    """Return the elevations of the rays of a fan, their widths, and their two-way beam patterns. The rays cover the main
-    lobe and the first sidelobes.
+    """Return the elevation, the width and the two-way beam pattern of each ray of a fan. The rays cover the main lobe and
+    the first sidelobes.
     """
     half, pitch = 0.5 * HEIGHT * d.preset.vertical, HEIGHT * d.preset.vertical / RAYS
     end = math.asin(min(0.99, 2.0 * d.wavelength / d.height))

@@ -16,7 +16,7 @@ from wavesim_emulators.sonar import kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.edges import find_edges
 from wavesim_emulators.sonar.label_kernels import LabelledRays, label_cells
-from wavesim_emulators.sonar.multipath import Multipath
+from wavesim_emulators.sonar.multipath import SonarMultipath
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.targets import PointTargets
 from wavesim_emulators.sonar.types import Ints32, Singles
@@ -131,7 +131,7 @@ class ImagingSonar:
         self.energy = np.zeros((0, design.bins), np.float32)
         self.fresh = True
         self.last: SonarPose | None = None
-        self.multipath = Multipath(design, world, wind)
+        self.multipath = SonarMultipath(design, world, wind)
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
     def restart(self, key: int) -> None:

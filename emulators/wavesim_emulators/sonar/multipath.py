@@ -37,7 +37,7 @@ STEEP = 0.95  #: minimum cosine of the angle of incidence on the bed for a secon
 RESOLUTION, EXTENT = 64, 40
 
 
-class Multipath:
+class SonarMultipath:
     """Reflections that one sonar receives in a world."""
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float) -> None:

@@ -200,7 +200,7 @@ class SonarScene:
         return k.SurfaceLevel(level, len(self.palette.names) - 1 if is_visible else -1)
 
     def cast_rays(self, fan: k.Fan, reach: float, level: float, surface: bool) -> Ints:
-        """Return the labels (rays,) of what single rays hit; ray i has the sine ``u[i]`` and the elevation ``e[i]``."""
+        """Return the label of the thing that each ray hits (rays,). The sine of ray n is ``u[n]``; its elevation is ``e[n]``."""
         near = self.near(fan.origin, reach)
         return self._cast(fan, reach, near, self.triangles, self._surface(level, surface), 1).labels[:, 0, 1]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.sonar.design import SonarDesign
-from wavesim_emulators.sonar.multipath import Multipath
+from wavesim_emulators.sonar.multipath import SonarMultipath
 from wavesim_emulators.sonar.multipath_kernels import ghost_profile
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_emulators.sonar.types import Ints32, Singles
@@ -38,7 +38,7 @@ def strength(t: TargetConfig, wavelength: float, r: float, from_W: Floats) -> fl
 class PointTargets:
     """Point targets of a world, as detected by one sonar."""
 
-    def __init__(self, world: SonarScene, design: SonarDesign, multipath: Multipath) -> None:
+    def __init__(self, world: SonarScene, design: SonarDesign, multipath: SonarMultipath) -> None:
         self.world, self.design, self.multipath = world, design, multipath
         self.declared = world.targets
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)

@@ -20,30 +20,30 @@ from wavesim_sdk.arrays import Floats
 from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation.metrics import bounds
 
-__all__ = ["InnovationMonitor", "Judgement", "judge", "warn"]
+__all__ = ["InnovationMonitor", "InnovationVerdict", "judge", "warn"]
 
 WINDOW = 60  #: number of measurements of a sensor that are judged together
 SURE = 1.0 - 1e-6  #: probability with which the window of a consistent filter causes no warning
 REJECTED = 0.01  #: share of measurements that the gate of a consistent filter rejects
-#: mean NIS, relative to its expected value, below or above which a warning is worth while
+#: mean NIS, relative to its expected value, outside which the monitor warns
 NOTABLE = (0.5, 1.5)
 #: mean NIS of the accepted measurements, relative to its expected value, below which the rejected ones are outliers
 FITTING = 1.3
 
 
-class Judgement(NamedTuple):
+class InnovationVerdict(NamedTuple):
     """Verdict on the innovations of one sensor."""
 
     verdict: str  #: "noisy" or "quiet": more or less noise than assumed; "outliers"; empty if consistent
     factor: float  #: factor by which the assumed noise should be multiplied
-    advice: str  #: what is wrong and what to do
+    advice: str  #: cause and remedy, as text
 
 
-CONSISTENT = Judgement("", 1.0, "")
+CONSISTENT = InnovationVerdict("", 1.0, "")
 _ADAPT = "or let the filter estimate it (adaptive=True, `nav score --adapt`)"
 
 
-def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Judgement:
+def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> InnovationVerdict:
     """Judge the NIS (N) of measurements of one sensor, some of which were ``rejected`` (N, bool).
 
     ``numbers`` is the mean size of a measurement. ``slow`` states that the errors of the sensor change slowly, so that
@@ -54,17 +54,17 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Jud
     share = float(np.mean(rejected))
     kept = nis[~rejected]
     if share > _most_rejected(count) and (not len(kept) or float(np.mean(kept)) < FITTING * numbers):
-        return Judgement(
+        return InnovationVerdict(
             "outliers", 1.0, "Most other values fit: check for outliers, such as echoes, or a wrong position"
         )
     if (mean * numbers > high and mean > NOTABLE[1]) or share > _most_rejected(count):
         factor = max(mean, 1.0) ** 0.5
-        return Judgement(
+        return InnovationVerdict(
             "noisy", factor, f"The noise is larger than assumed: multiply it by about {factor:.2g}, {_ADAPT}"
         )
     if mean * numbers < low and mean < NOTABLE[0] and not slow:
         factor = max(mean, 1e-3) ** 0.5
-        return Judgement(
+        return InnovationVerdict(
             "quiet", factor, f"The noise is smaller than assumed: multiply it by about {factor:.2g}, {_ADAPT}"
         )
     return CONSISTENT
