@@ -73,7 +73,12 @@ def _selected(avoider: str, hold: bool) -> str | None:
     source = click.get_current_context().get_parameter_source("avoider")
     if hold and source is not click.core.ParameterSource.DEFAULT:
         raise click.UsageError("--hold and --avoider exclude each other")
-    return None if hold else avoider
+    if hold:
+        return None
+    from wavesim_sdk.guidance.avoiders import avoider_named
+
+    avoider_named(avoider)  # a mistake is reported before the kernels are compiled
+    return avoider
 
 
 @traffic.command()
