@@ -1,7 +1,7 @@
 """Names of the label numbers in the frames of imaging sonars and cameras.
 
 A label consists of a material and an object. The number of a material is an index into :attr:`LabelNames.materials`.
-Numbers of objects:
+The numbers of objects are:
 
 ======================  ===========================================================
 -1                      nothing: no ray hits anything here
@@ -65,7 +65,7 @@ class LabelNames(Mapping[int, str]):
         return SHADOW if number < NOTHING else self.objects[int(number)].category
 
     def with_body(self, row: int, name: str, model: str) -> LabelNames:
-        """Return these names with the body that has entered a row."""
+        """Return these names and, in addition, the name of a body that has entered a row."""
         return LabelNames(self.materials, {**self.objects, FIRST_BODY + row: LabelName(name, model)})
 
     def to_json(self) -> str:
@@ -85,10 +85,10 @@ class LabelNames(Mapping[int, str]):
             found = {int(n): LabelName(*map(_short_text, o)) for n, o in objects}
             return cls([_short_text(m) for m in materials], found)
         except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"invalid names of labels: {error}") from None
+            raise ValueError(f"invalid label names: {error}") from None
 
 
 def _short_text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > 256 or not value.isprintable():
-        raise ValueError("invalid names of labels: a name is not a short text")
+        raise ValueError("invalid label names: a name must be a printable text of at most 256 characters")
     return value

@@ -87,8 +87,8 @@ FRAME = Table(
         integer(
             "labels",
             "",
-            "1 = labels follow the samples; 0 = no labels. For a camera: 1 = depths follow the image, 2 = labels, 3 = depths "
-            "and then labels.",
+            "1 = labels follow the samples; 0 = no labels. For a camera: 1 = depths follow the image; 2 = labels "
+            "follow it; 3 = depths and then labels follow it.",
         ),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),
@@ -215,8 +215,8 @@ class ImagingFrame:
 
     @property
     def labels(self) -> Any:
-        """Labels (beams, bins, 2) of the samples, or (rows, columns, 2) of the pixels of a camera, which give material
-        and object, or None if the frame has no labels. :mod:`wavesim_sdk.frame_labels` defines the numbers.
+        """Labels of the samples (beams, bins, 2), or of the pixels of a camera (rows, columns, 2): material and object
+        of each. None if the frame has no labels. :mod:`wavesim_sdk.frame_labels` defines the numbers.
         """
         r = self.record
         is_camera = self.kind == "camera"
@@ -297,8 +297,8 @@ class ImagingFrame:
 
 
 def _truth_bytes(r: Any) -> int:
-    """Return the number of bytes of true data that follow the samples: 4 per sample, or 4 per pixel of a camera for
-    depths and 4 for labels.
+    """Return the number of bytes of true data that follow the samples: 4 per sample; for a camera, 4 per pixel for
+    the depths and 4 per pixel for the labels.
     """
     kinds, count = int(r["labels"]), int(r["beams"]) * int(r["bins"])
     if int(r["kind"]) != FRAME_KINDS.index("camera"):

@@ -100,7 +100,7 @@ class Log:
 
     @property
     def label_names(self) -> LabelNames:
-        """Names of the label numbers in the frames of sonars and cameras, with all bodies of the run."""
+        """Names of the label numbers in the frames of sonars and cameras, including all bodies of the run."""
         names = label_names(self.metadata) or LabelNames((), {})
         for row, body in self.bodies.items():
             names = names.with_body(row, str(body["name"]), str(body.get("model", "")))
@@ -272,8 +272,8 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the logged frames of the imaging sonars and cameras on all bodies, of those on one body, or of one sonar
-    on a body. The ``names`` of each frame are those of its labels, with the bodies that are present at its time.
+    """Yield the logged frames of imaging sonars and cameras: those of all bodies, of one body, or of one instrument on
+    a body. The ``names`` of each frame are the names of its labels, including the bodies that had entered by then.
     """
     wanted: set[int] = set()
     names: LabelNames | None = None

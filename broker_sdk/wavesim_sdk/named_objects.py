@@ -45,7 +45,8 @@ def load_object(text: str, kind: str) -> Any:
 
 
 def run_file(path: Path, prefix: str = "file") -> ModuleType:
-    """Execute a Python file as a separate module; the file can import its neighbours. Raise what the file raises.
+    """Execute a Python file as a separate module; the file can import its neighbours. An exception of
+    the file propagates to the caller.
 
     No bytecode is written, because it would also be used for a version of the file that was changed within the same
     second.

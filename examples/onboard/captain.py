@@ -4,8 +4,8 @@
 
 The program steers any surface vessel in the library, including kinematic traffic. Without --avoid it holds its course.
 With --after, it behaves like an inattentive crew and begins to avoid other vessels only when the given number of
-seconds has passed. With --charted it also avoids the piers on the chart. --avoider selects the method of avoidance; a
-file is relative to the working folder.
+seconds has passed. With --charted it also avoids the piers on the chart. --avoider selects the method of avoidance;
+the path of its file is relative to the working folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A learning task whose methods are compiled by Numba: the same task as ``DepthAndHeading`` in own_tasks.py.
 
 A compiled method has no ``self``, so it is a ``staticmethod``. It receives the same arrays, and is called once per step
-for all copies. Loops over the copies cost nothing, and intermediate arrays are not necessary.
+for all copies. Its loops over the copies are compiled, so they need no intermediate arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class CompiledDepthAndHeading(DepthAndHeading):
     @staticmethod
     @numba.njit
     def observe(s: Any) -> Any:
-        """Return the observation with a row for each value, transposed."""
+        """Compute the observation with one row per value, and return its transpose."""
         o = np.empty((13, s.copies))
         for i in range(s.copies):
             error = s.heading[i] - s.attitude[i, 2] + 0.0087 * s.normal[i, 1]
@@ -35,7 +35,7 @@ class CompiledDepthAndHeading(DepthAndHeading):
     @staticmethod
     @numba.njit
     def reward(s: Any) -> Any:
-        """Reward small errors, and punish changes of the angles."""
+        """Reward small errors, and penalise changes of the angles."""
         r = np.empty(s.copies)
         for i in range(s.copies):
             depth = s.depth[i] - s.position[i, 2]
@@ -49,5 +49,5 @@ class CompiledDepthAndHeading(DepthAndHeading):
     @staticmethod
     @numba.njit
     def terminated(s: Any) -> Any:
-        """End an episode 8 m off."""
+        """End an episode if the depth error exceeds 8 m."""
         return np.abs(s.depth - s.position[:, 2]) > 8.0

@@ -33,7 +33,7 @@ class DepthAndHeading(learning.Task):
     variables: ClassVar = {"depth": 1, "heading": 1}
 
     def start(self, s: Any) -> None:
-        """Start up to 3 m and 60 deg off, in a current, with a weaker propeller and a wrong trim."""
+        """Start with errors of up to 3 m and 60 deg, in a current, with a weaker propeller and a wrong trim."""
         u = s.uniform
         s.depth = 10.0 + 10.0 * u[:, 0]
         s.heading = math.pi * (2.0 * u[:, 1] - 1.0)
@@ -57,18 +57,18 @@ class DepthAndHeading(learning.Task):
         return depth, np.sin(error), np.cos(error), s.attitude[:, :2], s.velocity, s.rates, s.action
 
     def reward(self, s: Any) -> Any:
-        """Reward small errors, and punish changes of the angles."""
+        """Reward small errors, and penalise changes of the angles."""
         depth = s.depth - s.position[:, 2]
         aim = 0.5 + 0.5 * np.cos(s.heading - s.attitude[:, 2])
         change = ((s.action - s.previous_action) ** 2).sum(axis=1)
         return aim / (1.0 + depth * depth) - 0.02 * change
 
     def terminated(self, s: Any) -> Any:
-        """End an episode 8 m off."""
+        """End an episode if the depth error exceeds 8 m."""
         return abs(s.depth - s.position[:, 2]) > 8.0
 
     def success(self, s: Any) -> Any:
-        """Demand 0.3 m and 5 deg at the time limit."""
+        """Require errors below 0.3 m and 5 deg at the time limit."""
         turned = abs(wrapped(s.heading - s.attitude[:, 2]))
         return (s.time > 29.9) & (abs(s.depth - s.position[:, 2]) < 0.3) & (turned < 0.087)
 
@@ -124,7 +124,7 @@ class Waypoints(learning.Task):
         return (s.reached >= 3.0) | (np.linalg.norm(self.offset(s), axis=1) > 60.0)
 
     def success(self, s: Any) -> Any:
-        """Demand all three waypoints."""
+        """Require all three waypoints."""
         return s.reached >= 3.0
 
 
@@ -181,12 +181,12 @@ class CourseLine(learning.Task):
         return abs(self.errors(s)[0]) > 20.0
 
     def success(self, s: Any) -> Any:
-        """Demand 1 m at the time limit."""
+        """Require a distance below 1 m from the line at the time limit."""
         return (s.time > 59.9) & (abs(self.errors(s)[0]) < 1.0)
 
 
 class Autopilot:
-    """Proportional and derivative control of each task from its observation."""
+    """Proportional-derivative controller of each task, which acts on its observation."""
 
     def __init__(self, core: CustomCore) -> None:
         self._control = {DepthAndHeading: steer, Waypoints: approach, CourseLine: follow}[type(core.task)]
@@ -216,7 +216,7 @@ def approach(o: Array) -> Array:
 
 
 def follow(o: Array) -> Array:
-    """Return the thrust for :class:`CourseLine`: a line-of-sight course, and the wanted speed."""
+    """Return the thrusts for :class:`CourseLine`: steer a line-of-sight course at the wanted speed."""
     turned = np.arctan2(o[:, 3], o[:, 4]) + 1.5 * np.arctan(o[:, 0]) + 1.5 * o[:, 2]
     turn = -wrapped(turned) - 0.8 * o[:, 7]
     ahead = 0.35 * o[:, 8] + 0.5 * (o[:, 8] - o[:, 1])

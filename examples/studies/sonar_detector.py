@@ -5,8 +5,8 @@
 
 Each scene has three objects of random kinds at random places on the bed: a pipe, a cube or a post. The detector
 classifies windows of the undistorted pictures. It reads only the files of the data set, and is scored on scenes that it
-has not seen. Another detector, trained with the same windows and shuffled classes, shows the score without any
-information.
+has not seen. Another detector is trained with the same windows but shuffled classes; it shows the score that is
+possible without information.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORLD = """<wavesim><world><bed depth="12 m"/><obstacles>{obstacles}</obstacles>
 <vehicle name="auv" model="lauv" position="0 0 {depth} m" attitude="{roll} {pitch} 0 deg"><sensors>
 <sonar name="eye" preset="m750d-low" range="25 m" rate="5 Hz" beams="256" bins="512" tilt="10 deg" truth="yes"/>
 </sensors></vehicle></fleet></wavesim>"""
-BACKGROUND, EMPTY = "background", 80  #: class and number of the windows of a picture without an object
+BACKGROUND, EMPTY = "background", 80  #: class of windows without an object, and their number in each picture
 WINDOW, CELL = 64, 8  #: width of a window, and of the cells whose means are its features, in pixels
 
 
@@ -94,7 +94,9 @@ def windows(folder: Path, parts: tuple[str, ...], random: np.random.Generator) -
 
 
 def detections(model: Any, picture: Any, step: int = 8, surest: float = 0.4) -> list[tuple[int, int, str]]:
-    """Return row, column and class of the objects in a picture: the surest window within each neighbourhood."""
+    """Return row, column and class of the objects in a picture: the window with the highest probability in each
+    neighbourhood.
+    """
     rows, columns = (a.ravel() for a in np.mgrid[0 : picture.shape[0] : step, 0 : picture.shape[1] : step])
     lit = picture[rows, columns] > 0
     rows, columns = rows[lit], columns[lit]

@@ -13,7 +13,7 @@ TURNS = [math.radians(degrees) for degrees in (0, 40, 50, 60, 70, 80, 90)]  # ot
 
 
 class Starboard:
-    """Avoider that turns to starboard, and returns to its mission when this is clear."""
+    """Avoider that turns to starboard, and returns to its mission when the mission course is clear."""
 
     def __init__(self, length, speed):
         self.clear_distance, self.horizon = 12.0 * length, 60.0 * length / speed

@@ -72,7 +72,7 @@ port_option = click.option(
 @click.option(
     "--start",
     is_flag=True,
-    help='Start the clock without `wavesim start`, as soon as all clients with client="required" have joined.',
+    help='Start the clock without `wavesim start`, as soon as the clients of all bodies with client="required" have joined.',
 )
 @click.option("--no-wait", is_flag=True, help="With --start: do not wait for required clients.")
 def serve(
@@ -193,7 +193,7 @@ def info(file: Path, as_json: bool) -> None:
 @click.option(
     "--coco",
     type=click.Path(path_type=Path),
-    help="Add the frames of sonars and cameras to this data set: PNG pictures, and masks in the format of COCO.",
+    help="Add the frames of sonars and cameras to this data set: PNG pictures, and masks in COCO format.",
 )
 @click.option(
     "--png", type=click.Path(path_type=Path), help="Add the frames and their labels to this folder as PNG pictures."

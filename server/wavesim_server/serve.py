@@ -232,7 +232,9 @@ class Supervisor:
                         break
                     if not waited:
                         names = ", ".join(status["missing"])
-                        say(f"waiting until the required clients have joined: {names}; `wavesim start` does not wait")
+                        say(
+                            f"waiting until the required clients have joined: {names}; `wavesim start` starts the clock at once"
+                        )
                     waited = True
                     if self.is_stopping() or self.check() is not None:
                         return

@@ -1,6 +1,6 @@
 """Commands in the ``wavesim learn`` group: train a policy for a task, and evaluate it on unseen episodes.
 
-This module is not part of the package ``learning``, whose import needs Gymnasium.
+This module is not part of the package ``learning``, because the import of that package requires Gymnasium.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def learn() -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for checkpoints and results; default: runs/learning/ and the name of the task.",
+    help="Folder for checkpoints and results; default: runs/learning/ followed by the name of the task.",
 )
 @click.option(
     "--samples",
@@ -66,7 +66,7 @@ def learn() -> None:
     help="Number of samples between two evaluations, each of which writes a checkpoint.",
 )
 @click.option(
-    "--episodes", default=300, show_default=True, type=click.IntRange(1), help="Number of episodes of an evaluation."
+    "--episodes", default=300, show_default=True, type=click.IntRange(1), help="Number of episodes per evaluation."
 )
 @click.option(
     "--algorithm",
@@ -191,7 +191,7 @@ def _policy(text: str, task: Any, episodes: int, options: dict[str, Any]) -> Any
 
 
 def _task(text: str) -> Any:
-    """Return the task that an argument names: the name of a shipped one, or the class in FILE.py:CLASS."""
+    """Return the task that an argument names: the name of a shipped task, or the class in FILE.py:CLASS."""
     if importlib.util.find_spec("gymnasium") is None:
         raise MissingPackage("learning tasks need the 'gymnasium' package: run pip install 'wavesim[learning]'")
     if ":" not in text:
@@ -221,7 +221,7 @@ def _options(task: Any, texts: tuple[str, ...]) -> dict[str, Any]:
     try:
         make_core(task, 1, **found)
     except TypeError as error:
-        raise ConfigError(f"the task does not accept its options ({', '.join(texts)}): {error}") from None
+        raise ConfigError(f"the task does not accept these options ({', '.join(texts)}): {error}") from None
     return found
 
 

@@ -315,7 +315,7 @@ def test_a_mistake_is_one_message(members: dict[str, Any], message: str) -> None
 def test_what_is_no_task_is_refused() -> None:
     for task, options, message in (
         (3, {}, "expected the name of a task or a wavesim_studies.learning.Task"),
-        (Depth(), {"dt": 1.0}, "pass dt to the task itself"),
+        (Depth(), {"dt": 1.0}, "pass dt to its class"),
         ("Stationkeeping", {}, "unknown task 'Stationkeeping'"),
         (Depth, {"depth": 1.0}, "cannot create the task Depth: "),
     ):

@@ -137,7 +137,7 @@ instance = Mine(2.0, 3.0)
         ("own/mine.py:Without", r"needs the method order\(place"),
         ("own/mine.py:Short", r"needs the method order\(place"),
         ("own/mine.py:Bare", r"must accept \(length, speed\)$"),
-        ("own/mine.py:Unready", r"cannot be made: RuntimeError: no solver \(mine.py:\d+\)"),
+        ("own/mine.py:Unready", r"cannot be created: RuntimeError: no solver \(mine.py:\d+\)"),
         ("own/mine.py:instance", "pass its class, not an instance"),
         ("own/mine.py:Mime", "'own/mine.py' has no object 'Mime'; did you mean 'Mine'"),
         ("own/mien.py:Mine", "file .*own/mien.py does not exist"),

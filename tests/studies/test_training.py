@@ -152,7 +152,7 @@ def test_training_never_sees_the_episodes_of_an_evaluation() -> None:
     assert VALIDATION_SEEDS < UNSEEN
     TrainingSettings(seed=VALIDATION_SEEDS - 1024)
     for wrong in ({"seed": VALIDATION_SEEDS - 1023}, {"seed": -1}):
-        with pytest.raises(ConfigError, match="evaluations use those above"):
+        with pytest.raises(ConfigError, match="evaluations use the seeds above"):
             TrainingSettings(**wrong)
     with pytest.raises(ConfigError, match="'samples' of a training must be positive, got 0"):
         TrainingSettings(samples=0)
@@ -284,7 +284,7 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
         (("pid", "{}/own.py:number"), "it is not a class"),
         (("pid", "{}/own.py:Sink"), "the PID controller applies only to built-in tasks"),
         (("pid", "{}/broken.py:Sink"), "broken.py: ZeroDivisionError"),
-        (("pid", "StationKeeping", "--option", "hull=1"), "the task does not accept its options (hull=1)"),
+        (("pid", "StationKeeping", "--option", "hull=1"), "the task does not accept these options (hull=1)"),
         (("pid", "StationKeeping", "--option", "hulls"), "'hulls' must be NAME=VALUE"),
         (("absent.npz", "StationKeeping"), "neither a file or folder nor one of pid, random"),
         (("{}", "StationKeeping"), "does not contain a valid policy"),

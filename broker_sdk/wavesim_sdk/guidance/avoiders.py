@@ -1,8 +1,8 @@
 """Avoiders: methods of collision avoidance that decide for one vessel, once a second.
 
-An avoider is a class, or a function that makes one; both are called with the length of the vessel in m and its speed in
-m/s. The result has the method ``order``, or it is a function with the same parameters. An avoider that needs neither
-length nor memory is only this function::
+An avoider is a class, or a function that returns an object. Both are called with the length of the vessel in m and its
+speed in m/s. The object has the method ``order``, or is itself a function with the parameters of ``order``. An avoider
+that needs neither length nor memory can be such a function instead of a class. This is an avoider as a class::
 
     class Mine:
         def __init__(self, length, speed): ...
@@ -96,7 +96,8 @@ class NamedAvoider:
 def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> NamedAvoider:
     """Make the avoider of a vessel with a length in m and a mission speed in m/s.
 
-    ``source`` is a name (see :func:`avoider_named`), a class, or a function. Raise ConfigError if it makes no avoider.
+    ``source`` is a name (see :func:`avoider_named`), a class, or a function. Raise ConfigError if it yields no
+    avoider.
     """
     factory: Any = avoider_named(source) if isinstance(source, str) else source
     name = source if isinstance(source, str) else getattr(source, "__name__", shorten(source))
@@ -111,7 +112,7 @@ def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> N
     try:
         avoider = factory(length, speed)
     except Exception as error:  # a user's code may raise anything
-        raise ConfigError(f"avoider '{name}' cannot be made: {described(error)}") from error
+        raise ConfigError(f"avoider '{name}' cannot be created: {described(error)}") from error
     order = getattr(avoider, "order", avoider)
     if not callable(order) or not _accepts(order, 5):
         raise ConfigError(f"avoider '{name}' needs the method order{_CALL}")
@@ -130,9 +131,10 @@ def _accepts(function: Callable[..., Any], count: int) -> bool:
 
 
 def avoider_named(name: str) -> AvoiderFactory:
-    """Find an avoider: the name of the reference avoider or of an installed one, FILE.py:OBJECT, or MODULE:OBJECT.
+    """Find an avoider by its name.
 
-    Raise ConfigError if it does not exist or cannot be loaded.
+    The name is that of the reference avoider or of an installed one, FILE.py:OBJECT, or MODULE:OBJECT. Raise
+    ConfigError if the avoider does not exist or cannot be loaded.
     """
     if ":" in name:
         return load_object(name, "avoider")  # type: ignore[no-any-return]  # make_avoider checks it

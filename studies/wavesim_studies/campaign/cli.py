@@ -176,7 +176,7 @@ def _counted(states: Counter[str], of: int) -> str:
 
 
 def _update_report(plan: CampaignPlan, table: list[dict[str, Any]]) -> None:
-    """Write the report, unless the existing report has the same content: its charts and intervals take seconds."""
+    """Write the report unless the existing one has the same content, because charts and intervals take seconds."""
     from wavesim_studies.campaign.plan import code_version
 
     content = json.dumps([plan.text, code_version(), table], sort_keys=True)

@@ -178,8 +178,8 @@ class DaskExecutor:
 
     @contextlib.contextmanager
     def _scheduler_answers(self) -> Iterator[None]:
-        """Turn every error of dask into SchedulerLost, because dask reports a lost connection in many ways: it cancels
-        all runs, or a call raises one of several errors.
+        """Convert every error of dask to SchedulerLost. Dask reports a lost connection in many ways: it cancels all
+        runs, or a call raises one of several errors.
         """
         try:
             yield

@@ -213,7 +213,7 @@ def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], h
 
 
 def named_in_options(text: str, base: Path) -> Iterator[Path]:
-    """Yield the files that a program's options name, also as FILE.py:OBJECT."""
+    """Yield the files that a program's options name, including those in FILE.py:OBJECT."""
     try:
         words = shlex.split(text)
     except ValueError:  # starting the program reports the error

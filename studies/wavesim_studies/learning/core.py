@@ -217,7 +217,7 @@ class Core:
 
     @property
     def success(self) -> Mask:
-        """Which of the episodes that ended in this step succeeded (copies,)."""
+        """Mask (copies,) of the episodes that ended in this step and succeeded."""
         won: Mask = self.outputs.episode_info[:, -1] > 0.0
         return won
 

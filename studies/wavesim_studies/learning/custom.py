@@ -107,13 +107,13 @@ class Task:
     - ``wrench`` (copies, 6): external force and moment in B, N and N m
     - ``net_weight`` (copies,): additional weight in water, N; negative values are additional buoyancy
     - ``effect`` (copies, k): remaining fraction of the force of each thruster and fin, 1 without a fault
-    - ``model`` (copies,): index in ``models`` of the model of the copy
+    - ``model`` (copies,): index of the copy's model in ``models``
     - your ``variables`` (copies,) or (copies, size); they keep their values until the next start
 
     ``copies`` is the number of rows, and ``dt`` is the step in s. ``s.target = value`` writes into the array of the
     variable. The state of the vehicle can be set in :meth:`start` only; the current, the wrench, the net weight, the
     effect and your variables can be set in every method. The random numbers of a copy depend only on its seed,
-    its episode and its step. A task has no state of its own: everything that differs between copies belongs into its
+    its episode and its step. A task has no state of its own: everything that differs between copies belongs in its
     ``variables``.
     """
 
@@ -126,7 +126,7 @@ class Task:
     limit: float = 60.0  #: maximum duration of an episode, s
     observations: int = 0  #: number of values in an observation
     bound: float = 10.0  #: limit of every value in an observation; scale the values to it
-    actions: int = 0  #: number of values in an action; 0 stands for one per actuator
+    actions: int = 0  #: number of values in an action; 0 = one per actuator
     uniforms: int = 0  #: number of uniform random numbers per copy for :meth:`start`
     normals: int = 0  #: number of normal random numbers per copy and step
     #: the task's own quantities and their sizes or shapes, for example {"target": 3, "waypoints": (5, 3)}
@@ -162,11 +162,15 @@ class Task:
         raise NotImplementedError
 
     def terminated(self, s: Any) -> Array | None:
-        """Return which episodes end now (copies,), for a reason other than the time limit. None stands for none."""
+        """Return a mask (copies,) of the episodes that end now for a reason other than the time limit. None: no episode
+        ends.
+        """
         return None
 
     def success(self, s: Any) -> Array | None:
-        """Return which episodes succeeded (copies,), when an episode ends. None: those that reached the time limit."""
+        """Return a mask (copies,) of the successful episodes; it is used for those that end now. None: the episodes
+        that reach the time limit succeed.
+        """
         return None
 
     def info(self, s: Any) -> Mapping[str, Array]:
@@ -175,14 +179,14 @@ class Task:
 
 
 def to_body(quaternion: Floats, vector: Floats) -> Floats:
-    """Return vectors (copies, 3) in W as vectors in B."""
+    """Convert vectors (copies, 3) from W to B."""
     a, b, c, d, e, f, g, h, i = frames.rotation_elements(*quaternion.T)
     x, y, z = vector.T
     return np.array([a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z]).T
 
 
 def to_world(quaternion: Floats, vector: Floats) -> Floats:
-    """Return vectors (copies, 3) in B as vectors in W."""
+    """Convert vectors (copies, 3) from B to W."""
     a, b, c, d, e, f, g, h, i = frames.rotation_elements(*quaternion.T)
     x, y, z = vector.T
     return np.array([a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z]).T

@@ -81,7 +81,7 @@ class CustomCore:
 
     @property
     def success(self) -> Mask:
-        """Which of the episodes that ended in this step succeeded (copies,)."""
+        """Mask (copies,) of the episodes that ended in this step and succeeded."""
         won: Mask = self.outputs.episode_info[:, -1] > 0.0
         return won
 
@@ -265,7 +265,9 @@ class CustomCore:
         self._waiting[self.copies : self.columns] = False
 
     def _checked_start(self, fresh: Floats) -> Ints:
-        """Return the models of the starts. Raise WaveSimError if a start is not a number or there is no such model."""
+        """Return the model of each start. Raise WaveSimError if a start has a value that is not finite, or a model that
+        does not exist.
+        """
         wrong = ~np.isfinite(fresh).all(axis=1)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
@@ -296,7 +298,9 @@ def make_core(task: str | Task | type[Task], copies: int, **options: Any) -> Cor
         except TypeError as error:
             raise ConfigError(f"cannot create the task {kind.__name__}: {error}") from error
     elif options:
-        raise ConfigError(f"pass {', '.join(options)} to the task itself, because it has already been created")
+        raise ConfigError(
+            f"an existing task accepts no options: pass {', '.join(options)} to its class when you create it"
+        )
     if not isinstance(task, Task):
         raise ConfigError(f"expected the name of a task or a wavesim_studies.learning.Task, got {task!r}")
     return CustomCore(task, copies)

@@ -1,4 +1,4 @@
-"""Evaluation of a policy over episodes that were not used in training, whatever trained it.
+"""Evaluation of any policy, whatever trained it, over episodes that were not used in training.
 
 from wavesim_studies.learning.evaluation import evaluate
 from wavesim_studies.learning.policy import Policy

@@ -114,7 +114,7 @@ class Motion:
         self._free[model] = [*range(first + count * LANES - 1, first - 1, -1), *self._free[model]]
 
     def _assign(self, ids: Ints, models: Ints) -> None:
-        """Give copies lanes in the blocks of their models."""
+        """Assign copies to lanes in the blocks of their models."""
         changed = np.unique(ids[self._model_of[ids] != models])
         wanted = dict(zip(ids.tolist(), models.tolist(), strict=True))
         for i in changed.tolist():

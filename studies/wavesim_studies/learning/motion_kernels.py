@@ -204,7 +204,7 @@ def draw(
 @kernel
 def show(values: Floats, bound: float, skipped: Mask, seen: Singles) -> int:
     """Write observations to ``seen`` (copies, values), limited to the range from -bound to bound. Return the number of
-    the first copy with a value that is not a number, or -1. Skip the copies that the mask selects.
+    the first copy with a NaN, or -1 if there is none. Skip the copies that the mask selects.
     """
     wrong = -1
     for i in range(seen.shape[0]):

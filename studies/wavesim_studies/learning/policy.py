@@ -12,7 +12,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.neural_networks import forward, load
 
-#: functions between the layers of a network, by the name that a file contains
+#: functions between the layers of a network, by their names in files of policies
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0.0),
@@ -33,7 +33,9 @@ class Policy:
         self.parameters, self.activation, self.squash = list(parameters), activation, squash
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Return actions (n, actions) for observations (n, numbers). Raise WaveSimError if their number is wrong."""
+        """Return actions (n, actions) for observations (n, numbers). Raise WaveSimError if the policy expects another
+        number of values.
+        """
         if observation.shape[-1] != len(self.parameters[0]):
             raise WaveSimError(f"the policy has {len(self.parameters[0])} inputs, got {observation.shape[-1]} values")
         action = forward(self.parameters, observation.astype(np.float32), ACTIVATIONS[self.activation])

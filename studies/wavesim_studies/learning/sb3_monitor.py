@@ -24,7 +24,7 @@ BEST_MODEL = "best.zip"
 class StaggeredVecEnv(VecEnv):
     """A ``VecEnv`` whose first episodes end at different times.
 
-    If all copies started their episodes at the same time, each update would see one phase of the episode only.
+    If all copies started their episodes at the same time, each update would see only one phase of the episodes.
     """
 
     _left: Array | None = None
@@ -56,7 +56,9 @@ class StaggeredVecEnv(VecEnv):
 
 
 class Monitor(BaseCallback):  # type: ignore[misc]
-    """Evaluate the policy and write a checkpoint at regular intervals; stop the training when its time is up."""
+    """Callback that evaluates the policy and writes a checkpoint at regular intervals, and stops the training when its
+    time is up.
+    """
 
     def __init__(self, run: Training) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ class Shares:
         self._pool: ThreadPoolExecutor | None = None
 
     def set_threads(self, count: int) -> None:
-        """Divide the blocks among ``count`` threads. Raise ConfigError if there is no thread."""
+        """Divide the blocks among ``count`` threads. Raise ConfigError if ``count`` is below 1."""
         if count < 1:
             raise ConfigError(f"invalid number of threads {count}: use at least 1")
         if self._pool is not None:

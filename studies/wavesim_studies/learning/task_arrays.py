@@ -1,4 +1,4 @@
-"""The arrays of a user's task: one array with a row for each quantity and a column for each copy, and its views.
+"""The array of a user's task, with a row for each quantity and a column for each copy, and the views of this array.
 
 A column of a view such as ``s.position[:, 2]`` is contiguous in memory.
 """
@@ -16,7 +16,7 @@ from wavesim_server.row_pool import aligned_zeros
 from wavesim_studies.learning import motion_kernels as R
 from wavesim_studies.learning.custom import FIELDS, Task, state_type
 
-PADDING = 8  #: columns beyond the last copy, so that rows do not compete for the same lines of the cache
+PADDING = 8  #: columns beyond the last copy, so that rows do not compete for the same cache lines
 
 
 def size_of(shape: Any) -> tuple[int, ...]:
@@ -61,13 +61,13 @@ class TaskArrays:
         self.dt = float(task.dt)
 
     def first(self, name: str) -> int:
-        """Return the first row of a part of several rows."""
+        """Return the first row of a part that has several rows."""
         part = self.parts[name]
         assert isinstance(part, slice)
         return int(part.start)
 
     def zeros(self, copies: int) -> Floats:
-        """Return an array for some copies."""
+        """Return an array of zeros for a number of copies."""
         columns = -(-copies // LANES) * LANES
         rows: Floats = aligned_zeros((self.size, columns + PADDING))
         return rows

@@ -119,6 +119,6 @@ class TaskMethods:
                 return
         shapes = ", ".join(str(np.shape(c)) for c in columns)
         raise WaveSimError(
-            f"{self.name}.{name}(s) must return numbers of shape {(n, size)}, or columns that have this shape together; "
+            f"{self.name}.{name}(s) must return numbers of shape {(n, size)}, or columns that together have this shape; "
             f"got {shapes}"
         )

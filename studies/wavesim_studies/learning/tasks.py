@@ -10,7 +10,8 @@ LAST_S = 5.0  #: time in s at the end of an episode over which success is judged
 
 @dataclass(frozen=True)
 class ReferenceTask:
-    """A built-in task with a reference position. ``size`` is in m, ``period`` is in s, and ``limit`` is the maximum duration of an episode in s.
+    """A built-in task with a reference position. ``size`` is in m, ``period`` is in s, and ``limit`` is the maximum
+    duration of an episode in s.
 
     An episode succeeds if the mean distance (m) and the mean heading error (rad) over its last :data:`LAST_S` seconds
     are below ``distance`` and ``heading``.

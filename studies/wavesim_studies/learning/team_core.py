@@ -1,4 +1,4 @@
-"""Many teams of cooperative localisation that advance together: the core of the team environments."""
+"""Many teams for cooperative localisation, which advance together: the core of the team environments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AUTOPILOT = (
     control.DepthController(limit=math.radians(25.0)),
     control.SpeedController(12.0, 4.0, 0.0, 12.0),
 )
-#: start positions of the vehicles in the configuration; the teams place them elsewhere
+#: start depth in m of the vehicles in the configuration; each episode places them elsewhere
 _DEPTH = 20.0
 
 
@@ -282,7 +282,7 @@ class VectorLocalisation:
         return by_team(o.observation), by_team(o.reward), by_team(o.terminated), by_team(o.truncated), infos
 
     def receptions(self, team: int = 0) -> Records:
-        """Return the engine's records (``reception`` table) of the receptions that a team has finished in the last step.
+        """Return the engine's records (``reception`` table) of those receptions of a team that ended in the last step.
         ``source`` and ``receiver`` are numbers of members. After an automatic reset in the same step, there are none.
         """
         return self.media.receptions(team)

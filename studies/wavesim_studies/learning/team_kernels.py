@@ -95,7 +95,7 @@ unpack_team_state = array_tables.make_unpacker(TeamState)
 
 @device_function
 def _reset(f: FleetView, a: TeamArrays, rules: TeamRules, team: int, state: TickState) -> None:
-    """Start a new episode of one team: place its members at equal angles around the centre, and silence the water."""
+    """Start a new episode of one team: place its members at equal angles around the centre, and empty its medium."""
     g, l, key, n = a.groups[team // L], team % L, a.keys[team], rules.members
     first = team // L * n
     g[EPISODE * L + l] += 1.0
@@ -149,7 +149,7 @@ def _value(actions: Singles, i: int, k: int) -> float:
 def _begin_step(
     a: TeamArrays, rules: TeamRules, out: TeamOutput, team: int, actions: Singles, state: TickState, emission: Records
 ) -> bool:
-    """Read the actions of a team and schedule its packets; return whether there was room."""
+    """Read the actions of a team and schedule its packets. Return whether the medium had room for them."""
     l, n, room = team % L, rules.members, True
     m = medium_arrays.unpack_medium(state.medium_table)
     m.counters[0].receptions = m.counters[0].sent = 0
@@ -179,8 +179,8 @@ def _send(
     emission: Records,
     now: float,
 ) -> bool:
-    """Schedule a packet that contains the sender's estimated position at the time of emission. Return whether there was
-    room.
+    """Schedule a packet that contains the sender's estimated position at the time of emission. Return whether the
+    medium had room for it.
     """
     l, i, c = team % L, team * rules.members + k, a.members[team // L * rules.members + k]
     after = max(_value(actions, i, START_VALUE), 0.0) * (STEP_S - rules.packet)
@@ -222,7 +222,7 @@ def _receive(a: TeamArrays, rules: TeamRules, out: TeamOutput, team: int, state:
 
 @device_function
 def _use_packet(a: TeamArrays, rules: TeamRules, observation: Singles, team: int, r: Record, now: float) -> None:
-    """Update the filter of a receiver with the range to the sender, and show the packet to the receiver."""
+    """Update the filter of a receiver with the range to the sender, and write the packet to the observation."""
     l, n, w, j, source = team % L, rules.members, a.work, int(r.receiver), int(r.source)
     c = a.members[team // L * n + j]
     # a packet leaves at or after the beginning of its step

@@ -1,4 +1,4 @@
-"""Autopilots and navigation filters of a block of members, compiled, on all lanes."""
+"""Compiled autopilots and navigation filters, which work on all lanes of a block of members."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def draw_noise(a: TeamArrays, group: int, k: int, interval: int) -> None:
 
 @device_function
 def _predict(c: Floats, vn: Lanes, ve: Lanes, rules: TeamRules) -> None:
-    """Predict the estimate over an interval with the measured velocity through water, in W."""
+    """Predict the estimate over an interval from the measured velocity through water, in W."""
     dt = CONTROL_S
     gn, ge = vn + load(c, ESTIMATE + 2), ve + load(c, ESTIMATE + 3)
     store(c, VELOCITY, gn)

@@ -20,8 +20,9 @@ __all__ = ["TeamRows"]
 class TeamRows:
     """Members of teams as copies of a task, with the interface of :class:`~wavesim_studies.learning.core.Core`.
 
-    Copy ``i`` is member ``i % members`` of team ``i // members``. If a member is lost, its episode is terminated; its
-    observations and rewards are then zero until its team starts a new episode, when its episode is truncated.
+    Copy ``i`` is member ``i % members`` of team ``i // members``. If a member is lost, its episode is terminated, and
+    its observations and rewards are then zero. The steps with zeros count as another episode,
+    which is truncated when the episode of the team ends.
     """
 
     def __init__(
@@ -31,8 +32,8 @@ class TeamRows:
             raise ConfigError(f"the number of copies must be a multiple of {members} members, got {copies}")
         self.vector = VectorLocalisation(copies // max(members, 1), members, known, limit, substeps=substeps)
         self.copies, self.actions, self.size, self.bound = copies, self.vector.actions, self.vector.size, BOUND
-        self.success = np.zeros(copies, bool)  #: this task has no criterion of success
-        self.limit = limit  #: number of steps of an episode
+        self.success = np.zeros(copies, bool)  #: this task has no criterion for success
+        self.limit = limit  #: maximum number of steps of an episode
 
     @property
     def outputs(self) -> TeamOutput:

@@ -51,7 +51,7 @@ class TeamSound:
         for name in _OWN:
             self._offsets[name] = size
             size += -(-getattr(self.template, name).nbytes // CACHE_LINE) * CACHE_LINE
-        #: bytes of the mutable arrays: of each team, and of a team at its start; in 64-bit words
+        #: bytes of the mutable arrays as 64-bit words: ``memory`` for each team, and ``start`` for a team at its start
         self.memory = aligned_zeros((teams, size // 8), np.uint64)
         self.start = aligned_zeros(size // 8, np.uint64)
         self._fill(self.start)

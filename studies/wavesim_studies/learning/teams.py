@@ -154,8 +154,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
 
 class TransmissionSchedule:
-    """Baseline in which each member sails along its own circle. ``when(step)`` returns a mask (teams, members), or one
-    that can be broadcast to this shape, of the members that send in a step.
+    """Baseline in which each member sails along its own circle. ``when(step)`` returns a mask of the members that send
+    in a step. The mask has the shape (teams, members), or can be broadcast to it.
     """
 
     def __init__(self, env: Localisation | VectorLocalisation, when: Callable[[int], Any]) -> None:
@@ -208,9 +208,8 @@ def transmit_always(env: Localisation | VectorLocalisation) -> TransmissionSched
 def evaluate_schedule(
     env: Localisation | VectorLocalisation, plan: TransmissionSchedule, seed: int
 ) -> dict[str, float]:
-    """Run one episode of each team; team k has the seed ``seed`` + k. Return the RMS error (m) of members without GPS,
-    and the means over the teams of the number of packets sent, the number of packets received, and the mean reward of a
-    member.
+    """Run one episode of each team; team k has the seed ``seed`` + k. Return the RMS error (m) of members without GPS.
+    Also return, as means over the teams, the numbers of packets sent and received, and the sum of rewards per member.
     """
     v = vector_of(env)
     v.reset(seed)

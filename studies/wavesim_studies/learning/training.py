@@ -72,13 +72,13 @@ def train(
 ) -> TrainingResult:
     """Train a policy for a task, and write checkpoints, the best policy and the curve to ``folder``.
 
-    ``task`` is the name of a shipped task, or your own task. ``algorithm`` is a class of Stable-Baselines3 or
-    compatible with it; ``arguments`` are passed to it. Without it, PPO is used with settings for many copies, which
-    ``arguments`` override. ``options`` are passed to the task. ``report`` is called with each row of the curve.
+    ``task`` is the name of a shipped task, or your own task. ``algorithm`` is a class of Stable-Baselines3 or a
+    compatible class; it receives the ``arguments``. Without ``algorithm``, PPO is used with settings for many copies,
+    which ``arguments`` override. ``options`` are passed to the task. ``report`` is called with each row of the curve.
 
-    The episodes of the evaluations have other seeds than those of the training, and the final evaluation has seeds that
-    the selection of the best policy did not use. Raise WaveSimError if Stable-Baselines3 is missing, if the folder
-    contains a training already, or if there is nothing to resume. After an interrupt, the last checkpoint is kept.
+    The evaluations use other seeds than the training, and the final evaluation uses seeds that the selection of the
+    best policy did not use. Raise WaveSimError if Stable-Baselines3 is missing, if the folder contains a training
+    already, or if there is nothing to resume. After an interrupt, the last checkpoint is kept.
     """
     from wavesim_studies.learning.sb3_monitor import Training
 
@@ -112,7 +112,7 @@ def train(
 
 
 def _name(task: Any) -> str:
-    """Return the name of a task: that of a shipped one, or that of the class of your own."""
+    """Return the name of a shipped task, or the name of the class of a user's task."""
     return task if isinstance(task, str) else task.__name__ if isinstance(task, type) else type(task).__name__
 
 

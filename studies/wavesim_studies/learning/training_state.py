@@ -1,4 +1,4 @@
-"""State of a training: its settings, its folder with checkpoints, and its evaluations. None of it needs a trainer."""
+"""State of a training: its settings, its folder with checkpoints, and its evaluations. This module needs no trainer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TrainingSettings:
     copies: int = 1024  #: number of copies of the task
     seed: int = 1  #: seed of the training
     interval: int = 100_000  #: number of samples between two evaluations, each with a checkpoint
-    interval_seconds: float = float("inf")  #: wall time in s after which an evaluation takes place at the latest
+    interval_seconds: float = float("inf")  #: wall time in s after which an evaluation is due in any case
     episodes: int = 300  #: number of episodes of each evaluation
     checkpoints: int = 2  #: number of checkpoints that are kept
     threads: int = 1  #: number of threads of the task and of PyTorch
@@ -47,7 +47,7 @@ class TrainingSettings:
         if self.seed < 0 or self.seed + self.copies > VALIDATION_SEEDS:
             raise ConfigError(
                 f"the seeds of a training, from {self.seed} to {self.seed + self.copies - 1}, must be from 0 to"
-                f" {VALIDATION_SEEDS - 1}; evaluations use those above"
+                f" {VALIDATION_SEEDS - 1}; evaluations use the seeds above"
             )
 
 
@@ -79,8 +79,8 @@ def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
 
 
 class TrainingFolder:
-    """The files of a training. Each file is complete whenever the program is interrupted: it is written beside its
-    place and then renamed.
+    """The files of a training. An interrupt never leaves an incomplete file, because each file is written under another
+    name and then renamed.
     """
 
     def __init__(self, path: Path, state: dict[str, Any], checkpoints: int) -> None:
@@ -110,7 +110,7 @@ class TrainingFolder:
         self.replace(STATE, lambda path: path.write_text(text))
 
     def replace(self, name: str, save: Callable[[Path], object]) -> None:
-        """Replace a file by the one that ``save`` writes."""
+        """Replace a file with the one that ``save`` writes."""
         beside = self.path / f"new-{name}"
         try:
             save(beside)
@@ -120,7 +120,7 @@ class TrainingFolder:
 
 
 class Evaluator:
-    """Evaluate policies during a training, over the same episodes each time, and recognise the best one."""
+    """Evaluation of policies during a training. It uses the same episodes each time, and recognises the best policy."""
 
     def __init__(self, core: Any, folder: TrainingFolder) -> None:
         self._core, self._folder = core, folder

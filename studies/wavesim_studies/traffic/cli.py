@@ -72,7 +72,7 @@ def _selected(avoider: str, hold: bool) -> str | None:
     """Return the name of the avoider, or None for --hold. Raise UsageError if both are given."""
     source = click.get_current_context().get_parameter_source("avoider")
     if hold and source is not click.core.ParameterSource.DEFAULT:
-        raise click.UsageError("--hold and --avoider exclude each other")
+        raise click.UsageError("--hold and --avoider cannot be combined")
     if hold:
         return None
     from wavesim_sdk.guidance.avoiders import avoider_named
@@ -101,7 +101,7 @@ def _selected(avoider: str, hold: bool) -> str | None:
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path, avoider: str) -> None:
     """Write Imazu CASES as configurations for `wavesim trial`.
 
-    The command writes one file per case to FOLDER. Without CASES, it runs all 22 cases. Own ship detects the other vessels only by AIS and radar.
+    The command writes one file per case to FOLDER. Without CASES, it writes all 22 cases. Own ship detects the other vessels only by AIS and radar.
     """
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES

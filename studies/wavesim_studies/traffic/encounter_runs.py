@@ -47,7 +47,7 @@ class EncounterRun:
     @property
     def largest_turns(self) -> tuple[float, float]:
         """Largest course changes to port (negative) and to starboard that the reference avoider selected, in rad from
-        the course of the leg. Both are 0 for an avoider that does not list its ``chosen_turns``.
+        the course of the leg. Both are 0 for an avoider without the attribute ``chosen_turns``.
         """
         chosen = getattr(self.avoider, "chosen_turns", ())
         return min([0.0, *chosen]), max([0.0, *chosen])

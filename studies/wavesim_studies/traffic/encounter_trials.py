@@ -24,8 +24,9 @@ BAND = 0.35
 def text(encounter: Encounter, model: str, captain: str, rogue: bool = False, avoider: str = REFERENCE) -> str:
     """Return the configuration: own ship with ``captain`` and an avoider, and the other vessels.
 
-    ``captain`` is a program with a path relative to the file, and so is the file of an ``avoider``. With ``rogue``, the first of the other vessels leaves its
-    course before the ships meet, and steers for the future position of own ship.
+    The paths of the program ``captain`` and of the file of an ``avoider`` are relative to the configuration. With
+    ``rogue``, the first of the other vessels leaves its course before the ships meet, and steers for the future
+    position of own ship.
     """
     own = library()[model]
     if own.box is None:
