@@ -86,8 +86,8 @@ def speed() -> None:
 
 
 def own() -> None:
-    """Measure the users' tasks of the examples in turn with a built-in task: steps per second of processor time; best
-    and median of nine.
+    """Measure the custom tasks from the examples and a built-in task alternately: steps per second of processor time,
+    the best and the median of nine series.
     """
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "studies"))
     of_numpy, of_numba = (importlib.import_module(name) for name in ("own_tasks", "compiled_task"))
@@ -171,9 +171,9 @@ def beside() -> None:
 
 
 def teams() -> None:
-    """Measure vectors of teams in which each member sends at random in 18 % of the steps: steps of a team per second of
-    processor time, the best of nine series. Measure in turn the engine alone (`Simulation`), with the same motion, commands
-    and packets but without filters, observations and rewards.
+    """Measure vectors of teams in which each member sends at random in 18 % of the steps: team steps per second of
+    processor time, the best of nine series. Alternate with the engine alone (`Simulation`), which has the same motion,
+    commands and packets, but no filters, observations or rewards.
     """
     from wavesim_studies.learning.team_core import VectorLocalisation, configuration
     from wavesim_studies.learning.team_tables import CONTROL_S, INTERVALS, SEND_VALUE

@@ -31,10 +31,11 @@ SEEN = 3000  #: number of datagrams that the adversary remembers
 
 
 class Adversary:
-    """Sees all datagrams, states any source address, and has the key of another name (``*``), but no key of a victim.
+    """Adversary that sees all datagrams, may state any source address, and has the key of another name (``*``), but no
+    key of a victim.
 
-    In scenes without keys, it does not state the address of a client whose token it knows, because such a datagram is
-    the same as one of the client.
+    In scenes without keys, it does not state the address of a client whose token it knows, because such a datagram
+    could not be told from one of the client.
     """
 
     def __init__(self, world: Siege, r: random.Random) -> None:
@@ -115,7 +116,7 @@ class Adversary:
     # -- probes --------------------------------------------------------------------------------------
 
     def probe(self, now: float) -> None:
-        """Try what only others may do: continue their sessions, and be answered with more than was said."""
+        """Try to continue the sessions of others, and to provoke an answer that is larger than the datagram."""
         r = self.random
         self._say(codec.encode(Hello(r.getrandbits(63), b"")), (self.world.new_address()[0], 4000), 0.0)
         victims = [c for c in self.world.citizens if c.live and c.session is not None]
@@ -132,7 +133,7 @@ class Adversary:
             self.world.clock.at(now + r.uniform(0.1, 0.4), self.probe)
 
     def flood(self, now: float) -> None:
-        """Say more HELLOs than a host may, then wait and say another."""
+        """Send more HELLOs than a host may, then wait and send another."""
         rate = self.world.scene.loaded.config.network.datagram_rate
         place = self.world.new_address()
         for _ in range(int(rate) + 30):

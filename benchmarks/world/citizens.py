@@ -30,7 +30,7 @@ MARK = "mark of the siege"  #: text of the notices about each newcomer's body
 
 
 class Citizen(Program):
-    """A client that keeps to the protocol. ``habits`` are what happens to it, each at a random time."""
+    """A client that keeps to the protocol. ``habits`` name what happens to it, each at a random time."""
 
     world: Siege
 
@@ -45,7 +45,7 @@ class Citizen(Program):
         self._sounds: dict[int, tuple[float, int, int]] = {}  # request -> time, and tick and steps at that time
         self._losing = 0  # number of copies of the next STEP that are lost
         loss = world.stream(f"{name}'s loss")
-        self._loss = loss if loss.random() < 0.5 else None  # of events, but never of three datagrams in succession
+        self._loss = loss if loss.random() < 0.5 else None  # loss of events, but never of three datagrams in succession
         self._lost = 0
         self._busy_until = 0.0
         self.punctual = "dawdle" not in self.habits  #: whether it answers each STEP that it receives in time
@@ -157,7 +157,7 @@ class Citizen(Program):
     # -- what happens to it --------------------------------------------------------------------------
 
     def ail(self, now: float) -> None:
-        """Hear no more answers, and start again with the memory of the session."""
+        """Stop hearing answers, then start again and resume the session."""
         for _ in range(3):
             self.request(items.Subscribe(None, 1, 0, 0, 0))
         self._harmed = self._deaf = now + 0.1
@@ -169,7 +169,7 @@ class Citizen(Program):
             self.begin(self.join(previous=self.last_token), now, elsewhere)
 
     def come_and_go(self, now: float) -> None:
-        """Emit sound, leave, and come again at once, again and again."""
+        """Emit sound, leave and rejoin immediately, again and again."""
         if self.world.calm or self.gone:
             return
         session = self.session

@@ -43,7 +43,7 @@ _ACTS = (Actuated, Estimated, Requested, StepDone)
 
 
 class Judge:
-    """What must hold, whatever the adversary does."""
+    """Judge of what must hold, whatever the adversary does."""
 
     def __init__(self, world: Siege) -> None:
         self.world = world
@@ -55,7 +55,7 @@ class Judge:
         self._asked_to_prove: set[Address] = set()
         self._joins: set[tuple[Address, int]] = set()
         self._known: set[str] = {ADDRESS[0]}  # hosts of clients
-        self._received: Counter[str] = Counter()  # bytes from each other host
+        self._received: Counter[str] = Counter()  # bytes from each of the other hosts
         self._sent: Counter[str] = Counter()
         self._byes: Counter[int] = Counter()
         self.challenges: Counter[str] = Counter()  #: number of CHALLENGEs to each host
@@ -184,7 +184,7 @@ class Judge:
             self._carried_over(old, session)
 
     def _carried_over(self, old: Session, session: Session) -> None:
-        """Check that what the client of the earlier session has not heard is said to it again."""
+        """Check that the resumed session repeats the events that its client has not yet received."""
         book = self.world.books.get(old.token)
         if book is None or session.is_over:
             return
@@ -199,7 +199,7 @@ class Judge:
     # -- time ----------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Judge what does not happen."""
+        """Check that silent clients are removed, and that the server waits for clients that answered every STEP."""
         world = self.world
         front, now = world.server.front, world.clock.now
         if front is None:
@@ -215,7 +215,7 @@ class Judge:
 
 
 def _state(s: Session) -> tuple[Any, ...]:
-    """Return what a datagram that is dropped must not change in a session."""
+    """Return the values of a session that a dropped datagram must not change."""
     window = (s.seal._highest, s.seal._seen) if s.seal is not None else ()
     return (s.address, s.last_heard, s.newest_sequence, s.inbox.received, len(s.outbox), s.datagrams_in, *window)
 

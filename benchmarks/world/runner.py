@@ -65,7 +65,7 @@ def _reports(tasks: Sequence[Task], workers: int) -> Iterator[Report]:
 
 
 def hunt(seeds: range, workers: int, twice: int, run: Run = run) -> int:
-    """Run many worlds and print the failures. Return 1 if any seed failed, as exit code."""
+    """Run many worlds and print the failures. Return the exit code, which is 1 if any seed failed."""
     begun = reported = time.monotonic()
     tasks = [(seed, bool(twice) and seed % twice == 0, run) for seed in seeds]
     counts: Counter[str] = Counter()

@@ -168,8 +168,8 @@ def _arrays(frame: ImagingFrame) -> dict[str, Any]:
 
 
 class CocoDataset(FrameDataset):
-    """Data set in the format of COCO: PNG pictures, and for each view and each part of the data set a file with the
-    mask of each object, its shadow, the bed and the surface.
+    """Data set in COCO format: PNG pictures, and for each view and each part of the data set a file with the masks of
+    each object, its shadow, the bed and the surface.
     """
 
     format = "coco"

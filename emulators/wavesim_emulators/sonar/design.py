@@ -184,7 +184,7 @@ def fan_elevations(d: SonarDesign) -> tuple[Floats, Floats, Floats]:
 
 def widening(first: float, count: int, total: float) -> Floats:
     """Return widths that increase by the same factor from one to the next, and whose sum is ``total``. If ``count``
-    equal widths exceed ``total``, the widths are equal to ``first``.
+    widths equal to ``first`` already exceed ``total``, all widths are ``first``.
     """
     low, high = 1.0, 4.0
     for _ in range(50):

@@ -1,8 +1,8 @@
 """Edges of objects between the rays of a fan.
 
-The distance between rays is large compared with the shadow of a low object at a small grazing angle: 0.4 deg of
-elevation are 1.7 m of range at 35 m, 5 m above the bed. Bisection finds where an object begins or ends between two
-rays, so that highlights and shadows end within an eighth of this distance.
+The distance between rays is large compared with the shadow of a low object at a small grazing angle: at a range of 35 m
+and 5 m above the bed, 0.4 deg of elevation correspond to 1.7 m of range. Bisection finds where an object begins or ends
+between two rays, so that highlights and shadows end within an eighth of this distance.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ROUNDS = 3  #: number of bisections; each halves the error
 
 
 def find_edges(world: SonarScene, fan: k.Fan, labels: Ints, de: Floats, search: tuple[float, float, bool]) -> Floats:
-    """Return the edges of rays, as :class:`~wavesim_emulators.sonar.kernels.FanWeights` contains them. The length is 0
-    if no ray hits an object.
+    """Return the edges of rays, as :class:`~wavesim_emulators.sonar.kernels.FanWeights` contains them. The array has
+    the length 0 if no ray hits an object.
 
     ``labels`` (columns, rays) are the objects that the rays hit, and ``search`` contains the range, the level of the sea
     surface, and whether the surface is visible.

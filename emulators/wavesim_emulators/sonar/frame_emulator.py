@@ -31,7 +31,7 @@ class FrameEmulator(Emulator):
         self._rings: frame_rings.FrameRings | None = None
         self._simulation: SharedState | None = None
         self._write_frame: Callable[..., int] | None = None
-        #: whether each measurement gives a frame that does not depend on earlier frames, at any time of a run
+        #: whether a measurement at any time of a run gives a frame that does not depend on earlier frames
         self.is_instant = False
 
     def open(self, server: str) -> None:

@@ -127,7 +127,7 @@ class ImagingSonar:
         self.ground_key = np.uint64(randomness.key(0, "ground", "patches"))
         self.tables = world.palette.tables(design.preset.frequency, design.sound_speed, wind)
         self.z = np.zeros((rows, design.bins, 2), np.float32)
-        #: energy of the echoes of each column; ping after ping uses the same memory
+        #: energy of the echoes of each column; all pings use the same memory
         self.energy = np.zeros((0, design.bins), np.float32)
         self.fresh = True
         self.last: SonarPose | None = None

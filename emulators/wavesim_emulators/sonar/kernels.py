@@ -304,7 +304,7 @@ def material_at(x: float, y: float, base: int, regions: Floats, grid: Floats, ra
 @kernel
 def ray_directions(R: Floats, u: Floats, e: Floats, out: Singles) -> None:
     """Return the directions of the rays of a fan in W, as unit vectors (columns, rays, 3). If the output has only one
-    ray for each of several elevations, column j has the elevation ``e[j]``.
+    ray per column although there are several elevations, column j has the elevation ``e[j]``.
     """
     cosines, sines = np.cos(e), np.sin(e)
     single = out.shape[1] < len(e)
@@ -355,8 +355,8 @@ def angular_extent(p: Floats, shape: Floats, R: Floats, around: Floats) -> None:
 def cast_fan(
     fan: Fan, reach: float, bed: Bed, objects: Floats, triangles: TriangleHits, surface: SurfaceLevel, hits: FanHits
 ) -> None:
-    """Trace the rays of a fan up to a range; ``hits`` receives what they hit. If ``hits`` has only one ray for each of
-    several elevations, column j has the elevation ``e[j]``.
+    """Trace the rays of a fan up to a range; ``hits`` receives what they hit. If ``hits`` has only one ray per column
+    although there are several elevations, column j has the elevation ``e[j]``.
     """
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     plane, bumps, far, which = bed.plane, bed.bumps, triangles.range, triangles.number
@@ -466,7 +466,7 @@ def ground_texture(x: float, y: float, cell: float, key: np.uint64, quantiles: F
 
 @device_function
 def strength_at(tables: Floats, material: int, row: int, part: float) -> float:
-    """Return the backscattering strength of a material between two degrees of incidence."""
+    """Return the backscattering strength of a material, interpolated between two degrees of incidence."""
     return tables[material, row] * (1.0 - part) + tables[material, row + 1] * part
 
 
@@ -494,7 +494,8 @@ def bin_energy(
 ) -> None:
     """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), where b is the
     beam pattern. The energy is spread over the ranges that the width of the ray covers, up to the hits of the
-    neighbouring rays. Within them, it varies with the texture, and with the material at the border of a region.
+    neighbouring rays. Within this interval, it varies with the texture and, at the border of a region, with the
+    material.
     """
     o, R, u, e = fan.origin, fan.R, fan.u, fan.e
     du, de, gain_u, gain_e, edges = weights.du, weights.de, weights.gain_u, weights.gain_e, weights.edges

@@ -15,19 +15,20 @@ from wavesim_sdk.arrays import Floats, Ints
 #: of the distance between the rays; a longer gap is a shadow within the object
 CONNECTED = 3.0
 MAIN_LOBE = 0.01  #: minimum two-way beam pattern of the rays whose objects take precedence over the bed
-#: minimum ratio of the energy that an object keeps from a cell to the energy of the remaining echo, such as that of the
-#: surface in a sidelobe, for a cell to be in the shadow
+#: a cell is in the shadow of an object if the energy that the object keeps from the cell is more than this multiple of
+#: the energy of the remaining echo, such as that of the surface in a sidelobe
 DARKER = 10.0
-NEXT_TO = 1e-9  #: weight of a ray next to an object in its shadow, relative to a ray that the object blocks
+NEXT_TO = 1e-9  #: weight in a shadow of a ray next to the object, relative to a ray that the object blocks
 
 
 class LabelledRays(NamedTuple):
-    """Rays of a fan with the intervals of bins that they cover (:class:`~wavesim_emulators.sonar.kernels.EchoBins`),
-    the ranges and the labels of their hits, the angle between neighbouring rays, divided by the size of a bin, and the
-    beam pattern across the beams, relative to its maximum.
+    """Rays of a fan.
 
-    ``background`` contains the intervals that the rays would cover without any object. It has length 0 if no ray hits
-    an object.
+    ``intervals`` are the intervals of bins that they cover (:class:`~wavesim_emulators.sonar.kernels.EchoBins`).
+    ``geometry`` and ``what`` contain the ranges and the labels of their hits. ``spacing`` is the angle between
+    neighbouring rays, divided by the size of a bin. ``gain`` is the beam pattern across the beams, relative to its
+    maximum. ``background`` contains the intervals that the rays would cover without any object. It has length 0 if no
+    ray hits an object.
     """
 
     intervals: Floats
@@ -55,8 +56,9 @@ def spread(begin: float, end: float, share: float, material: int, label: int, st
 
 @device_function
 def blocked_ray(what: Ints, j: int, k: int) -> int:
-    """Return the number of a ray if it hits an object, and otherwise the number of the ray above or below it if that
-    one hits an object, because the echo of the bed next to an object ends at its hit. Return -1 if none of them does.
+    """Return the number of a ray that hits an object: ray k or, if this ray hits none, the ray above or below it.
+    Return -1 if none of the three hits an object. The neighbours count because the echo of the bed next to an object
+    ends at the hit on the object.
     """
     if what[j, k, 1] > SURFACE:
         return k
@@ -72,8 +74,8 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
 
     Objects take precedence: if the echo of a ray on an object covers a cell, the cell belongs to this object, even if
     the echo of the bed is stronger. Outside the main lobe, the strongest echo counts instead, because an object there
-    is hardly visible. If several objects cover a cell, it belongs to the strongest. A cell is the shadow of an object if
-    the object keeps most of the energy of the bed or the surface from it.
+    is hardly visible. If several objects cover a cell, it belongs to the object with the strongest echo. A cell is
+    in the shadow of an object if the object keeps most of the energy of the bed or the surface from the cell.
     """
     intervals, what, background = rays.intervals, rays.what, rays.background
     bins, count = labels.shape[1], what.shape[1]

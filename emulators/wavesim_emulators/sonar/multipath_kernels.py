@@ -2,7 +2,7 @@
 
 Columns of an echo: range (m), energy without the beam pattern across the array, and unit vector in W from the sonar.
 Columns of a ghost: range (m), energy without the beam pattern along the array, sine of the angle off broadside at which
-it arrives, and mean additional range (m) by the roughness of the surface.
+it arrives, and mean additional range (m) due to the roughness of the surface.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TAIL = 4.0  #: length of the tail of a ghost, as a multiple of its mean; the las
 class Reflections(NamedTuple):
     """Water and beam. ``water`` contains the depth of the sonar and of the bed (m; NaN = no bed), the surface loss in
     dB at normal incidence and its maximum, the variance of the slopes of the surface, the fraction of the energy that
-    the bed reflects, the decay of the energy over range (1/m), the elevation of the beam axis (rad), and the entries of
-    ``pattern`` per sine of the elevation. ``pattern`` is the beam pattern across the array.
+    the bed reflects, the decay of the energy over range (1/m), the elevation of the beam axis (rad), and the number
+    of entries of ``pattern`` per unit of the sine of the elevation. ``pattern`` is the beam pattern across the array.
     """
 
     water: Floats
@@ -58,7 +58,7 @@ def find_ghosts(R: Floats, echoes: Floats, reflections: Reflections, reach: floa
             n[k] = (R[0, k] * x + R[1, k] * y + R[2, k] * z) / r
         direct, u = elevation_gain(n[0], n[2], axis, scale, pattern), n[1]
         for way in range(2):
-            # vertical distance to the image by the surface, or by the bed and then the surface
+            # vertical distance to the image in the surface, or in the bed and then the surface
             height = 2.0 * own + z if way == 0 else 2.0 * depth + z
             if not height > 0.0:
                 continue

@@ -131,8 +131,8 @@ class PointTargets:
                 power += patterns.line(np.array([arrival * scale]), d.preset.shading) ** 2 * profile
 
     def label(self, labels: Ints32) -> None:
-        """Label the range cell of each target in the newest ping in its beam; ``labels`` has the shape (beams, bins,
-        2).
+        """Label, for each target in the newest ping, its range cell in its beam; ``labels`` has the shape (beams,
+        bins, 2).
         """
         d = self.design
         for i, beam, r in self.echoes:

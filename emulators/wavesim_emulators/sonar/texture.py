@@ -8,11 +8,11 @@ ripples, ``(1 + b q/8)^8`` replaces the exponential.
 
 The fields are periodic tiles that are computed once, from fixed random numbers. All sonars, runs and copies of a world
 see the same bed. The patches are the sum of two tiles of different sizes and directions, so that their pattern does not
-repeat within many kilometres. The larger tile is evaluated once for each ray. The ripples are a narrow band of wavelengths and directions; they repeat after 48
-wavelengths. Their relief casts no shadows and does not change ranges.
+repeat within many kilometres. The larger tile is evaluated once for each ray. The ripples are a narrow band of
+wavelengths and directions; they repeat after 48 wavelengths. Their relief casts no shadows and does not change ranges.
 
-Fields that vary within a range bin or within the width of a ray are weakened as the mean over the bin would be; there,
-the contrast decreases but the mean stays.
+If a field varies within a range bin or within the width of a ray, its variation is reduced as it would be by averaging.
+The contrast then decreases, but the mean does not change.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ WAVENUMBER = 2.0 * math.pi * RIPPLES / RIPPLE_CELLS  #: wavenumber of the ripple
 
 
 class Textures(NamedTuple):
-    """Textures of materials (materials, TEXTURE_WIDTH): the number of the tile of the patches (-1 = none), the cells of
-    this tile per m, the rms slope of the ripples, and the vector in the direction across the crests whose length is the
-    number of cells per m.
+    """Textures of materials (materials, TEXTURE_WIDTH): the number of the tile of the patches (-1 = none), the number
+    of cells of this tile per m, the rms slope of the ripples, and a vector across their crests, whose length is the
+    number of cells of their tile per m.
 
     ``patches`` (tiles, cells, cells) contains ``exp(a p/sqrt(2))`` for each a, divided by its mean. ``ripples`` (1, cells,
     cells) is q in steps of STEP, and ``weights`` (MEANS) is 1/Q.
@@ -153,7 +153,9 @@ def tile_value(tiles: Any, tile: int, x: float, y: float) -> float:
 
 @device_function
 def nearest_value(tiles: Any, tile: int, x: float, y: float) -> float:
-    """Return the value of a periodic tile in the cell that contains a point; its mean is the same."""
+    """Return the value of a periodic tile in the cell that contains a point. The mean is the same as with
+    interpolation.
+    """
     mask = tiles.shape[1] - 1
     return float(tiles[tile, int(np.floor(x)) & mask, int(np.floor(y)) & mask])
 
@@ -183,13 +185,13 @@ def ripple_weight(weights: Floats, b: float) -> float:
 
 @device_function
 def wide_patch_factor(patches: Singles, tile: int, x: float, y: float) -> float:
-    """Return the factor of the larger tile of the patches at a point, in cells of the smaller tile."""
+    """Return the factor of the larger tile of the patches at a point; x and y are in cells of the smaller tile."""
     return tile_value(patches, tile, COSINE * x - SINE * y, SINE * x + COSINE * y)
 
 
 @device_function
 def ripple_factor(ripples: Any, x: float, y: float, b: float) -> float:
-    """Return the factor of the ripples at a point, in cells of their tile, before the division by Q."""
+    """Return the factor of the ripples at a point, before the division by Q; x and y are in cells of their tile."""
     f = max(1.0 + 0.125 * STEP * b * tile_value(ripples, 0, x, y), 0.0)
     f *= f
     f *= f

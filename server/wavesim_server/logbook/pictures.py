@@ -22,10 +22,10 @@ COMPRESSION = 4  #: compression level of PNG files: speckle hardly compresses
 class Picture(NamedTuple):
     """Picture of one or several frames.
 
-    ``view`` is `polar` (rows are ranges, with the farthest at the top, and columns are beams), `fan` (undistorted, with
-    ahead at the top), `waterfall` (rows are pings of a side-scan sonar, port is left), `range` (range image of a 3D
-    sonar) or `camera`. ``pixels`` (rows, columns) or (rows, columns, 3) contains integers of 8 or 16 bits. ``labels``
-    (rows, columns) contains the object of each pixel, or is None. ``frame`` is the first frame.
+    ``view`` is `polar` (rows are ranges, with the farthest at the top, and columns are beams), `fan` (undistorted; the
+    direction ahead points up), `waterfall` (rows are pings of a side-scan sonar; port is on the left), `range` (range
+    image of a 3D sonar) or `camera`. ``pixels`` (rows, columns) or (rows, columns, 3) contains integers of 8 or 16
+    bits. ``labels`` (rows, columns) contains the object of each pixel, or is None. ``frame`` is the first frame.
     """
 
     view: str
@@ -38,7 +38,7 @@ def pictures(frames: Iterable[ImagingFrame]) -> Iterator[Picture]:
     """Yield the pictures of the frames of one instrument, in chronological order.
 
     A forward-looking sonar gives two pictures per frame, `polar` and `fan`, and so does a scanning sonar for each turn.
-    Frames of multibeam echosounders and lidars are not pictures and are omitted.
+    Frames of multibeam echosounders and lidars give no pictures and are omitted.
     """
     several: list[ImagingFrame] = []
     for frame in frames:
@@ -132,7 +132,7 @@ def png(pixels: Any) -> bytes:
 
 def run_lengths(mask: Any) -> str:
     """Return a mask (rows, columns) as compressed run lengths of COCO: column by column, beginning with the unset
-    pixels. Each length is stored as its difference from the last but one, in groups of 5 bits.
+    pixels. Each length is stored as its difference from the last length but one, in groups of 5 bits.
     """
     flat = np.asarray(mask, bool).T.ravel()
     ends = np.concatenate([np.flatnonzero(flat[1:] != flat[:-1]) + 1, [len(flat)]])

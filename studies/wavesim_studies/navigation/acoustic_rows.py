@@ -31,7 +31,7 @@ RAY_BEND_SIGMA = 3e-3
 
 
 class BeaconPlace(NamedTuple):
-    """Position of a beacon's body, as far as its configuration tells."""
+    """Position of a beacon's body, as far as the configuration determines it."""
 
     p_W: Floats  #: position in still water in m
     excursion: float  #: expected horizontal displacement by the current in m
@@ -49,7 +49,7 @@ class AcousticInput(NamedTuple):
 
 
 def beacon_place(loaded: LoadedConfig, beacon: Any, time: float) -> BeaconPlace:
-    """Return the position of a beacon: the configured one or, if it hangs above an anchor, the one in equilibrium."""
+    """Return the position of a beacon: as configured or, if a taut line holds it above an anchor, in equilibrium."""
     p_W, mooring = np.array(beacon.position, float), getattr(beacon, "mooring", None)
     model = loaded.models[beacon.model]
     if mooring is None or model.restoring is not None:
@@ -86,7 +86,7 @@ def _water(loaded: LoadedConfig) -> Water | None:
 
 
 def _current_speed(loaded: LoadedConfig, p_W: Floats, time: float) -> float:
-    """Return the speed of the current in m/s that the configuration leads to expect."""
+    """Return the speed in m/s that is expected of the current, according to the configuration."""
     current, water = loaded.config.world.current, _water(loaded)
     flow = uniform_current(current, time) if water is None else water.current(p_W, time)
     drift = current.drift.speed**2 + current.drift.speed_deviation**2 if current.drift is not None else 0.0
@@ -94,7 +94,9 @@ def _current_speed(loaded: LoadedConfig, p_W: Floats, time: float) -> float:
 
 
 def current_walk(loaded: LoadedConfig, seconds: float) -> float:
-    """Return the random walk of the current in m/s/sqrt(s) that the configuration leads to expect in a run of this length."""
+    """Return the random walk in m/s/sqrt(s) that is expected of the current in a run of this length, according to the
+    configuration.
+    """
     current = loaded.config.world.current
     # a slow ramp looks to the filter like the random walk that leads equally far by the end of the run
     ramp = current.tide_amplitude * 2.0 * np.pi / current.tide_period * 0.5**0.5
@@ -194,8 +196,8 @@ def _add_refraction(rows: list[Floats], spread: float) -> None:
     speed of sound over depth.
 
     In a layered sea, the fastest path leads through other layers than the straight one, and differently for each
-    beacon. The error changes slowly, but the filter assumes white noise. White noise leaves the same information if its
-    variance is larger by the factor (1 + a) / (1 - a), where a is the correlation of successive errors.
+    beacon. The error changes slowly, but the filter assumes white noise. White noise carries the same information if
+    its variance is larger by the factor (1 + a) / (1 - a), where a is the correlation of successive errors.
     """
     trips = [row for row in rows if row[e.KIND] == e.ROUND_TRIP]
     times: dict[tuple[float, ...], list[float]] = {}

@@ -39,11 +39,14 @@ def ahrs_motion(
     """Return the filter design and the samples (T, 10) that the filter expects, for a vehicle without an IMU.
 
     ``time`` (T) in s, ``angles`` (T, 3) with roll, pitch and heading in rad, and ``rates`` (T, 3) in rad/s are the
-    values of the AHRS; without ``rates``, they are computed from the angles. ``velocity`` contains the times in s, the
-    velocities (N, 3) in m/s and their standard deviation (one number or three) in m/s, measured by a Doppler log or speed log. All vectors
-    are in B (forward, starboard, down). Columns 7 to 9 of the samples are the random accelerations of the axes. ``rate_noise`` is the noise density of the rates in rad/sqrt(s), and
-    ``tilt_noise`` the error density of roll and pitch in rad sqrt(s). Further keywords are passed to ``FilterDesign``,
-    such as ``current`` for velocities through the water.
+    values of the AHRS; without ``rates``, the rates are computed from the angles. ``velocity`` contains the times in s,
+    the velocities (N, 3) in m/s and their standard deviation (one number or three) in m/s, measured by a Doppler log or
+    speed log. All vectors are in B (forward, starboard, down). Columns 7 to 9 of the samples are the random
+    accelerations of the axes.
+
+    ``rate_noise`` is the noise density of the rates in rad/sqrt(s), and ``tilt_noise`` the error density of roll and
+    pitch in rad sqrt(s). Further keywords are passed to ``FilterDesign``, such as ``current`` for velocities through
+    the water.
     """
     time, angles = np.asarray(time, float), np.asarray(angles, float)
     if len(time) < 2 or angles.shape != (len(time), 3) or not (np.diff(time) > 0.0).all():

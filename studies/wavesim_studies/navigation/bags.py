@@ -23,7 +23,7 @@ from wavesim_studies.navigation.recordings import InstrumentRecording
 
 #: message types with a pose
 POSES = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseWithCovarianceStamped", "geometry_msgs/msg/PoseStamped")
-LATE_S = 0.5  #: median difference in s between the times of reception and the stamps above which it is reported
+LATE_S = 0.5  #: median delay in s of the reception after the stamp, above which the delay is reported
 
 
 @dataclass
@@ -192,10 +192,10 @@ def read_pose_track(path: Path, topic: str = "", frame: str = "enu") -> PoseTrac
 def read_instruments(
     path: Path, vehicle: str, types: dict[str, str], frame: str, skip: Collection[str]
 ) -> tuple[list[InstrumentRecording], dict[str, str]]:
-    """Return the instruments in a bag, and for each topic that is not used the reason.
+    """Return the instruments in a bag, and the reason for each topic that is not used.
 
-    ``types`` gives topics a type of instrument (`dvl` or `speedlog` for Odometry), and ``skip`` contains topics that are
-    not used. If some topics begin with the name of the vehicle, the other topics are not used.
+    ``types`` maps topics to types of instruments (`dvl` or `speedlog` for Odometry), and ``skip`` contains topics that
+    are not used. If some topics begin with the name of the vehicle, the other topics are not used.
     """
     there = topics_of(path)
     if missing := [topic for topic in types if topic not in there]:

@@ -81,9 +81,9 @@ nav.add_command(import_)
     default=2.0,
     show_default=True,
     type=Quantity("time", low=0.0),
-    help="Longest gap of the estimate in s that is interpolated.",
+    help="Length in s of the longest gap in the estimate that is interpolated.",
 )
-@click.option("--align", is_flag=True, help="Report also the error after rotation and translation to the best fit.")
+@click.option("--align", is_flag=True, help="Also report the error after the rotation and translation that fit best.")
 @click.option(
     "--picture",
     type=click.Path(path_type=Path),
@@ -112,7 +112,7 @@ def score(
 ) -> None:
     """Score the reference filter or your own estimate on a log.
 
-    The errors are those against the true states. The filter uses the measurements in the log. It starts at the true
+    The errors are differences from the true states. The filter uses the measurements in the log. It starts at the true
     state. Sensor mounts, accuracies and beacon positions come from the configuration. The report lists the used
     instruments with their consistency, and the unused ones with the reason. While the filter runs, it warns if the
     innovations of a sensor do not fit the assumed noise.
@@ -139,7 +139,7 @@ def score(
         return
     unused("without --estimate", "layout", "reference", "offset", "gap", "align")
     if log is None:
-        raise click.UsageError("give FILE, a log, or --estimate and --truth with the tracks to compare")
+        raise click.UsageError("give FILE (a log), or give the tracks to compare with --estimate and --truth")
     log = score_estimates.log_with_truth(log, only, truth, truth_layout)
     names = only or logs.vehicles(log)
     if not names:
@@ -150,7 +150,7 @@ def score(
     score_estimates.prepare_filter(as_json)
     for name in names:
         voyage = logs.estimation_case(log, name, selection=selection)
-        if not as_json:  # a run can take long
+        if not as_json:  # a run can take a long time
             echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth, functools.partial(_warn, name))
         found[name] = {

@@ -18,7 +18,7 @@ from wavesim_sdk.terminal_text import echo
     type=click.Path(path_type=Path),
     help="Import map (.xml): files, columns and topics, and the instruments of the vehicle.",
 )
-@click.option("--vehicle", default="", help="Name of the vehicle; default: that in the map, or `vehicle`.")
+@click.option("--vehicle", default="", help="Name of the vehicle; default: the name in the map, or `vehicle`.")
 @click.option(
     "--configuration",
     type=click.Path(path_type=Path),

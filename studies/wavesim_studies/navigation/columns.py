@@ -1,8 +1,8 @@
 """Columns of CSV files: which column has which role, and in which unit.
 
-A layout is a text such as ``time=t:ns north=x east=y heading=psi:deg rates=p,q,r:deg/s``. Each role names a column (a
-vector: three columns, separated by commas) and, after a colon, its unit. Without a unit, values are in SI units, angles
-in rad and pressures in dbar. Roles that the layout does not name are found by the usual names of columns.
+A layout is a text such as ``time=t:ns north=x east=y heading=psi:deg rates=p,q,r:deg/s``. Each role names a column (for
+a vector: three columns, separated by commas) and, after a colon, its unit. Without a unit, values are in SI units,
+angles in rad and pressures in dbar. Roles that the layout does not name are found by the usual names of columns.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def column_values(path: Path, header: Sequence[str], rows: Sequence[Sequence[str
             found[number] = [float(row[k]) if row[k].strip() else np.nan for k in at]
         except (ValueError, IndexError):
             raise LogError(
-                f"{path}: row {number + 2} has no number in each of the columns {', '.join(names)}"
+                f"{path}: row {number + 2} must contain a number in each of the columns {', '.join(names)}"
             ) from None
     return found
 

@@ -21,8 +21,8 @@ from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time
 __all__ = ["EstimateScore", "common_clock", "compare_estimates", "score_estimate"]
 
 GAP_S = 2.0  #: default maximum length in s of a gap that is interpolated
-LAG_S, LAG_STEP_S = 5.0, 0.05  #: clock offsets that are tested, in s
-#: fraction of the error, at most, that must remain with another axis order or clock before a hint is given
+LAG_S, LAG_STEP_S = 5.0, 0.05  #: largest clock offset that is tested, and the step between the tested offsets, in s
+#: a hint is given if at most this fraction of the error remains with another axis order or clock
 HINT = 0.5
 REFERENCE = "reference filter"  #: name of the reference filter in a comparison
 TIME_ORIGIN = "time_origin_ns"  #: metadata key of imported logs: civil time in ns at simulation time 0
@@ -48,7 +48,7 @@ def time_origin(log: Log | None) -> float:
 
 
 def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> PoseTrack:
-    """Return a track on the clock of a truth that covers the times from ``first`` to ``last``.
+    """Return a track with times on the clock of the truth, which covers the times from ``first`` to ``last``.
 
     If the track has civil times and the truth has not, ``origin`` is subtracted. Raise LogError if they have no common
     time.
@@ -79,7 +79,7 @@ def covered(time: Floats, at: Floats, gap: float) -> Any:
 
 
 def interpolated(track: PoseTrack, at: Floats) -> PoseTrack:
-    """Return a track at other times: positions and covariances linearly, attitudes along the shortest rotation."""
+    """Interpolate a track at other times: positions and covariances linearly, attitudes along the shortest rotation."""
     at = np.clip(at, track.time[0], track.time[-1])
     k = np.clip(np.searchsorted(track.time, at, side="right") - 1, 0, len(track.time) - 2)
     s = (at - track.time[k]) / (track.time[k + 1] - track.time[k])
@@ -89,7 +89,7 @@ def interpolated(track: PoseTrack, at: Floats) -> PoseTrack:
         return np.asarray(x[k] + weight * (x[k + 1] - x[k]))
 
     p = linear(track.p)
-    if track.v is not None and track.q is not None:  # cubic Hermite: exact also in turns
+    if track.v is not None and track.q is not None:  # cubic Hermite: exact even in turns
         h = (track.time[k + 1] - track.time[k])[:, None]
         v = np.einsum("tij,tj->ti", frames.rotation(track.q), track.v)
         u = s[:, None]
@@ -107,7 +107,7 @@ def interpolated(track: PoseTrack, at: Floats) -> PoseTrack:
 def _at_true_times(track: PoseTrack, truth: PoseTrack, at: Floats) -> tuple[PoseTrack, Floats]:
     """Return the estimate at the times ``at``, and its errors (T, 3).
 
-    The error is interpolated instead of the position, because it changes slowly also where the vehicle turns.
+    The error is interpolated instead of the position, because the error changes slowly even where the vehicle turns.
     """
     there = track.part((track.time >= truth.time[0] - 1e-6) & (track.time <= truth.time[-1] + 1e-6))
     if len(there.time) < 2:

@@ -360,7 +360,7 @@ class Filter:
         """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds.
 
         ``say`` is called with a warning when the innovations of a sensor do not fit its assumed noise. A measurement
-        counts when it is older than ``memory``, because its outcome is then final. ``names`` are the names of the
+        counts only when it is older than ``memory``, because its outcome is then final. ``names`` are the names of the
         sensors by number.
         """
         self.monitor, self.say = InnovationMonitor(names), say or warn

@@ -92,7 +92,7 @@ def import_log(
     if map_file is not None and plan.configuration and configuration is None:
         configuration = map_file.parent / plan.configuration
     if configuration is not None and sensors:
-        raise LogError(f"{map_file} has <sensors>; a configuration has them too, so give only one of them")
+        raise LogError(f"{map_file} contains <sensors>, and so does a configuration; give only one of them")
     loaded = None if configuration is None else load(configuration)
     found = _read_source(source, plan, name, truth, frame)
     found.recordings = [r.checked() for r in found.recordings]
@@ -146,7 +146,7 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
 
 
 def _of_tables(folder: Path, plan: ImportMap, name: str) -> _Source:
-    """Return the recordings in a folder of CSV files, which a map describes or WaVeSim exported."""
+    """Return the recordings in a folder of CSV files that a map describes or that WaVeSim exported."""
     listed = list(plan.table)
     if not listed:
         prefix = f"sensor.{name}."
@@ -231,8 +231,8 @@ def _type_of(header: Sequence[str]) -> str:
 
 
 def _matched(r: InstrumentRecording, loaded: LoadedConfig, name: str, unused: dict[str, str]) -> InstrumentRecording:
-    """Return a recording with the name of its instrument in the configuration: the same name, or the only instrument of
-    the same type.
+    """Return a recording under the name of its instrument in the configuration. This is the instrument with the same
+    name or, if there is none, the only instrument of the same type.
     """
     suite = {i.name: i for i in _suite(loaded, name)}
     alike = [i.name for i in suite.values() if i.type == r.type]
@@ -380,7 +380,7 @@ def _name_missing(made: ImportedLog) -> None:
     if not types & {"imu", "ahrs"}:
         raise LogError("turn rates are missing: the filter needs an IMU or an AHRS")
     if not types & {"dvl", "speedlog", "gps", "uwb"}:
-        made.notes.append("neither speed nor position is measured; the error grows without bounds")
+        made.notes.append("neither speed nor position is measured; the error grows without bound")
     if "imu" in types and "ahrs" not in types:
         made.notes.append("no AHRS: the heading comes from the start and the gyros")
     if not types & {"pressure", "ctd", "uwb"}:
@@ -392,7 +392,7 @@ def _name_missing(made: ImportedLog) -> None:
 
 
 def _mounted_alike(made: ImportedLog) -> bool:
-    """Return whether the turn rates of the IMU, as mounted, agree with those of the AHRS over seconds."""
+    """Return whether the turn rates of the IMU, as mounted, agree with those of the AHRS, both as means over 1 s."""
     unit = next(r for r in made.recordings if r.type == "imu")
     series = next(s for s in made.log.series.values() if s.type == "ahrs")
     suite = {i.name: i for i in _suite(made.loaded, made.vehicle)}

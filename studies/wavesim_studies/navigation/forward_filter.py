@@ -243,7 +243,8 @@ def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcom
 
 @device_function
 def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> None:
-    """Change the factor of the noise variance of a sensor by the innovation, so that the mean NIS becomes 1 per number.
+    """Change the factor of the noise variance of a sensor by the innovation, so that the mean NIS becomes 1 per
+    component.
 
     The NIS is clipped at the gate, so that an outlier has little effect. Innovations whose covariance consists mostly
     of the state's covariance have little weight, because they say little about the noise. ``work.S`` and ``work.noise``
@@ -261,8 +262,9 @@ def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> 
 
 @device_function
 def soften_gate(e: Floats, n: int, adaptation: Floats, outcome: Floats, work: UpdateWork) -> float:
-    """Decide again on a rejected measurement while the noise of its sensor is little known: as much noise as the limit
-    of the adaptation allows could explain it. Return 1 if it is accepted, with noise that brings it to the gate; else 0.
+    """Accept a rejected measurement after all if the noise of its sensor is not yet well known, and if noise within
+    the limit of the adaptation could explain it. Return 1 if it is accepted, with its noise increased until it lies on
+    the gate; otherwise return 0.
     """
     m = int(e[M])
     gate = e[GATE] if e[GATE] > 0.0 else GATES[m]

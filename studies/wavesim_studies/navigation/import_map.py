@@ -1,5 +1,5 @@
-"""Declare every element and key of an import map: which file or topic belongs to which instrument, in the same way as
-for a configuration.
+"""Declare every element and key of an import map, in the same way as for a configuration. An import map states which
+file or topic belongs to which instrument.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BODY_FRAMES = ("FRD", "FLU")
 class ImportedTable:
     """CSV file with a header. It contains the values of one instrument, or the true track."""
 
-    file: str = text("CSV file, relative to the folder that is imported.")
+    file: str = text("Path of the CSV file, relative to the folder that is imported.")
     sensor: str = text("Name of the instrument, or `truth` for the true track.")
     type: str = choice("Type of the instrument; empty: the name of the instrument is its type.", TYPES, "")
     columns: str = text(
@@ -30,7 +30,9 @@ class ImportedTable:
         "rates=p,q,r`. Columns with usual names need not be listed.",
         "",
     )
-    frame: str = choice("Axes of the vectors: forward, starboard, down or forward, left, up.", BODY_FRAMES, "FRD")
+    frame: str = choice(
+        "Axes of the vectors: FRD (forward, starboard, down) or FLU (forward, left, up).", BODY_FRAMES, "FRD"
+    )
     place: str = place()
 
 
@@ -50,7 +52,8 @@ class ImportMap:
 
     vehicle: str = text("Name of the vehicle in the log.", "vehicle")
     configuration: str = text(
-        "WaVeSim configuration that contains the vehicle with its instruments, relative to the map. Empty: `<sensors>`.",
+        "WaVeSim configuration that contains the vehicle with its instruments, relative to the map. Empty: `<sensors>` "
+        "declares the instruments.",
         "",
     )
     origin: Vector = key(

@@ -1,4 +1,4 @@
-"""Warnings while a filter runs: the innovations of a sensor do not fit the assumed noise.
+"""Warnings, while a filter runs, that the innovations of a sensor do not fit the assumed noise.
 
 monitor = InnovationMonitor(["ahrs", "sound"])
 if text := monitor.add(time, 1, 1, code, nis):
@@ -46,8 +46,8 @@ _ADAPT = "or let the filter estimate it (adaptive=True, `nav score --adapt`)"
 def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> InnovationVerdict:
     """Judge the NIS (N) of measurements of one sensor, some of which were ``rejected`` (N, bool).
 
-    ``numbers`` is the mean size of a measurement. ``slow`` states that the errors of the sensor change slowly, so that
-    the filter intentionally assumes more noise than a single measurement shows.
+    ``numbers`` is the mean number of components of a measurement. ``slow`` states that the errors of the sensor change
+    slowly, so that the filter intentionally assumes more noise than a single measurement shows.
     """
     count, mean = len(nis), float(np.mean(nis)) / numbers
     low, high = _bounds(numbers, count)
@@ -55,7 +55,7 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
     kept = nis[~rejected]
     if share > _most_rejected(count) and (not len(kept) or float(np.mean(kept)) < FITTING * numbers):
         return InnovationVerdict(
-            "outliers", 1.0, "Most other values fit: check for outliers, such as echoes, or a wrong position"
+            "outliers", 1.0, "The accepted values fit: check for outliers, such as echoes, or for a wrong position"
         )
     if (mean * numbers > high and mean > NOTABLE[1]) or share > _most_rejected(count):
         factor = max(mean, 1.0) ** 0.5
@@ -81,7 +81,8 @@ def _most_rejected(count: int) -> float:
 
 
 class InnovationMonitor:
-    """Compares the innovations of each sensor with the assumed noise, over its last ``window`` measurements.
+    """Monitor that compares the innovations of each sensor with the assumed noise, over its last ``window``
+    measurements.
 
     A deviation is reported once. It is reported again only after ``window`` measurements that were judged consistent.
     """
@@ -89,7 +90,9 @@ class InnovationMonitor:
     def __init__(
         self, names: Sequence[str] | Mapping[int, str] = (), window: int = WINDOW, slow: Sequence[str] = ()
     ) -> None:
-        """``names`` are the names of the sensors by number. ``slow`` names sensors whose errors change slowly."""
+        """Create a monitor. ``names`` are the names of the sensors by number, and ``slow`` contains the names of those
+        whose errors change slowly.
+        """
         self.names = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
         self.window, self.slow = window, frozenset(slow)
         self._recent: dict[int, deque[tuple[float, bool, int]]] = {}

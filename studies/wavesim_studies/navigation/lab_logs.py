@@ -32,9 +32,10 @@ def record(
 ) -> None:
     """Run a vehicle and write its log.
 
-    New sensor values are recorded every ``every`` seconds. ``state`` is the period in s at which the
-    program commands the actuators, and at which the true states and the commands are recorded; it must be a multiple of
-    ``every``. With ``ping``, the vehicle queries the beacons with this period in s; the log then contains the acoustic signals, too.
+    New sensor values are recorded every ``every`` seconds. ``state`` is the period in s at which the program commands
+    the actuators, and at which the true states and the commands are recorded; it must be a multiple of ``every``. If
+    ``ping`` is not 0, the vehicle queries the beacons with this period in s; the log then also contains the acoustic
+    signals.
     """
     lab, writer = Lab(loaded, seed), LogWriter(log, loaded, seed)
     row = lab.row(name)
@@ -72,4 +73,4 @@ def _query(loaded: LoadedConfig, name: str) -> float:
         transducer = loaded.transducer(body)
         if body.name != name and transducer is not None and transducer.query > 0.0:
             return float(transducer.query)
-    raise LogError(f"no beacon answers queries of '{name}'; give one a <transducer> with `query`")
+    raise LogError(f"no beacon answers queries from '{name}'; give one a <transducer> with `query`")

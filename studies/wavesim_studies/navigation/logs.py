@@ -295,8 +295,8 @@ def _inertial_input(
 
 
 def _speed(found: dict[str, Any]) -> tuple[Floats, Floats, Floats] | None:
-    """Return times in s, velocities in B and the standard deviations (3) of their axes in m/s, measured by a speed log or a Doppler
-    log, or None without such an instrument.
+    """Return times in s, velocities in B and the standard deviations (3) of their axes in m/s, measured by a speed log
+    or a Doppler log. Return None if there is no such instrument.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]

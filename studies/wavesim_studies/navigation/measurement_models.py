@@ -179,7 +179,9 @@ def _attitude(e: Floats, R: Floats, z: Floats, H: Floats) -> None:
 
 @device_function
 def _add_displacement(e: Floats, ix: Ints, fit: float, u: Floats, H: Floats) -> None:
-    """Add the derivative of a leg with the gradient u with respect to the displacement of moored beacons, if it is estimated."""
+    """Add the derivative of a leg with respect to the displacement of moored beacons, if the latter is estimated. ``u``
+    is the gradient of the leg.
+    """
     if ix[6] >= 0:
         for i in range(2):
             H[0, ix[6] + i] -= fit * e[EXCURSION] * u[i]

@@ -58,7 +58,8 @@ TIME_UNITS = ("s", "ms", "us", "ns")
 class PoseTrack:
     """Poses of a vehicle over time, in the frame W (north, east, down, in m).
 
-    Create one from arrays, or with :func:`read_track`. ``q`` rotates from the frame B (forward, starboard, down).
+    Create one from arrays, or with :func:`read_track`. ``q`` rotates vectors from the frame B (forward, starboard,
+    down) to W.
     """
 
     name: str
@@ -82,7 +83,7 @@ class PoseTrack:
 
 
 def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = False) -> PoseTrack:
-    """Read a track from a file, in the format that its name states.
+    """Read a track from a file, in the format that its name indicates.
 
     - ``.csv``: a table with a header. ``layout`` names the columns (see :mod:`wavesim_studies.navigation.columns`).
     - a ROS 2 bag (folder, ``.mcap``, ``.db3``) or a ROS 1 bag (``.bag``): Odometry, PoseWithCovarianceStamped or
@@ -172,7 +173,8 @@ def _of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
             rows.append([float(cell) for cell in cells])
         except ValueError:
             raise LogError(
-                f"{path}: line {number} is not a pose; {expected}. Name a table with a header .csv"
+                f"{path}: line {number} is not a pose; {expected}. If the file is a table with a header, its name must "
+                "end in .csv"
             ) from None
         if len(cells) != 8:
             raise LogError(f"{path}: line {number} has {len(cells)} numbers; {expected}")
@@ -251,7 +253,7 @@ def _covariances(values: Mapping[str, Any]) -> Floats | None:
 
 
 def _quaternions(where: str, q: Floats) -> Floats | None:
-    """Return unit quaternions, or None if no attitude was recorded: all are (1, 0, 0, 0) or 0."""
+    """Return unit quaternions, or None if no attitude was recorded, that is, if all are (1, 0, 0, 0) or 0."""
     q = np.asarray(q, float)
     if (q[:, 1:] == 0.0).all() and np.isin(q[:, 0], (0.0, 1.0)).all():
         return None
@@ -267,7 +269,7 @@ def _quaternions(where: str, q: Floats) -> Floats | None:
 def _track(
     name: str, time: Floats, p: Floats, q: Floats | None, frame: str, covariance: Floats | None = None
 ) -> PoseTrack:
-    """Return a track whose poses are in a frame."""
+    """Return a track in W from poses in a frame (`ned` or `enu`)."""
     if frame == "enu":
         p, q = axes.ned_to_enu(p), None if q is None else axes.attitude_enu(q)
         covariance = None if covariance is None else covariance[:, ::-1, ::-1]
@@ -283,7 +285,7 @@ def pose_track(
     covariance: Floats | None,
     motion: tuple[Floats | None, Floats | None],
 ) -> PoseTrack:
-    """Return a track from the messages of a bag. Messages can arrive in another order than they were measured.
+    """Return a track from the messages of a bag. The messages need not be in chronological order.
 
     ``motion`` contains the velocities and angular velocities in B, or None.
     """

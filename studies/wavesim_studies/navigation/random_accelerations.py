@@ -11,7 +11,7 @@ from wavesim_sdk.arrays import Floats
 #: candidates: variance of the speed change between two values, divided by the variance of the noise
 RATIOS = np.geomspace(1e-6, 1e4, 51)
 WINDOW = 10.0  #: time in s over which the acceleration is assumed to be equally random
-#: shorter window in s, for instance for a start, and the gain of log likelihood with which it is preferred
+#: shorter window in s, for example for a start, and the gain in log likelihood above which it is preferred
 SHORT_WINDOW, GAIN = 2.0, 4.0
 
 

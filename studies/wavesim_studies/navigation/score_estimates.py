@@ -50,7 +50,7 @@ class EstimateTask:
     def body(self) -> str:
         """Name of the vehicle, or an empty string."""
         if len(self.only) > 1:
-            raise LogError("an estimate belongs to one vehicle; give --vehicle once")
+            raise LogError("an estimate belongs to one vehicle; give --vehicle only once")
         if self.log is not None and self.only and self.only[0] not in self.log.names:
             raise LogError(
                 f"{self.log.path} has no vehicle '{self.only[0]}'{suggest_name(self.only[0], self.log.names)}"
@@ -117,7 +117,7 @@ def _notice(text: str, quiet: bool) -> Iterator[None]:
 
 
 def prepare_filter(quiet: bool = False) -> None:
-    """Load or compile the filter, with a notice, because the first use takes long."""
+    """Load or compile the filter, with a notice, because the first use takes a long time."""
     from wavesim_studies.navigation.filter import compile_filter
 
     with _notice("preparing the reference filter (the first use compiles it, about 15 s)", quiet):
@@ -127,7 +127,7 @@ def prepare_filter(quiet: bool = False) -> None:
 def run(task: EstimateTask, selection: logs.Selection | None, smooth: bool, as_json: bool) -> None:
     """Score estimates, and the reference filter if there is a selection of instruments, and print the report."""
     if selection is not None and task.log is None:
-        raise LogError("--reference requires FILE, a log with measurements")
+        raise LogError("--reference requires FILE (a log with measurements)")
     names = _bodies(task)
     values: dict[str, Any] = {}
     lines: list[str] = []
@@ -196,7 +196,7 @@ def _truth(task: EstimateTask) -> tuple[PoseTrack, Log | None]:
         if task.truth_layout:
             raise LogError("--truth-layout requires --truth")
         if task.log is None:
-            raise LogError("give FILE, a log with true states, or --truth with the true track")
+            raise LogError("give FILE (a log with true states), or give the true track with --truth")
         body = task.body
         able = logs.vehicles(task.log)
         if not body and len(able) > 1:

@@ -4,8 +4,8 @@ The caller provides the arrays of :class:`FilterArrays`, and the functions chang
 It contains p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), and current (north,
 east, m/s). The next elements are the lead of the vehicle's clock and the rate of this lead, both multiplied by the
 speed of sound (m, m/s). Four errors follow: scale of the assumed speed of sound, scale of the Doppler log,
-misalignment of the Doppler log (rad), and offset of depth (m). The last elements are the displacement of the moored beacons
-(north, east), relative to their expected excursions.
+misalignment of the Doppler log (rad), and offset of depth (m). The last elements are the displacement of the moored
+beacons (north, east), relative to their expected excursions.
 
 ``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
 rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``

@@ -24,8 +24,8 @@ __all__ = ["with_truth"]
 def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = None) -> Log:
     """Return a log whose true states of a vehicle come from a track. Raise LogError if they have no common time.
 
-    Velocities and angular velocities that the track lacks are computed from the poses. Attitudes that it lacks are those
-    of the vehicle's AHRS.
+    Velocities and angular velocities that the track lacks are computed from the poses. If it lacks attitudes, those of
+    the vehicle's AHRS are used.
     """
     notes = [] if notes is None else notes
     ends = [s.time_ns[k] * 1e-9 for s in log.sensors(name).values() if len(s.time_ns) for k in (0, -1)]

@@ -65,7 +65,7 @@ def _without_folder(error: ConfigError, path: Path) -> ConfigError:
     searched = f" (searched in {path.parent})"
     message = error.message.replace(searched, "").replace(f"{path.parent}{os.sep}", "")
     if searched in error.message or inside != path.name:
-        message += "; pass `folder`, the folder of the files that the text names"
+        message += "; pass `folder`, the folder that contains the files named in the text"
     return ConfigError(message, "configuration" if inside == path.name else inside, error.line)
 
 

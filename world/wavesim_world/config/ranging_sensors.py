@@ -192,8 +192,8 @@ class SonarConfig(SensorConfig):
         True,
     )
     multipath: bool = flag(
-        "Whether objects, targets and the bed below the sonar have ghosts in the image, by reflections at the surface "
-        "and at the bed. A multibeam echosounder and a 3D sonar have no ghosts.",
+        "Whether objects, targets and the bed below the sonar have ghosts in the image, caused by reflections at the "
+        "surface and at the bed. A multibeam echosounder and a 3D sonar have no ghosts.",
         True,
     )
     log: int = key(
