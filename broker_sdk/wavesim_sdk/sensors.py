@@ -73,8 +73,8 @@ _BUILT_IN = (
     sensor_table("salinity", "Salinometer.", (value("salinity", "", "Practical salinity (PSS-78)."),)),
     sensor_table(
         "scalar",
-        "Scalar quantities in the water, in the order of the world's `<scalar>` elements.",
-        (value("value", "as configured", "Value of each quantity; -1 = the quantity is not defined at this position.", MAX_SCALARS),),
+        "Scalar properties of the water, in the order of the world's `<scalar>` elements.",
+        (value("value", "as configured", "Value of each property; -1 = the property is not defined at this position.", MAX_SCALARS),),
     ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),
@@ -174,7 +174,7 @@ _BUILT_IN = (
             value("hacc", "m", "Standard deviation of the horizontal position."),
             value("satellites", "", "Number of satellites in use."),
         ),
-        (value("error_W", "m", "Slow position error, frame W.", 3),),
+        (value("error_W", "m", "Slowly varying position error, frame W.", 3),),
     ),
     sensor_table("uwb", "Ultra-wideband position above water.", (value("position", "m", "Position: north, east, down.", 3),)),
     sensor_table(

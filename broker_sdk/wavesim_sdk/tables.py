@@ -185,8 +185,8 @@ CLOCK = Table(
         integer(
             "paths_dropped",
             "",
-            "Number of propagation paths omitted, either because their node already had `paths` stronger ones, or "
-            "because they had more than 31 turning points.",
+            "Number of propagation paths omitted. A path is omitted if the number of stronger paths to its node has reached "
+            "`paths` of `<acoustics>`, or if it has more than 31 turning points and bounces.",
         ),
     ),
 )
@@ -412,7 +412,8 @@ EFFORT = Table(
         value(
             "drag",
             _FORCE,
-            "Hull forces: drag, lift, named derivatives, fluid memory, Coriolis, inertia in a turning current.",
+            "Hull forces: drag, lift, named derivatives, fluid memory, Coriolis force, and the inertial force of a "
+            "current that accelerates or turns relative to B.",
             6,
         ),
         value("actuators", _FORCE, "Thrusters and fins.", 6),

@@ -14,7 +14,7 @@ MAX_TABLES = 32  #: maximum number of tables that one emulator can receive
 MAX_TABLE_DATA = 1120  #: maximum number of bytes of a table or frame in one item
 TABLE_NUMBER = Int(0, MAX_TABLES - 1)
 _TABLE = "number of the table, as in its TABLE event"
-_OFFSET = "offset of the first of these bytes in the rows of the table"
+_OFFSET = "offset of `data` in bytes from the start of the table's rows"
 _BYTES, _DATA = Int(0, 2**40), Bin(1, MAX_TABLE_DATA)
 
 # ------------------------------------------------------------------------------------------------ events
@@ -101,6 +101,6 @@ class FramePart:
     """
 
     row: int = record_field(Int(0, 2**31 - 1), "row of the instrument in the table of the sensor type")
-    offset: int = record_field(_BYTES, "offset of the first of these bytes in the frame")
+    offset: int = record_field(_BYTES, "offset of `data` in bytes from the start of the frame")
     size: int = record_field(_BYTES, "size of the whole frame: its record and its payload (docs/sonars.md)")
     data: bytes = record_field(_DATA, "bytes of the frame")

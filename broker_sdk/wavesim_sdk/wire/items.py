@@ -110,7 +110,9 @@ class Reception:
     clock.
     """
 
-    reception_ns: int = record_field(TIME, "time of arrival as the receiver reports it, by the node's clock", "ns")
+    reception_ns: int = record_field(
+        TIME, "time of arrival that the receiver reports, according to its own clock", "ns"
+    )
     id: int = record_field(SIGNAL, "number of the signal")
     query: int = record_field(SIGNAL, "number of the signal that this signal answers; 0 = none")
     kind: int = record_field(UINT8, _KIND)
@@ -338,7 +340,7 @@ AnyEvent = (
 
 # ------------------------------------------------------------------------------------------------ requests
 
-_AT = (Nullable(TIME), "time of emission by the node's clock; nil or a past time = now", "ns")
+_AT = (Nullable(TIME), "time of emission according to the node's clock; nil or a past time = now", "ns")
 _LEVEL = (Nullable(DECIBEL), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 _DURATION = (
     Nullable(Number(0.0, MAX_SIGNAL_S)),

@@ -237,7 +237,7 @@ def sealed_markdown() -> str:
         "ephemeral private key of the server": server_private.hex(),
         "private key of the server": static_private.hex(),
         "public key of the server": key[32:].hex(),
-        "key ID with the server's public key": seal.key_id(key).to_bytes(8, "little").hex(),
+        "key ID of the key with the server's public key": seal.key_id(key).to_bytes(8, "little").hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
     datagrams: dict[str, bytes] = {}
