@@ -26,7 +26,7 @@ from wavesim_world.instruments import HEADING_SIGMA
 from wavesim_world.ocean.water import depth_of_pressure
 
 METHODS = ("lbl", "usbl")
-#: standard deviation of a range in m; it covers errors of timing and sound speed, and beacons that swing on their
+#: standard deviation of a range in m; it covers timing errors, sound speed errors, and the swing of beacons on their
 #: moorings
 RANGE_SIGMA = 0.15
 DEPTH_SIGMA = 0.1  #: standard deviation of the measured depth in m

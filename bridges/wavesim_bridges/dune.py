@@ -195,7 +195,9 @@ class ImcSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(data, address)
 
     def send_as_entity(self, message: ImcMessage, label: str) -> None:
-        """Send a message as the DUNE entity with the given label. Send nothing while the number of this entity is unknown."""
+        """Send a message as the DUNE entity with the given label. Send nothing while the number of this entity is
+        unknown.
+        """
         if label in self._numbers:
             self.send(message, time.time(), label=label)
 

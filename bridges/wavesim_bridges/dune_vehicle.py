@@ -17,8 +17,9 @@ from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
-#: actuators of the `lauv` model; a positive angle of fins 1 and 2 moves the nose down in IMC, but up in WaVeSim
+#: thruster of the `lauv` model
 THRUSTERS = {0: ServoOutput("propeller")}
+#: fins of the `lauv` model; a positive angle of fins 1 and 2 moves the nose down in IMC, but up in WaVeSim
 SERVOS = {
     0: ServoOutput("rudder-bottom"),
     1: ServoOutput("plane-port", -1.0),

@@ -260,7 +260,7 @@ class Px4Bridge:
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor whose first value is sent as a downward distance. Repeatable.",
+    help="Sensor that measures a downward distance, which is the first number in its value. Repeatable.",
 )
 @origin_options
 def command(

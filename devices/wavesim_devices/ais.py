@@ -1,7 +1,7 @@
 """AIS sentences for the reports that an `ais` sensor lists, encoded by pyais.
 
-Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, type,
-size). An unknown value becomes the code for "not available".
+Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign,
+type, size). An unknown value becomes the code for "not available".
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ KNOT = 1852.0 / 3600.0
 HEX_LINE = 16  #: number of bytes in a line of received data
 _SWITCH = ("Ena", "Dis")
 _ADDRESSES = (0.0, 255.0)
-#: for each parameter, its initial value, and the allowed words or the limits of a number; hosts set LocalAddr to the
-#: modem's address
+#: for each parameter, its initial value, and the allowed words or the limits of a number; hosts can set LocalAddr
+#: only to the modem's address
 _PARAMETERS: Mapping[str, tuple[str, tuple[str, ...] | tuple[float, float]]] = MappingProxyType(
     {
         "P1EchoChar": ("Ena", _SWITCH),

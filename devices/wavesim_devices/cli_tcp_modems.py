@@ -116,7 +116,7 @@ def modem_options(payload: int) -> tuple[Any, ...]:
         type=click.Choice(["vendor", "dune"]),
         default="vendor",
         show_default=True,
-        help="Form of the answers to ?P, ?S and &V: several lines that end with an empty line, or a single line.",
+        help="Format of the answers to ?P, ?S and &V: several lines that end with an empty line, or a single line.",
     ),
 )
 def s2c(usbl: bool, multiline: str, **values: Any) -> Any:

@@ -80,7 +80,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class ImagenexSettings:
-    """Settings of a command that have an effect, in the units of the protocol."""
+    """Those settings in a command that have an effect, in the units of the protocol."""
 
     range: int = 5
     direction: int = 0
@@ -145,7 +145,7 @@ class CommandReader:
 
 
 def _split(value: int) -> bytes:
-    """Return a number as two bytes of seven bits, the lower one first."""
+    """Return a number as two bytes of seven bits each, the least significant byte first."""
     return bytes((value & 0x7F, value >> 7 & 0x7F))
 
 

@@ -41,8 +41,8 @@ def crc16(data: bytes) -> bytes:
 
 
 class KellerSplitter:
-    """Splitter that divides the bytes from the bus into commands. It drops bytes one at a time until the next bytes form a valid
-    command, and counts the dropped bytes.
+    """Splitter that divides the bytes from the bus into commands. It drops bytes one at a time until the next bytes
+    form a valid command, and counts the dropped bytes.
     """
 
     MAX_BYTES = 5

@@ -9,8 +9,8 @@ number of pole pairs. The force of the propeller grows with the square of the sp
 actuator at full speed. The motor stops if no command arrives within its watchdog time.
 
 Servos: the host commands a position between the ends of the servo as a number from 0 to 255. A state contains the
-positions in degrees from the lower end, and is sent at the rate that the host requests. A servo keeps its position
-without commands.
+positions in degrees from the lower end, and is sent at the rate that the host requests. Without commands,
+a servo keeps its position.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.messages import Role
 
 MOTOR = "propeller"
-#: actuator of each servo, and the sign that converts the angle of the servo to that of the fin
+#: actuator that each servo moves, and the sign that converts the angle of the servo to that of the fin
 SERVOS = (("rudder-bottom", -1.0), ("plane-port", -1.0), ("plane-starboard", 1.0), ("rudder-top", 1.0))
 STATE, ACTUATE, CONFIGURATION, VOLTAGE_LOOP, CURRENT_LOOP, SPEED_LOOP = range(1, 7)  #: commands of the motor controller
 NO_CONTROL, VOLTAGE_CONTROL, SPEED_CONTROL = 0, 1, 3
@@ -54,7 +54,7 @@ IDLE_MA = 20  #: nominal current of a servo in mA
 
 @dataclass(frozen=True)
 class Propeller:
-    """Conversion between the speed of the motor and the command of its actuator."""
+    """Conversion between the speed of the motor and the command for the propeller."""
 
     actuator: ActuatorDescription
     full_rpm: float  #: speed in 1/min at which the force reaches its limit

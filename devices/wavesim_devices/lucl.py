@@ -1,4 +1,4 @@
-"""LUCL, the protocol of the circuit boards of LSTS.
+"""LUCL, the protocol that LSTS uses for its circuit boards.
 
 A frame consists of 2A, length (of data and check byte), command, data, and the check byte: the exclusive or of all
 bytes before it, with bit 7 set. A board answers with the same command, or with an error, which is a command of E0 or
@@ -30,7 +30,9 @@ def check_byte(body: bytes) -> bytes:
 
 
 class LuclSplitter:
-    """Splitter that divides the bytes from the host into frames. It skips bytes outside of frames, and counts damaged frames."""
+    """Splitter that divides the bytes from the host into frames. It skips bytes outside of frames, and counts damaged
+    frames.
+    """
 
     def __init__(self) -> None:
         self.dropped = 0

@@ -32,7 +32,7 @@ CONTINUOUS, MODE, STOP, RESET = 0xC4, 0xD4, 0xFA, 0xFE
 FIRMWARE_NUMBER = 2005  #: version 2.0.05
 #: identity texts, in the order of their selectors: model number, serial number, model name, options
 IDENTITIES = (b"      6223-4220 ", b"      6223-00001", b"      3DM-GX3-25", b" 5g,  300deg/sec")
-#: for each command, the fixed bytes that follow its first byte and protect it, and the number of bytes after them
+#: for each command, the fixed bytes that follow and confirm its first byte, and the number of bytes after them
 ARGUMENTS: Mapping[int, tuple[bytes, int]] = MappingProxyType(
     {
         WRITE_WORD: (b"\xc1\x29\x00", 4),
@@ -55,7 +55,9 @@ def reply(command: int, content: bytes) -> bytes:
 
 
 class MicrostrainSplitter:
-    """Splitter that divides the bytes from the host into commands. It drops and counts bytes that do not belong to a command."""
+    """Splitter that divides the bytes from the host into commands. It drops and counts bytes that do not belong to a
+    command.
+    """
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -91,7 +93,7 @@ class MicrostrainSplitter:
 
 
 class MicrostrainMeasurement:
-    """Newest values of the sensors by type, and the quantities computed from them for the protocol."""
+    """Newest value of each sensor type, and the quantities of the protocol that are computed from these values."""
 
     def __init__(self, values: Mapping[str, Value], declination: float) -> None:
         self.values, self.declination = values, declination
@@ -111,7 +113,7 @@ class MicrostrainMeasurement:
         return list(self.values["imu"].rates)
 
     def field(self) -> Sequence[float]:
-        """Return the magnetic field in Gauss; 0 without a magnetometer."""
+        """Return the magnetic field in gauss; 0 without a magnetometer."""
         v = self.values.get("magnetometer")
         return 3 * (0.0,) if v is None else [x / GAUSS for x in v.field]
 

@@ -3,9 +3,9 @@
 A measurement is a line with a space and seven digits, the sound velocity in mm/s, such as `` 1500123``. In air, the
 sensor reports 0.
 
-Commands: ``#`` interrupts the measurements, and the sensor replies with the prompt ``>``. ``M1`` to ``M60`` start them
-at the rate in Hz that the number states, and ``S`` requests one measurement. These commands end with CR or LF. The
-sensor measures once per second when it starts.
+Commands: ``#`` interrupts the measurements, and the sensor replies with the prompt ``>``. ``M1`` to ``M60`` start
+measurements at the rate in Hz that follows the letter, and ``S`` requests one measurement. These commands end with CR
+or LF. The sensor measures once per second when it starts.
 """
 
 from __future__ import annotations

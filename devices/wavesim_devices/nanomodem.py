@@ -29,7 +29,7 @@ VOLTAGE = 21941  #: supply voltage of 5.02 V in the modem's unit
 MAX_DATA = 64
 TIMER_DIGITS, TIMER_NS = 14, 1000
 TIMER_COMMANDS = (b"XTE", b"XTD", b"XTC", b"XTG")
-#: durations and size that determine the length of a packet with data
+#: preamble in s, overhead in bytes, and time per byte in s, which determine the duration of a packet with data
 PREAMBLE_S, OVERHEAD_BYTES, BYTE_S = 0.105, 16, 2 * 50 / 8000
 #: number of digits after the letter of each command
 _FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5, ord("M"): 5}

@@ -7,8 +7,8 @@ stations) and !AIVDO (the receiver's own station) for ais.
 The talker of the gps sentences is GP, because readers derive the satellite system from it. The talker of the other
 sentences is II (integrated instrumentation) by default, because gpsd ignores a heading from the talker HE.
 
-Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with missing
-numbers is not sent, because its sentence would have empty fields.
+Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with a
+missing component is not sent, because its sentence would have empty fields.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ def target_sentences(value: Value, gps: Value | None, clock: Clock = utc) -> Ite
 
 
 def sentences(type_: str, value: Value, heading: float | None = None, clock: Clock = utc) -> Iterator[bytes]:
-    """Yield the sentences for a sensor value, or none if the value has missing numbers. ``heading`` is reported with
-    the speed through the water.
+    """Yield the sentences for a sensor value, or none if a component of the value is missing. ``heading`` is reported
+    with the speed through the water.
     """
     if not all(map(math.isfinite, value.numbers)):
         return

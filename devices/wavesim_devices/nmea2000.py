@@ -7,8 +7,8 @@ Each sensor type has its PGNs: 129025, 129026, 129029 and 126992 for gps; 127250
 each propeller of an rpm sensor; 128267 for echosounder; 128259 for speedlog; 130312 for ctd and temperature; 130306 for
 anemometer; and 127508 for battery.
 
-Payloads are little-endian integer multiples of a resolution. A number with all bits set means "not available". The
-address of a node is the index of its sensor type in ``TYPES``; nodes do not claim addresses.
+Payloads contain little-endian integers, each in units of its resolution. An integer with all bits set means "not
+available". The address of a node is the index of its sensor type in ``TYPES``; nodes do not claim addresses.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ _ENCODERS = {
 
 
 def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Message]:
-    """Yield the messages for a sensor value, all with the same ``sid``. A value with missing numbers produces no
-    messages. If the speed of a propeller is missing, however, only the message for that propeller is omitted.
+    """Yield the messages for a sensor value, all with the same ``sid``. A value with a missing component produces
+    no messages. If the speed of a propeller is missing, however, only the message for that propeller is omitted.
     """
     if type_ == "rpm" or all(map(math.isfinite, value.numbers)):
         yield from _ENCODERS[type_](value, bytes([sid % SEQUENCES]), time)

@@ -251,5 +251,5 @@ class UdpServerPort:
 
 
 Port = PtyPort | TcpPort | UdpPort | UdpServerPort
-#: function that creates a port; the port calls the function's argument for each host
+#: function that creates a port; its argument is the function that the port calls when a host connects
 OpenPort = Callable[[Accept], Port]

@@ -8,8 +8,8 @@ LONG_LINE = 16384  #: maximum length of a line in protocols whose commands carry
 
 
 class LineSplitter:
-    """Splitter that divides the bytes from the host into lines that end with CR or LF. It drops and counts lines that exceed a
-    maximum length.
+    """Splitter that divides the bytes from the host into lines that end with CR or LF. It drops and counts lines that
+    exceed a maximum length.
     """
 
     def __init__(self, limit: int = 128, encoding: str = "ascii") -> None:
@@ -34,8 +34,9 @@ class LineSplitter:
 
 
 class JsonSplitter:
-    """Splitter that divides the bytes from the host into JSON objects. It finds the objects by their braces, because some drivers
-    send no line ends. It drops bytes outside of objects, and it drops and counts objects that exceed a maximum length.
+    """Splitter that divides the bytes from the host into JSON objects. It finds the objects by their braces, because
+    some drivers send no line ends. It drops bytes outside of objects, and it drops and counts objects that exceed a
+    maximum length.
     """
 
     def __init__(self, limit: int = LONG_LINE) -> None:

@@ -70,8 +70,8 @@ def check_bytes(body: bytes) -> bytes:
 
 
 class FrameSplitter:
-    """Splitter that divides the bytes from the host into frames. It keeps the bytes between frames, and counts frames that are
-    damaged or too long.
+    """Splitter that divides the bytes from the host into frames. It keeps the bytes between frames, and counts frames
+    that are damaged or too long.
     """
 
     def __init__(self) -> None:

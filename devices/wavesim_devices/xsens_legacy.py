@@ -40,7 +40,7 @@ class LegacyOutput:
         return b""
 
     def set_settings(self, content: bytes) -> bytes | None:
-        """Set the form of the quantities. Return the answer, or None if the settings are invalid."""
+        """Set the output settings. Return the answer, or None if the settings are invalid."""
         if not content:
             return struct.pack(">I", self.settings)
         if len(content) != 4 or int.from_bytes(content, "big") & ~SETTINGS:

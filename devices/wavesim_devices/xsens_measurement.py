@@ -45,7 +45,7 @@ def _matrix_quaternion(R: Floats) -> list[float]:
 
 @dataclass
 class MtiMeasurement:
-    """Newest values of the sensors by type. `ahrs` and `imu` must be among them."""
+    """Newest value of each sensor type. The types must include `ahrs` and `imu`."""
 
     number: int
     values: Mapping[str, Value]

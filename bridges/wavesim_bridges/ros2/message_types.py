@@ -26,7 +26,7 @@ _SEQUENCE: Any = idl.sequence
 Message = Any  #: a message as a Python object with the fields of its definition
 
 _HEADER = "std_msgs/Header header\n"
-ACTUATOR = "interfaces/msg/Actuator"  #: Panisim's message for actuators by name
+ACTUATOR = "interfaces/msg/Actuator"  #: Panisim's message with the names and values of actuators
 #: fields of ACTUATOR after the header. Releases of Panisim differ in their order and in the covariance
 _ACTUATOR_FIELDS = {
     "names": "string[] actuator_names",

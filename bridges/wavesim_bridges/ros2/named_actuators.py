@@ -1,4 +1,6 @@
-"""Actuators by name, as in Panisim: `cs_1` is the first control surface in deg, `th_1` the first thruster in RPM."""
+"""Actuators that messages identify by name, as in Panisim: `cs_1` is the first control surface in deg, `th_1` the first
+thruster in RPM.
+"""
 
 from __future__ import annotations
 

@@ -434,7 +434,7 @@ def _encoder(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _actuators(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Return the actuators by their names in Panisim, in deg and RPM."""
+    """Return the values of the actuators under their Panisim names, in deg and RPM."""
     return named_actuators.message(s.factory, s.actuators, v.numbers, stamp)
 
 

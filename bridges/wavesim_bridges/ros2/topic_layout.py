@@ -165,15 +165,15 @@ class TopicLayout:
         return found
 
     def named_commands(self, actuators: Sequence[ActuatorDescription]) -> NamedCommands | None:
-        """Return the conversion of commands by name, or None if the layout has no such topic."""
+        """Return the converter for commands that name their actuators, or None if the layout has no such topic."""
         given = self._table("commands").get(NAMED)
         if given is None:
             return None
         return NamedCommands(actuators, float(given.get("rotor_constant", 0.0)), self.file)
 
     def command(self, what: str) -> str:
-        """Return the command topic for ``what``: `all` (an array for all actuators), `named` (actuators by name), or
-        `wrench` or `twist` (for the body). Return an empty text if the layout has no such topic.
+        """Return the command topic for ``what``: `all` (an array for all actuators), `named` (commands that name
+        their actuators), or `wrench` or `twist` (for the body). Return an empty text if the layout has no such topic.
         """
         return self._place(self._table("commands").get(what, {}).get("topic", ""))
 

@@ -26,12 +26,12 @@ class NavigationQuery:
     """A query, the replies that it expects, and the travel times of the replies that have arrived."""
 
     frequency: float  #: frequency of the query in Hz
-    timeout: float  #: time in s from the emission to the modem's report of the replies
+    timeout: float  #: time in s after the emission at which the modem reports the replies
     expected: list[tuple[float, int | None] | None]  #: frequency in Hz of each transponder, and its code if it has one
     code: int | None = None
     duration: float | None = None  #: duration of the query in s; None = the transducer's own signal duration
-    sent_ns: int | None = None  #: time of the emission, as a reading of the node's clock
-    deadline: float = 0.0  #: simulation time in s of the report; valid after the emission
+    sent_ns: int | None = None  #: time of the emission in ns on the node's clock
+    deadline: float = 0.0  #: simulation time in s at which the modem reports the replies; valid after the emission
     times: dict[int, float] = field(default_factory=dict)  #: one-way travel times in s, by transponder
 
     def add(self, r: Reception, turn_around: float) -> None:

@@ -75,7 +75,9 @@ def whole(fields: list[str], index: int, low: int, high: int) -> int:
 
 
 def data(fields: list[str], index: int, most: int) -> bytes:
-    """Return a field of hexadecimal digits as at most ``most`` bytes. Raises InvalidSentence if it is invalid or too long."""
+    """Return a field of hexadecimal digits as at most ``most`` bytes. Raises InvalidSentence if it is invalid or too
+    long.
+    """
     try:
         found = bytes.fromhex(fields[index])
     except (IndexError, ValueError):

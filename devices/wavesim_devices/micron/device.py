@@ -47,7 +47,7 @@ USER_DATA_BYTES = 250  #: length of the user data of a DST head; all values are 
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """Settings of a head command that have an effect, in the units of the protocol."""
+    """Those settings in a head command that have an effect, in the units of the protocol."""
 
     control: int
     range_scale: int

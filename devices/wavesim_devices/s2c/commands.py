@@ -33,8 +33,8 @@ class SendCommand:
 
 
 class S2cParser:
-    """Splitter that divides the bytes from the host into commands. It returns a command without data as text, and None for each
-    invalid command.
+    """Splitter that divides the bytes from the host into commands. It returns a command without data as text, and None
+    for each invalid command.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ INTEGRITY = 60.0, 4.0  #: reported integrity at a signal-to-noise ratio of 0 dB,
 
 @dataclass(frozen=True)
 class Quality:
-    """Report by a modem on a received packet."""
+    """Quality with which a modem has received a packet."""
 
     duration_us: int
     level: float

@@ -63,7 +63,7 @@ class BeaconExchange:
 
     @property
     def has_content(self) -> bool:
-        """Whether the answer is to contain a packet."""
+        """Whether the answer contains a packet in addition to the automatic reply."""
         return self.protocol is not Protocol.PING or self.kind is MessageType.REQUEST_X
 
 

@@ -153,7 +153,9 @@ class PhysicalAgent(ParameterAgent):
 
 
 class LinkAgent(ParameterAgent):
-    """Link, which sends datagrams. If a program requests it, the link waits for acknowledgements and repeats unacknowledged datagrams."""
+    """Link, which sends datagrams. If a program requests it, the link waits for acknowledgements and repeats
+    unacknowledged datagrams.
+    """
 
     services = (SERVICES + "LINK", SERVICES + "DATAGRAM")
 

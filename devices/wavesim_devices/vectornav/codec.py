@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wavesim_devices.checksums import xor
 
-Numbers = Mapping[str, Sequence[float]]  #: values by the name of their quantity
+Numbers = Mapping[str, Sequence[float]]  #: mapping from the name of each quantity to its values
 
 #: fields of each group, starting with bit 0: name of the quantity and format; a quantity without a value is sent as
 #: zeros

@@ -1,4 +1,4 @@
-"""Quantities that a VectorNav sensor measures, from the sensors of a body."""
+"""Quantities that a VectorNav sensor measures, computed from the sensors of a body."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TRACKING, LOST = 0x0006, 0x0003  #: INS status codes: tracking with a GNSS fix, 
 
 
 class Sampler:
-    """Collector of the newest quantities. When the GNSS fix is lost, the fix type and the number of satellites become
-    0, and the INS status reports the loss. The other GNSS quantities keep their last values.
+    """Collector of the newest measured quantities. When the GNSS fix is lost, the fix type and the number of satellites
+    become 0, and the INS status reports the loss. The other GNSS quantities keep their last values.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Sampler:
         self._last_ns: int | None = None
 
     def take(self, values: Mapping[str, Value]) -> None:
-        """Store the newest values by sensor type. `ahrs` and `imu` must be among them."""
+        """Store the newest value of each sensor type. `ahrs` and `imu` must be among them."""
         n, imu, ahrs = self.numbers, values["imu"], values["ahrs"]
         self._clock(imu.time_ns)
         R = rotation(quaternion(ahrs.roll, ahrs.pitch, ahrs.heading))

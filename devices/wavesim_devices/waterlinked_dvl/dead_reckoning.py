@@ -1,4 +1,4 @@
-"""Dead reckoning of the Water Linked DVL: position from its own velocities and the attitude of the body."""
+"""Dead reckoning of the Water Linked DVL: a position computed from its own velocities and the attitude of the body."""
 
 from __future__ import annotations
 

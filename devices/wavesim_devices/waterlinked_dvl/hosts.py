@@ -155,8 +155,8 @@ def _rfc3339(unix_us: int) -> str:
     return datetime.fromtimestamp(unix_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-#: output of the serial port, by the number in the wcp command: none, a PD format, or sentences with or without those of
-#: the old format
+#: output of the serial port, by the number in the wcp command: nothing, PD4, PD6, sentences in the new format only, or
+#: sentences in both the new and the old format
 OUTPUTS: Mapping[str, str] = MappingProxyType({"0": "", "1": "old", "2": "pd6", "3": "new", "6": "pd4"})
 LATER = "later"  #: placeholder for a reply that follows later
 #: order of the settings in the wcs command

@@ -211,9 +211,7 @@ class DvlInstrument:
             host.report_position(position, unix_s)
 
     def _calibrate(self, ahrs: Value | None) -> None:
-        """End each calibration, with an error if the vehicle is moving, or successfully when the time of the
-        calibration is over.
-        """
+        """End each calibration: with an error if the vehicle is moving, or successfully if its duration has passed."""
         moves = math.hypot(*self._velocity) > REST_SPEED or (ahrs is not None and math.hypot(*ahrs.rates) > REST_RATE)
         for c in list(self._calibrations):
             if moves or self._now_ns >= c.end_ns:

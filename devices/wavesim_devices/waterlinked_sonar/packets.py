@@ -1,7 +1,7 @@
 """Packets of the Range Image Protocol: a protobuf message with a length and a CRC-32.
 
-The maker's `WaterLinkedSonarIntegrationProtocol.proto` defines the messages. Fields that are zero are omitted, as protobuf
-requires for the canonical encoding.
+The maker's `WaterLinkedSonarIntegrationProtocol.proto` defines the messages. Fields that are zero are omitted, as
+protobuf requires for the canonical encoding.
 """
 
 from __future__ import annotations
