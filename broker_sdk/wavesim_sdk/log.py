@@ -272,8 +272,8 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the logged frames of the imaging sonars and cameras on all bodies, of those on one body, or of one sonar
-    on a body. The ``names`` of each frame are those of its labels, with the bodies that are present at its time.
+    """Yield the logged frames of imaging sonars and cameras: of all bodies, of one body, or of one instrument on a
+    body. The ``names`` of each frame name its labels, including the bodies that are present at the time of the frame.
     """
     wanted: set[int] = set()
     names: LabelNames | None = None

@@ -1,8 +1,8 @@
 """Avoiders: methods of collision avoidance that decide for one vessel, once a second.
 
 An avoider is a class, or a function that makes one; both are called with the length of the vessel in m and its speed in
-m/s. The result has the method ``order``, or it is a function with the same parameters. An avoider that needs neither
-length nor memory is only this function::
+m/s. The result has the method ``order``, or it is a function with the parameters of ``order``. An avoider that needs
+neither length nor speed nor a memory can be such a function itself. As a class, an avoider has this form::
 
     class Mine:
         def __init__(self, length, speed): ...
