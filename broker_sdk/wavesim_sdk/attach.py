@@ -156,7 +156,7 @@ class SharedState:
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """Return the sessions on bodies, except those of pilots, in the order of the bodies."""
+        """Return the sessions of instruments and listeners, in the order of their bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 

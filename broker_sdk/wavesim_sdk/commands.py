@@ -38,7 +38,8 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence | SnapshotAction
 SNAPSHOT_ACTIONS = ("save", "restore", "remove")
-SNAPSHOT_SUFFIX = ".snapshot"  #: suffix of snapshot files; a name without it and without a folder is one in memory
+#: suffix of snapshot files; a name without this suffix and without a folder is that of a snapshot in memory
+SNAPSHOT_SUFFIX = ".snapshot"
 TIME_CHANGE_VERBS = ("reset", "rewind")  #: verbs of the clock that change the simulation time
 
 #: record, meaning and required right of each verb, except the verbs that control the clock

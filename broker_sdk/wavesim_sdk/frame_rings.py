@@ -2,9 +2,9 @@
 
 A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table, followed by one for each row
 of the ``lidar`` table and, in reverse order, one for each row of the ``camera`` table. The segment begins like the
-other segments: magic ``WAVESONR``, version, 16 bytes of the record hash, and size, PID and start time of the server.
-The number of rings, the number of slots per ring, the number of bytes per slot and the index of the first lidar ring
-follow (8 bytes each).
+other segments: magic ``WAVESONR``, version, 16 bytes of the record hash, the size of the segment, and the PID and start
+time of the server. The number of rings, the number of slots per ring, the number of bytes per slot and the index of the
+first lidar ring follow (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
 is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame

@@ -215,8 +215,8 @@ class ImagingFrame:
 
     @property
     def labels(self) -> Any:
-        """Labels of the samples (beams, bins, 2), or of the pixels of a camera (rows, columns, 2): material and object
-        of each. None if the frame has no labels. :mod:`wavesim_sdk.frame_labels` defines the numbers.
+        """Numbers of material and object for each sample (beams, bins, 2) or each pixel of a camera (rows, columns, 2);
+        None if the frame has no labels. :mod:`wavesim_sdk.frame_labels` defines the numbers.
         """
         r = self.record
         is_camera = self.kind == "camera"
@@ -244,8 +244,9 @@ class ImagingFrame:
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) or pixels of a 3D sonar or lidar (rows, columns, 3) in frame W in m, computed
-        with the true position and heading (for pixels: attitude) of the record; NaN = no sounding.
+        """Positions of the measured soundings (beams, 3), or of the pixels of a 3D sonar or lidar (rows, columns, 3),
+        in frame W in m; NaN = no sounding. They are computed with the true position and heading (for pixels: attitude)
+        in the record.
         """
         if self.kind in RANGE_IMAGES:
             return self.record["p_WS_W"] + self.points_S @ rotation(quaternion(*self.record["euler"])).T
@@ -255,7 +256,9 @@ class ImagingFrame:
 
     @property
     def points_S(self) -> Any:
-        """Pixels of a 3D sonar or lidar (rows, columns, 3) in the sensor frame S in m; NaN = no echo."""
+        """Positions of the pixels of a 3D sonar or lidar (rows, columns, 3) in the sensor frame S in m;
+        NaN = no echo.
+        """
         r = self.record
         half = 0.5 * float(r["fan_height"])
         if self.kind == "lidar":  # the channels of a tilted lidar are cones, not a tilted image
@@ -297,8 +300,8 @@ class ImagingFrame:
 
 
 def _truth_bytes(r: Any) -> int:
-    """Return the number of bytes of true data that follow the samples: 4 per sample; for a camera, 4 per pixel for
-    the depths and 4 per pixel for the labels.
+    """Return the number of bytes of true data that follow the samples: 4 per sample or, for a camera, 4 per pixel
+    for depths and 4 per pixel for labels.
     """
     kinds, count = int(r["labels"]), int(r["beams"]) * int(r["bins"])
     if int(r["kind"]) != FRAME_KINDS.index("camera"):

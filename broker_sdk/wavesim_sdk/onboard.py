@@ -72,8 +72,8 @@ class Step:
     commands: list[CommandReceived] = field(default_factory=list)  #: vehicle commands for a pilot that accepts them
     #: faults of the device that this session serves; the last one applies
     device_faults: list[DeviceFault] = field(default_factory=list)
-    #: resets of the simulation, and returns to a snapshot; the state may belong to an earlier time than the previous
-    #: state
+    #: one event for each time that the simulation was reset or returned to a snapshot; after such an event, the state
+    #: may belong to an earlier time than the previous state
     time_changes: list[TimeChanged] = field(default_factory=list)
 
     @property

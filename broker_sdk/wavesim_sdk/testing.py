@@ -188,7 +188,7 @@ class LossyProxy(_LoopThread):
     ) -> None:
         super().__init__()
         self.target, self.loss, self.duplicate, self.delay = target, loss, duplicate, delay
-        self.counts: Counter[str] = Counter()  #: how many datagrams were passed on, lost and duplicated
+        self.counts: Counter[str] = Counter()  #: numbers of datagrams that were passed on, lost and duplicated
         self.address: Address = ("", 0)
         self._random = random.Random(seed)
         self._clients: dict[Address, asyncio.DatagramTransport] = {}

@@ -20,7 +20,7 @@ from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Admission, Happening, Joined, NotAdmitted, Requested, Session, SessionGone
 from wavesim_sdk.wire.udp import open_socket
 
-PERIOD_S, TIMEOUT_S = 0.5, 5.0  #: of the keep-alive
+PERIOD_S, TIMEOUT_S = 0.5, 5.0  #: period and timeout in s of the keep-alive
 POLL_S = 0.01
 SOUND_SPEED = 1500.0
 

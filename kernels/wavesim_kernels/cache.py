@@ -83,7 +83,7 @@ class CompletionRecord:
         return found if found.get("installed") == self._installed() else {}
 
     def is_current(self) -> bool:
-        """Return whether all kernels are stored and no source has changed since then."""
+        """Return whether all kernels are stored and no source has changed since they were stored."""
         found = self._read()
         return bool(found) and all(_unchanged(found[kind]) for kind in ("functions", "imports"))
 

@@ -1,8 +1,9 @@
 """Entry points in wheels, through which callers call kernels without Numba: LLVM code and a description of the
 arguments.
 
-An entry point has the signature ``int32_t entry(const int64_t *arguments, int64_t *result)``. It receives an array as
-its address, lengths and strides, a tuple as its members, and a number as one word. It returns 0 or an error code.
+An entry point has the signature ``int32_t entry(const int64_t *arguments, int64_t *result)``. An array is passed as its
+address, lengths and strides; a tuple, as its members; and a number, as one word. The function returns 0 or an error
+code.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _has_compiler() -> bool:
 
 MODE = _choose_mode()
 
-#: processor features that each level has in addition to the level below, as Linux names them
+#: processor features that each level has in addition to those of the level below, with the names that Linux uses
 _X86_64 = {
     "x86-64": set[str](),
     "x86-64-v3": {"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "abm", "sse4_2", "popcnt", "cx16"},

@@ -163,7 +163,7 @@ class InstrumentRegistry:
         self.version += 1
 
     def save(self) -> dict[str, Any]:
-        """Return the state for a snapshot. It names the instruments, because they follow from the configuration."""
+        """Return the state for a snapshot. It only names the instruments, because the configuration describes them."""
         return {
             "rows": self.rows.copy(),
             "free": list(self._free),

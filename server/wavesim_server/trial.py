@@ -121,7 +121,7 @@ class Trial:
         self.frozen: list[str] = []  #: bodies whose state diverged, each with the time at which it diverged
         self._former_log_time = 0  # of the previous run
         self._devices = TrialDevices(loaded)
-        self.failure = ""  #: which program ended the run, and why
+        self.failure = ""  #: description of how a program ended the run; empty if none did
 
     def run(self, plots: bool = True) -> str:
         """Run the trial and return its table as text. The table includes the losses, which are also available in

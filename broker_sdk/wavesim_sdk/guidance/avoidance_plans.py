@@ -94,7 +94,7 @@ class Plans:
 
     In each manoeuvre, the vessel turns off the leg and holds the new course at a fraction of its speed. It then sails
     parallel to the leg, returns to it at the angle :data:`RETURN`, and continues along ``way``. ``way`` contains the
-    start of the leg, its waypoint, and the next waypoint.
+    start of the leg, the waypoint at its end, and the waypoint after that.
     """
 
     def __init__(

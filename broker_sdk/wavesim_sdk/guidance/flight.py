@@ -57,7 +57,7 @@ class FlightGains:
     shaft: float = 80.0  #: shaft speed in level flight, 1/s
     elevator: float = -0.12  #: angle of the elevator in level flight
     pitch: float = 0.05  #: pitch in level flight
-    max_shaft: float = 120.0  #: 1/s
+    max_shaft: float = 120.0  #: maximum shaft speed, 1/s
     max_angle: float = math.radians(25.0)  #: maximum angle of the control surfaces, rad
     max_roll: float = math.radians(35.0)
     max_pitch: float = math.radians(15.0)

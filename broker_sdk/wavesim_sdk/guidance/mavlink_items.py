@@ -64,7 +64,7 @@ class MissionItem:
     y: float
     depth: float = 0.0  #: depth below the water surface in m
     is_geodetic: bool = False
-    speed: float | None = None  #: speed in m/s that the file states for this waypoint; None = none
+    speed: float | None = None  #: speed in m/s that the file states for this waypoint; None = not stated
     acceptance: float = 0.0  #: acceptance radius in m; 0 = none
     hold: float = 0.0  #: time in s for which the vehicle is to hold at the waypoint
     number: int = 0  #: number of the item in its file

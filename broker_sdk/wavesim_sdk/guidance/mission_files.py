@@ -57,8 +57,8 @@ class MissionFile:
     """Contents of a mission file, in the world frame W."""
 
     waypoints: tuple[Waypoint, ...]
-    lookahead: float | None = None  #: lookahead distance in m that the file states; None = none
-    acceptance: float | None = None  #: acceptance radius in m that the file states; None = none
+    lookahead: float | None = None  #: lookahead distance in m that the file states; None = not stated
+    acceptance: float | None = None  #: acceptance radius in m that the file states; None = not stated
     notices: tuple[str, ...] = ()  #: contents of the file other than waypoints, and conversions of values
     text: str = field(default="", repr=False)  #: text of the file
 

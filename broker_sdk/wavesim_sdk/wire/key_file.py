@@ -1,4 +1,4 @@
-"""Key files: who may join a server, and with which key.
+"""Key files, which state the clients that may join a server, and their keys.
 
 Each line of a key file is one of::
 

@@ -43,7 +43,7 @@ class _HandlerQueue(asyncio.Queue[Any]):
 
 
 class _ErrorCounter(asyncio.Queue[Any]):
-    """Error queue for asyncio-dgram that only counts."""
+    """Error queue for asyncio-dgram that only counts the errors."""
 
     count = 0
 

@@ -228,7 +228,7 @@ class AcousticChannel:
             n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.band)
 
     def set_wind(self, wind: float) -> None:
-        """Update the sea noise after a change of the mean wind; signals in transit keep their noise."""
+        """Update the sea noise after a change in the mean wind; signals in transit keep their noise."""
         if wind == self._wind:
             return
         self._wind = wind

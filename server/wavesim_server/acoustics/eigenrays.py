@@ -75,7 +75,7 @@ FAN_ANGLES = 256  #: number of launch angles in the fan, in addition to those of
 SPARE = 2  #: number of additional records at the end of a fan, for the ray that grazes the receiver and for a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more reversals are counted as dropped
 GRAZE = 1e-7  #: relative angular offset of the two fan rays on either side of a ray that grazes a knot
-#: maximum distance in m by which an eigenray may miss the receiver; the travel time is corrected to second order
+#: maximum distance in m by which an eigenray may miss the receiver; the travel time is corrected to second order.
 # Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
 

@@ -37,9 +37,9 @@ class ModemType:
     bits: Callable[[Modem, int], float]
     #: probability that a packet is decoded if each transmitted bit is wrong with the probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
-    #: departure time of a packet, as a function of (modem, ``requested``, ``busy``, ``draw``)
+    #: departure time of a packet, as a function of (modem, ``requested``, ``busy``, ``draw``);
     # requested: time of the request; busy: time until which the modem receives, sends, or has packets to send, as far
-    # as it knows at the request; draw: a random number of this packet, 0..1
+    # as it knows at the request; draw: a random number for this packet, from 0 to 1
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:

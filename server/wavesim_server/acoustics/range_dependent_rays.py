@@ -155,7 +155,7 @@ def waveguide_between(profile: SoundSpeedProfile, scene: AcousticScene, order: i
 @device_function
 def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
     """Follow a circular arc over a horizontal range. The arc starts with the given sine and cosine of its angle to the
-    horizontal. Return the change of depth, and the sine and cosine at the end.
+    horizontal. Return the change in depth, and the sine and cosine at the end.
 
     ``turn`` is the decrease of the sine per metre of range. The result is exact and does not need trigonometry.
     """
@@ -259,7 +259,7 @@ def trace_ray(
     track: Floats,
     shot: Record,
 ) -> int:
-    """Follow a ray from its start; ``legs`` receives the points at which each leg between reversals crosses
+    """Follow a ray from its start; ``legs`` receives the point at which each leg between reversals crosses
     the receiver's depth.
 
     The search ends where the leg after ``last`` reversals crosses that depth; ``shot`` is then filled in. Returns 0 if

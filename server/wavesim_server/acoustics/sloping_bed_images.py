@@ -19,9 +19,9 @@ from wavesim_server.acoustics.types import Vector
 from wavesim_server.seabed import bed_depth
 
 MAX_ITERATIONS = 24  #: maximum number of iterations of the search for the planes
-CONVERGENCE_TOLERANCE = 1e-4  #: convergence tolerance of the corners in m
-#: maximum change of the corners in m in the last iteration; the path length is stationary there, so its error is far
-#: smaller
+CONVERGENCE_TOLERANCE = 1e-4  #: distance in m of the corners from their targets below which the search ends
+#: maximum distance in m of the corners from their targets after the last iteration; the path length is stationary
+#: there, so its error is far smaller
 ACCEPTANCE_TOLERANCE = 1.0
 SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 

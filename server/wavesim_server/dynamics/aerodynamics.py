@@ -12,7 +12,7 @@ V is the speed through the air. With the blending function s(alpha), which chang
 Beyond stall, the wing is a flat plate, and its normal force acts at the neutral point. The book gives the lift beyond
 stall, but not the drag and the moment. Beyond stall, the effect of the control surfaces fades to cos(alpha) times their
 full effect, so that it reverses when the flow comes from behind. Side force, roll and yaw are linear in beta, p, r and
-the angles.
+the angles of the control surfaces.
 
 The forces of the air decrease with the wetted fraction (:mod:`wavesim_server.dynamics.water_exit`). In the water, the
 motion relative to the water decays as in v' = -v abs(v)/L over the length L, where v includes half the span times the

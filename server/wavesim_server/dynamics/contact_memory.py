@@ -13,7 +13,7 @@ from wavesim_server.dynamics.contact_events import ContactEvents, make_contact_e
 from wavesim_server.dynamics.shapes import GEOMETRY
 from wavesim_server.dynamics.sleep import SleepState, make_sleep_state
 
-#: columns of the array of contacts
+#: columns of the array of contacts:
 # row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse on b
 # (3), approach speed, inverse mass of a and of b along the normal
 C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, CONTACT = (
@@ -28,11 +28,11 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
     14,
     16,
 )
-#: columns of a contact for each of its two bodies
-# R_WB, row by row (9); arm of the contact point, B (3); Jacobian along the normal (6); change of the body's velocity by
-# an impulse along the normal (6)
+#: columns of a contact for each of its two bodies:
+# R_WB, row by row (9); arm of the contact point, B (3); Jacobian along the normal (6); change in the body's velocity
+# due to an impulse along the normal (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
-#: columns for a contact direction: the Jacobian, and the change of velocity by a unit impulse
+#: columns for a contact direction: the Jacobian, and the change in velocity due to a unit impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: indices of the counters of pairs and contacts
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)

@@ -60,7 +60,7 @@ class CrossFlowCoefficients:
     sway: float  #: kg/m2
     heave: float
     half: float  #: half length of the uniform hull in m
-    centre: float  #: its centre in m, forward of the origin
+    centre: float  #: distance in m from the origin to the centre of the uniform hull, positive forward
     derivatives: dict[str, float] = field(default_factory=dict)  #: in SI units
 
 

@@ -137,7 +137,7 @@ def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Flo
 def _fill_row(
     block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats
 ) -> None:
-    """Fill in the row of one body; ``jump`` is the change of its velocity due to contacts in the last tick."""
+    """Fill in the row of one body; ``jump`` is the change in its velocity due to contacts in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
     wet = element(work, W.WET_SHARE, l)
     for i in range(6):

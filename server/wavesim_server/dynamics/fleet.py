@@ -242,7 +242,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Add a body to a row, at rest; ``lined`` states whether lines may be attached to the body."""
+        """Add a body to a row, at rest; ``has_lines`` states whether lines may be attached to the body."""
         if vehicle_type.is_shared:
             if vehicle_type.model not in self._model_rows:
                 self._model_rows[vehicle_type.model] = self._add_model(vehicle_type.compiled)[0]
@@ -293,7 +293,7 @@ class FleetDynamics:
             self._release_model(*self._own_models.pop(row))
 
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
-        """Change parameters of one body (value by parameter row); the body then has its own copy of the parameters."""
+        """Change parameters of one body, given as {parameter row: value}; the body then has its own parameters."""
         if row not in self._own_models:
             body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // LANES, B.HEAD_MODEL])
             self._clear_lane(row)

@@ -251,7 +251,7 @@ def mesh_volume(model_ints: Ints, tables: Floats, plane: WaterPlane) -> tuple[fl
 
 @always_inline
 def _mesh_corner(table: Floats, at: int, corner: int) -> Point:
-    """Return a corner of the triangle whose numbers begin at ``at`` in a table."""
+    """Return a corner of the triangle whose coordinates begin at the index ``at`` in a table."""
     k = at + 3 * corner
     return _number(table, k), _number(table, k + 1), _number(table, k + 2)
 

@@ -39,7 +39,7 @@ MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
     #: coefficient of rolling resistance, as a fraction of the radius; the value is that of wheels on firm soil
-    # Gillespie 1992; it is 0.3 on sand and 0.015 on concrete
+    # (Gillespie 1992); the coefficient is 0.3 on sand and 0.015 on concrete
     0.08
 )
 
@@ -77,7 +77,7 @@ def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
-    """Compute the change of velocity that a unit impulse along a direction causes, and write it to ``response``,
+    """Compute the change in velocity that a unit impulse along a direction causes, and write it to ``response``,
     starting at response[at].
     """
     p = f.params[f.block_heads[f.slots[row] // LANES, B.HEAD_MODEL]]

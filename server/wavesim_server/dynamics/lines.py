@@ -37,15 +37,16 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 BED_EXIT_SPEED = 0.2  #: speed in m/s at which a node below the bed rises
 
-#: columns in the table of line nodes
+#: columns in the table of line nodes:
 # position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed; force on the
 # node; tension, direction and submerged share of the segment behind the node; whether the node touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (
     0, 3, 6, 9, 12, 13, 14, 17, 18, 21, 22, 23,
 )  # fmt: skip
-#: columns for a line
-# of a segment: length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of the drag
-# across and along; of the line: diameter, friction, breaking load (0 = unlimited), tension at which it broke
+#: columns for a line:
+# for each of its segments: length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of
+# the drag across and along; for the line itself: diameter, friction, breaking load (0 = unlimited), tension at which it
+# broke
 (
     L_LENGTH,
     L_EA,
@@ -63,14 +64,14 @@ N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE,
     L_BROKEN_TENSION,
     LINE,
 ) = range(15)
-#: columns for the integers of a line
+#: columns for the integers of a line:
 # first node, segments, bodies at the ends (rows of the rig; -1 = anchor), whether both are present, broken segment
 # (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
 #: columns for an end of a line: its attachment point in B or W, and its position and velocity in W before and after the
 #: tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
-#: columns for a body that has lines attached
+#: columns for a body that has lines attached:
 # position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
 # the line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
@@ -284,7 +285,7 @@ def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
 
 @device_function
 def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
-    """Update the velocity of a body for the force that the end of a line exerts on it."""
+    """Update the velocity of a body according to the force that the end of a line exerts on it."""
     x, y, z = rotation.to_world(
         o[B_AFTER + 3],
         -o[B_AFTER + 4],

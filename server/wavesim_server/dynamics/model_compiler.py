@@ -355,7 +355,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
 
 
 def _set_cross_flow(p: Floats, model: Model, c: CrossFlow, density: float) -> dict[str, float]:
-    """Set the rows of the cross-flow drag. Return the named derivatives, in SI units, that it needs in addition."""
+    """Set the rows of the cross-flow drag. Return the named derivatives (SI units) that the drag needs in addition."""
     if c.coefficient == "hoerner":
         hull = cross_flow_sections.from_dimensions(model, density)
         drag = hull.sway, hull.sway, hull.heave, hull.heave, hull.half, hull.centre
@@ -368,7 +368,7 @@ def _set_cross_flow(p: Floats, model: Model, c: CrossFlow, density: float) -> di
 
 
 def _set_derivatives(p: Floats, ints: Ints, model: Model, others: dict[str, float], density: float) -> None:
-    """Set the rows and columns of the model's named derivatives, and of others in SI units."""
+    """Set the rows and columns of the model's named derivatives, and of ``others``, which are given in SI units."""
     terms = derivative_terms(model.derivatives, density, len(model.fin)) if model.derivatives is not None else []
     for name, value in others.items():
         axis, names = derivative_factors(name)

@@ -1,4 +1,4 @@
-"""Correction of the linear fin force beyond stall, which is computed only while a fin in the block is stalled."""
+"""Correction to the linear fin force beyond stall, which is computed only while a fin in the block is stalled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: Lanes, along: Lanes, wn: Lanes) -> Lanes:
-    """Return the correction of the normal force on the stalled fin k. A fin is stalled if its angle in the linear law,
+    """Return the correction to the normal force on the stalled fin k. A fin is stalled if its angle in the linear law,
     delta - w_n/u, exceeds FIN_STALL.
 
     Between the stall angle a_s and 90 deg, the normal force has the form given by Viterna and Corrigan (1982): CN =

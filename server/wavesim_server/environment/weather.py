@@ -55,10 +55,10 @@ W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST,
     I_WAVES_TO,
     WIND,
 ) = range(12)
-#: columns for the drift of the water current
+#: columns for the drift of the water current:
 # speed, its deviation, minimum and maximum; direction (towards), its deviation and maximum; time constant
 D_SPEED, D_SPEED_DEVIATION, D_SPEED_MIN, D_SPEED_MAX, D_DIRECTION, D_DIRECTION_DEVIATION, D_RANGE, D_TIME = range(8)
-#: columns for the exposure of a body to wind and waves
+#: columns for the exposure of a body to wind and waves:
 # flags (0 nothing, 1 wind, 2 filter, 4 RAO); law, areas, length, height, forward, profile, coefficients, gains and
 # damping of the filters, table of operators and its number of headings, reach, half length and width
 E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = (
@@ -76,7 +76,7 @@ E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPO
 HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER, HAS_AIR = 1, 2, 4, 8, 16
 #: columns of the coefficients for an aircraft: factor and roughness length of the wind profile
 E_PROFILE_FACTOR, E_ROUGHNESS = E_C, E_C + 1
-#: columns for the buoyancy of a body in water of variable density
+#: columns for the buoyancy of a body in water of variable density:
 # buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
 # depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
@@ -282,8 +282,8 @@ def apply_to_bodies(
     time: float,
     h: float,
 ) -> None:
-    """Compute the current, the plane of the water surface, and the forces that stay constant, for all bodies in this
-    tick.
+    """Compute the current, the plane of the water surface, and the forces that stay constant during this tick, for all
+    bodies.
     """
     s, blocks, slots = w.state, f.blocks, f.slots
     parts = np.empty((5, w.sea.shape[0]))

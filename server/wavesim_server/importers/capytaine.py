@@ -136,7 +136,7 @@ def _matrix_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _excitation_force(data: Any, name: str) -> Array:
-    """Return the excitation force (6, frequencies, headings) with a leading phase."""
+    """Return the excitation force (6, frequencies, headings) with leading phases."""
     if "complex" in data[name][0]:
         parts = _ordered_variable(data, name, "complex", "influenced_dof", "omega", "wave_direction")
         names = [str(x) for x in np.ravel(data["complex"][1])] if "complex" in data else ["re", "im"]

@@ -13,7 +13,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, ModelDraft, TrackedTable, format_numbers
 
-#: names in a WaVeSim model for hilsim's nonlinear damping terms
+#: names in a WaVeSim model for hilsim's nonlinear damping terms;
 # in hilsim's names with two factors, the last is the factor of the column, and the first stands for its absolute value
 DAMPING = {
     "X_uuu": "X_uuu",

@@ -222,7 +222,7 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
 
 
 def part_of(share: float) -> str:
-    """Return the part of a dataset to which a share from 0 to 1 belongs."""
+    """Return the part of a dataset that a number from 0 to 1 selects, according to the fractions in SPLIT."""
     for part, size in SPLIT.items():
         if share < size:
             return part

@@ -131,8 +131,8 @@ def png(pixels: Any) -> bytes:
 
 
 def run_lengths(mask: Any) -> str:
-    """Return a mask (rows, columns) as compressed run lengths of COCO: column by column, beginning with the unset
-    pixels. Each length is stored as its difference from the last length but one, in groups of 5 bits.
+    """Return a mask (rows, columns) as COCO's compressed run lengths: column by column, beginning with the unset
+    pixels. Each length is stored as its difference from the length two positions earlier, in groups of 5 bits.
     """
     flat = np.asarray(mask, bool).T.ravel()
     ends = np.concatenate([np.flatnonzero(flat[1:] != flat[:-1]) + 1, [len(flat)]])

@@ -1,8 +1,8 @@
 """Export frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and
 sensor_msgs.
 
-- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, with all beams of one range, followed by those of
-  the next range.
+- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, in which the samples of all beams at one range
+  are followed by those at the next range.
 - Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
 - Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each
   turn as a LaserScan (`/scan`) with the range of the strongest sample in each step; as is usual in ROS, its angles

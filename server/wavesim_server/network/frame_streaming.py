@@ -118,7 +118,7 @@ class FrameStreamer:
         return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else POLL_PERIOD_S
 
     def _start_newest_frame(self, feed: FrameSubscription, now: float) -> None:
-        """Start sending the newest frame of the sonar that has waited longest, if that sonar has a new frame."""
+        """Start sending the newest frame of one sonar: of those with a new frame, the one that has waited longest."""
         assert self._rings is not None
         for number, sonar in sorted(feed.cursors.items(), key=lambda item: item[1].next):
             found = self._ring(feed.member, number)

@@ -50,7 +50,7 @@ class StateRows(NamedTuple):
     actuation: TableRow
     effort: TableRow | None
     sensors: list[SensorRow]
-    version: int  #: number of the last write of the `instruments` table when the sensors were located
+    version: int  #: value of :attr:`InstrumentLocator.version` when the sensors were located
 
 
 class LocalStates:

@@ -64,15 +64,15 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """A range of the numbers of one sensor. The sensor is the k-th in a datagram shape."""
+    """A range of the numbers in one sensor's value. ``sensor`` is the position of the sensor in the datagram shape."""
 
     sensor: int
     first: int
     size: int
 
 
-#: (type, bytes) of each datagram
-# for several sessions a matrix of bytes with room for the header; for a single session, bytes without header
+#: (type, bytes) of each datagram:
+# for several sessions, a matrix of bytes with room for the header; for a single session, bytes without header
 DatagramPayloads = list[tuple[Type, Any]]
 
 
