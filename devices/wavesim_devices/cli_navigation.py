@@ -16,7 +16,13 @@ from wavesim_sdk.cli_numbers import Quantity
     "Not modelled: heating, the gap limit of 10 ms between serial characters, the LED (`dark_mode_enabled` is only "
     "stored), NTP (no server ever answers), and the levels of the echoes (nominal values).",
     {"json": "tcp:16171", "pd6": "tcp:1037", "pd4": "tcp:1038", "http": "tcp:8080", "serial": "off"},
-    click.option("--variant", type=click.Choice(["A50", "A125"]), default="A50", show_default=True, help="Variant."),
+    click.option(
+        "--variant",
+        type=click.Choice(["A50", "A125"]),
+        default="A50",
+        show_default=True,
+        help="Variant of the instrument.",
+    ),
     click.option(
         "--yaw-drift",
         type=Quantity("angular rate", "deg/min", low=-10.0, high=10.0),
@@ -174,7 +180,11 @@ def lauv_actuators(full_speed: float, inverted: bool) -> Any:
     "Not modelled: tare (refused), gyro bias and disturbance commands (acknowledged without effect), the baud rate, "
     "ECEF fields (zero), and the INS filter (position and velocity are those of the `gps` sensor).",
     click.option(
-        "--model", type=click.Choice(["VN-100", "VN-200", "VN-300"]), default="VN-100", show_default=True, help="Model."
+        "--model",
+        type=click.Choice(["VN-100", "VN-200", "VN-300"]),
+        default="VN-100",
+        show_default=True,
+        help="Model of the instrument.",
     ),
 )
 def vectornav(model: str) -> Any:
@@ -193,7 +203,7 @@ def vectornav(model: str) -> Any:
 @multi_port_command(
     "Emulate a Nortek Nucleus 1000. The device reads the `dvl` sensor of body NAME, which must have three beams, and "
     "its `ahrs`, `imu`, `magnetometer`, `ctd` and `pressure` sensors.\n\n"
-    "Not modelled: field calibration, current profiles and spectra, power levels and rotations of the instrument (the "
+    "Not modelled: field calibration, current profiles and spectra, power levels and instrument rotations (the "
     "device refuses each of these), figures of merit (nominal values), and the inertial filter (the position in the "
     "INS packet is dead reckoning from bottom track). The password is `nortek`.",
     {"command": "tcp:9000", "stream": "tcp:9002", "serial": "off"},

@@ -81,9 +81,11 @@ nav.add_command(import_)
     default=2.0,
     show_default=True,
     type=Quantity("time", low=0.0),
-    help="Longest gap of the estimate in s that is interpolated.",
+    help="Longest gap in the estimate that is interpolated, in s.",
 )
-@click.option("--align", is_flag=True, help="Report also the error after rotation and translation to the best fit.")
+@click.option(
+    "--align", is_flag=True, help="Also report the error after the estimate is rotated and translated for the best fit."
+)
 @click.option(
     "--picture",
     type=click.Path(path_type=Path),
@@ -112,9 +114,9 @@ def score(
 ) -> None:
     """Score the reference filter or your own estimate on a log.
 
-    The errors are those against the true states. The filter uses the measurements in the log. It starts at the true
-    state. Sensor mounts, accuracies and beacon positions come from the configuration. The report lists the used
-    instruments with their consistency, and the unused ones with the reason. While the filter runs, it warns if the
+    The errors are relative to the true states. The filter uses the measurements in the log. It starts at the true
+    state. Sensor mounts, accuracies and beacon positions come from the configuration. The report lists the
+    instruments used, with their consistency, and the instruments not used, with the reason. While the filter runs, it warns if the
     innovations of a sensor do not fit the assumed noise.
 
     With --estimate, the command scores the estimate of another program. FILE may be omitted if --truth is given.
@@ -324,7 +326,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int, configuration:
     "forms",
     multiple=True,
     help="Planar form to train: position, delta, decoupled, velocity, velocity-yaw, velocity-yaw-delta, lstm-position, "
-    "lstm-delta, lstm-decoupled, lstm-velocity-yaw, or all. Repeatable. Default: the network for three dimensions.",
+    "lstm-delta, lstm-decoupled, lstm-velocity-yaw, or all. Repeatable. Default: the three-dimensional network.",
 )
 @click.option(
     "--train-run",

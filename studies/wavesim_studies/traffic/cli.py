@@ -96,7 +96,7 @@ def _selected(avoider: str, hold: bool) -> str | None:
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path, avoider: str) -> None:
     """Write Imazu CASES as configurations for `wavesim trial`.
 
-    The command writes one file per case to FOLDER. Without CASES, it runs all 22 cases. Own ship detects the other vessels only by AIS and radar.
+    The command writes one file per case to FOLDER. Without CASES, it writes all 22 cases. Own ship detects the other vessels only by AIS and radar.
     """
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
