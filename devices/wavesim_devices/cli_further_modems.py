@@ -53,7 +53,7 @@ def popoto(**values: Any) -> Any:
     Two modems on one channel form a link: role a sends a packet every second, and role b answers it. Each packet has 8
     bytes.
 
-    Not emulated: changes of the channel (the device refuses any channel other than --channel), bit errors (reported as
+    Not emulated: channel changes (the device refuses any channel other than --channel), bit errors (reported as
     0.0, because the medium loses whole packets), the baud rate, and the synchronisation packet of zeros.""",
     click.option(
         "--role",

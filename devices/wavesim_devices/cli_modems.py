@@ -13,7 +13,7 @@ from wavesim_devices.cli_devices import address_option, carrier_option, device_c
     """Emulate a WHOI Micro-Modem. The device uses the transducer of body NAME, which needs a `modem`.
 
     Emulated: data at rates 0 to 6, acoustic acknowledgements, polls, mini-packets, flexible packets (CCTDP), two-way
-    ranges, and narrow-band, digital (REMUS) and generic long baseline. SRC can only be set to the value of --address.
+    ranges, and narrow-band, digital (REMUS) and generic long-baseline ranging. SRC can only be set to the value of --address.
 
     Not emulated: sleep and hibernation, parameters of CCCFG other than SRC, CTO, TAT, REV, CST, XST, RXP, RXD,
     TXP and TXF (they are stored, but have no effect), CCPGT bandwidths, the CCPNT flag, base64, and the impulse

@@ -199,7 +199,7 @@ def vectornav(model: str) -> Any:
 @multi_port_command(
     "Emulate a Nortek Nucleus 1000. The device reads the `dvl` sensor of body NAME, which must have three beams, and "
     "its `ahrs`, `imu`, `magnetometer`, `ctd` and `pressure` sensors.\n\n"
-    "Not modelled: field calibration, current profiles and spectra, power levels and rotations of the instrument (the "
+    "Not modelled: field calibration, current profiles and spectra, power levels and instrument rotations (the "
     "device refuses each of these), figures of merit (nominal values), and the inertial filter (the position in the "
     "INS packet is dead-reckoned from bottom track). The password is `nortek`.",
     {"command": "tcp:9000", "stream": "tcp:9002", "serial": "off"},

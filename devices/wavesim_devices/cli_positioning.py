@@ -14,7 +14,7 @@ from wavesim_sdk.cli_numbers import Quantity
     "Emulate the Water Linked Underwater GPS G2 topside. Body NAME is the vessel. Its transducer has a USBL "
     "`head`, which is the antenna, and the vessel may have `gps`, `ahrs` (compass and level), `ctd` and `temperature` "
     "sensors.\n\n"
-    "The locator is a body with a `pinger`, whose transducer has the channel as its `code`. The clocks of the vessel "
+    "The locator is a body whose transducer has a `pinger`, and the channel as its `code`. The clocks of the vessel "
     "and the locator must agree.\n\n"
     "Not modelled: the depth sensor of a locator. For D1, S1, P1 and U1, the depth follows from the elevation of the "
     "arrival; for A1, the host supplies it. `external/imu`, `imu/calibrate`, `status_report` and `poi` have no "

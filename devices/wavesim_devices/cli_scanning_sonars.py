@@ -37,7 +37,7 @@ def micron() -> Any:
     "The host sets the scan, range, points, gain, absorption, profile and delay. The device reports the newest echoes "
     "that the sonar received from the direction of the head; points beyond the range of the sonar are empty. The device "
     "does not accept invalid settings, master mode, or 4 or 16 data bits.\n\n"
-    "Not modelled: frequency and pulse length (those of the sonar), external trigger, baud rate.",
+    "Not modelled: frequency and pulse length (those of the sonar apply), external trigger, baud rate.",
     click.option(
         "--model",
         type=click.Choice(["881A", "852", "852-sounder"]),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     type=click.Choice(["RIP2", "RIP1"]),
     default="RIP2",
     show_default=True,
-    help="Version of the Range Image Protocol; releases before 1.6 send RIP1.",
+    help="Version of the Range Image Protocol; instrument releases before 1.6 send RIP1.",
 )
 @sensor_option
 def waterlinked_sonar(

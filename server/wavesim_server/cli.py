@@ -307,7 +307,7 @@ def report(file: Path, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Write the log, table and pictures to this folder.",
+    help="Write the log, table and plots to this folder.",
 )
 @click.option("--realtime", is_flag=True, help="Run in real time instead of as fast as possible.")
 @click.option(
@@ -318,7 +318,7 @@ def report(file: Path, as_json: bool) -> None:
 @name_option
 @port_option
 @seed_option
-@click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
+@click.option("--no-plots", is_flag=True, help="Do not draw plots.")
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 @click.option("--in-process", is_flag=True, help="Run everything in one process, without a network.")
 @click.option("--keep-going", is_flag=True, help="If a program exits with an error, continue the trial without it.")
@@ -338,7 +338,7 @@ def trial(
     keep_going: bool,
     debug: bool,
 ) -> None:
-    """Run a complete trial and report the results. The command starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
+    """Run a complete trial and report the results. The command starts the server, the emulators and the on-board programs, then writes the table of results and the plots."""
     from wavesim_server.in_process.trial import InProcessTrial
     from wavesim_server.trial import Trial
     from wavesim_world.templates import CONFIG, write_template

@@ -148,14 +148,14 @@ def _report(as_json: bool) -> Any:
 @task_argument
 @click.option("--episodes", default=300, show_default=True, type=click.IntRange(1), help="Number of episodes.")
 @click.option(
-    "--seed", type=click.IntRange(0), help="Seed of the first episode; default: 1000000, which no training uses."
+    "--seed", type=click.IntRange(0), help="Seed of the first episode; default: 1000000, which no training run uses."
 )
 @options_option
 @json_option
 def evaluate(policy: str, task: str, episodes: int, seed: int | None, options: tuple[str, ...], as_json: bool) -> None:
     """Evaluate a policy on unseen episodes of TASK.
 
-    POLICY is a .npz file, the folder of a training, or a baseline: pid or random. TASK is the name of a shipped task, or
+    POLICY is a .npz file, the folder of a training run, or a baseline: pid or random. TASK is the name of a shipped task, or
     FILE.py:CLASS. The report contains the fraction of successes with its 95 % Wilson interval.
     """
     found = _task(task)

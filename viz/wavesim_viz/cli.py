@@ -43,7 +43,7 @@ class WebPortTaken(WaveSimError):
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Write the pictures to this folder; default: the folder of the log."
+    "--out", type=click.Path(path_type=Path), help="Write the plots to this folder; default: the folder of the log."
 )
 @click.option(
     "--mosaic",

@@ -4,9 +4,11 @@ A frame consists of a header of 64 bytes, followed by ``bodies`` and ``signals``
 
      0  u4  magic "WVF1"          28  f4  real-time factor       44  u4  version of the roster
      4  u4  state of the run      32  f4  lateness, ms           48  u4  number of bodies
-     8  f8  time, s               36  f4  greatest lateness, ms  52  u4  number of signals
-    16  f8  tick                  40  u4  ticks late             56  f4  water level, m
-    24  f4  wanted speed                                         60  u4  jumps of time so far: no motion between
+     8  f8  time, s               36  f4  maximum lateness, ms   52  u4  number of signals
+    16  f8  tick                  40  u4  late ticks             56  f4  water level, m
+    24  f4  requested speed                                      60  u4  number of time jumps so far
+
+The page does not interpolate the motion between two frames if a time jump separates them.
 
 A body's last number is its condition: 0 normal; 1 frozen, because its state diverged (NaN or infinity); 2 invalid state
 (not finite, or beyond the permitted range), with NaN as position. Vectors are in the frames W and B; the page converts

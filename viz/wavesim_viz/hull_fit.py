@@ -31,7 +31,7 @@ READ_S = 60.0  #: maximum time in s to read a hull file
 MOST_HULLS = 4  #: maximum number of hulls that are kept; the oldest are dropped
 MOST_FACES = 1280  #: maximum number of triangles of <hull>, as the server states it
 DENSITY = 1025.0
-#: a submerged hull has a reserve of buoyancy of half a percent, as in `wavesim vehicles estimate`
+#: ratio of weight to buoyancy of a submerged hull: a reserve of half a percent, as in `wavesim vehicles estimate`
 RESERVE = 0.995
 TYPES = ("underwater", "surface", "buoy")
 
@@ -219,7 +219,9 @@ def _placement(hull: LoadedHull, body: Any) -> HullPose:
 
 
 def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tuple[Array, list[str]]:
-    """Return the surface of the parts that form the hull, with the faces of closed parts facing outwards, and notes."""
+    """Return the surface of the parts that form the hull, and notes for the user. The faces of closed parts point
+    outwards.
+    """
     notes: list[str] = []
     whole = {k: triangles[k] for k in solid}
     for k, t in whole.items():

@@ -22,7 +22,7 @@ AXES = {
     "-z": (0.0, 0.0, -1.0),
 }
 ORIGINS = ("middle", "file", "buoyancy")
-#: formats whose definition states the unit (m) and the axes (y up); Assimp converts FBX to the same
+#: formats whose definition states the unit (m) and the axes (y up); Assimp converts FBX files to this unit and these axes
 Y_UP_METRES = ("glb", "gltf", "fbx")
 LONGEST_M = 100.0  #: a file without a unit whose hull would be longer than this is taken to be in mm
 
@@ -51,8 +51,8 @@ def guess_axes(kind: str, size: Array) -> tuple[str, str]:
 
 
 def rotation(up: str, forward: str) -> Array:
-    """Return the matrix (3, 3) that turns the axes of a file to those of the body. Raises ValueError if the two axes
-    lie on one line.
+    """Return the matrix (3, 3) that turns the axes of a file to those of the body. Raises ValueError if ``up``
+    and ``forward`` are parallel.
     """
     f, d = np.array(AXES[forward]), -np.array(AXES[up])
     if abs(float(f @ d)) > 0.5:

@@ -65,7 +65,8 @@ GRACE_NS = 500_000_000  #: time in ns that is subtracted from the age of a value
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )
-MAX_SNAPSHOTS = 500  #: maximum number sent to a page; if there are more, only every second, third, ... one
+#: maximum number of snapshots whose times a page receives; if there are more, it receives every second, third, ... one
+MAX_SNAPSHOTS = 500
 MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 

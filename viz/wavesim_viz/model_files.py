@@ -1,4 +1,4 @@
-"""Files that a model of the configurator names: the mesh of its hull, its response operators and its drawing."""
+"""Files named in a model that the configurator edits: the mesh of its hull, its response operators and its drawing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from wavesim_world.ocean import mesh
 
 
 def supply(model: Any, folder: Path, results: FileStore, places: Sequence[Path]) -> dict[str, bytes]:
-    """Copy the files named in a model into a folder, and return them. Each file is searched among the results of this
-    session, then in the folders ``places``. Raise RequestFailed if it is not found.
+    """Copy the files named in a model into a folder, and return them. Search for each file among the results of this
+    session, then in the folders ``places``. Raise RequestFailed if a file is not found.
     """
     found = {}
     for name in _named_files(model):

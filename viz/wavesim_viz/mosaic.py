@@ -136,7 +136,7 @@ def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) 
 
 
 def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
-    """Draw all pictures for which the log has data. Yield lines of text: the file names of the pictures, the depth
+    """Draw all plots for which the log has data. Yield lines of text: the file names of the plots, the depth
     statistics, and the table of targets. With ``geotiff``, also write the grids as GeoTIFF.
     """
     with usable(path):

@@ -3,8 +3,8 @@ echosounder.
 
 A side-scan mosaic shows levels relative to the median of all levels at the same angle (:mod:`wavesim_viz.mosaic`). That
 median changes with every frame. Therefore, a cell keeps one sum of powers for each angle, and the medians are computed
-from histograms of the levels. To within the width of a histogram bin, the result is the mosaic that is computed
-at once from a file with the same frames.
+from histograms of the levels. To within the width of a histogram bin, the result is the same as that of
+:mod:`wavesim_viz.mosaic` for a log with the same frames.
 
 Memory is bounded because the size of the cells is doubled when a mosaic has too many of them.
 """

@@ -118,7 +118,7 @@ class Scene(TypedDict):
     waves: Annotated[float | None, "significant wave height; null: unknown"]
     bodies: list[PlannedBody]
     models: dict[str, ModelInfo]
-    takeover: NotRequired[Annotated[str, "no: a second pilot is refused; yes: it takes over; return: until it leaves"]]
+    takeover: NotRequired[Annotated[str, "whether a second pilot takes over: no, yes, or return (until it leaves)"]]
     warning: NotRequired[str]
 
 

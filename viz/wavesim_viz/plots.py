@@ -224,7 +224,7 @@ def _contacts(run: LoggedRun, chart: Axes) -> None:
 
 
 def _decimate(values: Any, points: int = 1200) -> Any:
-    """Return an evenly spaced subset of about ``points`` of the values."""
+    """Return about ``points`` of the values, evenly spaced."""
     return values[:: max(1, len(values) // points)]
 
 

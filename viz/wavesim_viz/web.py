@@ -52,7 +52,7 @@ from wavesim_viz.uploads import MOST_UPLOAD
 from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
-#: name of a built file that never changes, because the name contains a hash
+#: pattern for the names of built files that never change: these names contain a hash
 HASHED = re.compile(r"-[0-9A-Z]{8}\.(js|css)$")
 MOST_VIEWERS, MOST_EACH = (
     64,

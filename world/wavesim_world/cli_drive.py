@@ -120,7 +120,9 @@ def _model_of(server: str, body: str) -> Model:
 )
 @click.option("--hold", type=click.IntRange(0), metavar="BUTTON", help="Drive only while this button is held.")
 @click.option(
-    "--events", type=click.Choice(("js", "evdev")), help="Set the type of the records.  [default: from the name]"
+    "--events",
+    type=click.Choice(("js", "evdev")),
+    help="Read the gamepad through the joystick API (js) or as input events (evdev).  [default: from the device's name]",
 )
 @server_option
 def drive(

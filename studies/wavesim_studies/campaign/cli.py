@@ -239,7 +239,7 @@ def _reasons(table: list[dict[str, Any]]) -> None:
 def report(
     file: Path, out: Path, to: Path | None, tables: tuple[Path, ...], against: Path | None, as_json: bool
 ) -> None:
-    """Write the HTML report with its charts, and the table."""
+    """Write the HTML report and the table of a campaign."""
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.table import write
 
@@ -268,7 +268,7 @@ def _differences(plan: CampaignPlan, before: Path) -> list[MetricDifference]:
 def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
     """Compare a campaign with an earlier one.
 
-    BEFORE is the folder of a campaign with the same factors. Runs are compared in pairs, with 95 % intervals.
+    BEFORE is the folder of a campaign with the same factors. Runs are compared in pairs, with 95 % confidence intervals.
     """
     _show(_differences(_plan(file, out), before), as_json)
 

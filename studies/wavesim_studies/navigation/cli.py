@@ -324,7 +324,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int, configuration:
     "forms",
     multiple=True,
     help="Planar form to train: position, delta, decoupled, velocity, velocity-yaw, velocity-yaw-delta, lstm-position, "
-    "lstm-delta, lstm-decoupled, lstm-velocity-yaw, or all. Repeatable. Default: the network for three dimensions.",
+    "lstm-delta, lstm-decoupled, lstm-velocity-yaw, or all. Repeatable. Default: the three-dimensional network.",
 )
 @click.option(
     "--train-run",

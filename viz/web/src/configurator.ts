@@ -523,7 +523,7 @@ export class Configurator {
       h(
         "div",
         { class: "soft" },
-        "Every position is relative to the origin, and so are the matrices. Drag its arrows, or move it by x, y, z in m:",
+        "Every position is relative to the origin, and so are the matrices. Drag the arrows of the origin, or move it by x, y, z in m:",
       ),
       h("div", { class: "row thirds" }, ...inputs),
       h("div", { class: "row" }, h("button", { id: "move-origin", onclick: move }, "move the origin")),

@@ -320,7 +320,7 @@ export class HullPanel {
         { class: "soft", id: "hull-state", role: "status" },
         `${file.file}: ${file.parts.length} part${file.parts.length > 1 ? "s" : ""}, x y z ${size}. ` +
           (file.known
-            ? "The format defines the unit and +y up; check forward."
+            ? "The format defines the unit and that +y is up; check which axis is forward."
             : "The unit and axes are guesses; check them."),
       ),
       this.select("unit", "hull-unit", UNITS, this.choices.unit, again("unit")),

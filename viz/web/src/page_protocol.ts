@@ -127,7 +127,7 @@ export interface Scene {
   waves: number | null;
   bodies: PlannedBody[];
   models: Record<string, ModelInfo>;
-  /** no: a second pilot is refused; yes: it takes over; return: until it leaves */
+  /** whether a second pilot takes over: no, yes, or return (until it leaves) */
   takeover?: string;
   warning?: string;
 }

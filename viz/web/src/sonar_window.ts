@@ -71,8 +71,8 @@ export class SonarWindow {
     "button",
     {
       class: "float",
-      title: "Float over the picture, or dock beside it",
-      "aria-label": "Float over the picture, or dock beside it",
+      title: "Float over the main view, or dock beside it",
+      "aria-label": "Float over the main view, or dock beside it",
       onclick: () => {
         this.dock.place(this.box, !this.box.classList.contains("docked"));
         this.changed();
@@ -210,7 +210,7 @@ export class SonarWindow {
           : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
     setText(
       this.status,
-      `${what}  ${head.kind === "camera" ? "picture" : head.kind === "lidar" ? "scan" : "ping"} ${head.number}  ${formatTime(head.time)}` +
+      `${what}  ${head.kind === "camera" ? "image" : head.kind === "lidar" ? "scan" : "ping"} ${head.number}  ${formatTime(head.time)}` +
         `${altitude}${cut}${skipped}`,
     );
   }

@@ -19,7 +19,7 @@ const DIAGNOSTICS: [key: Stat, name: string][] = [
   ["late", "delay, maximum delay (late ticks)"],
   ["vehicles", "vehicles"],
   ["buoys", "buoys"],
-  ["signals", "signals under way"],
+  ["signals", "signals in transit"],
   ["clients", "clients (round trip)"],
   ["fps", "frames/s"],
 ];

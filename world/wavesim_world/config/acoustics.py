@@ -297,8 +297,8 @@ class TransducerConfig:
         "always",
     )
     detection: str = choice(
-        "Detection criterion. level: received level of at least `threshold`. snr: at least `snr` over the noise in "
-        "the band.",
+        "Detection criterion. level: received level of at least `threshold`. snr: signal-to-noise ratio of at "
+        "least `snr` in the band.",
         ("level", "snr"),
         "level",
     )

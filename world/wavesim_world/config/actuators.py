@@ -44,8 +44,8 @@ class Deflector:
 class OpenWater:
     """Propeller with open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n).
 
-    J = u_a/(n D) is the advance ratio, with n in 1/s. KT and KQ are linear in J. Alternatively, KT is interpolated in
-    the rows `J KT` that the element contains. When n is negative, the linear curves are constant: KT and KQ do not
+    J = u_a/(n D) is the advance ratio, with n in 1/s. KT and KQ are linear in J. Alternatively, KT is interpolated
+    between the rows `J KT` that the element contains. When n is negative, the linear curves are constant: KT and KQ do not
     depend on J (Fossen 2021, sec. 9.1).
     """
 
@@ -142,7 +142,7 @@ class Thruster:
         default=0.0,
     )
     feedback: float = key(
-        "Window of the moving average of the force or shaft speed n that the thruster reports; 0 = no averaging.",
+        "Length of the moving-average window for the reported force or shaft speed n; 0 = no averaging.",
         "time",
         0.0,
         low=0.0,

@@ -63,13 +63,13 @@ class Aerodynamics:
         "Pitching-moment coefficient Cm at zero alpha, and its slopes with alpha and q c/(2 V).", count=3
     )
     side: Vector = key(
-        "Side-force coefficient CY at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+        "Side-force coefficient CY at zero beta, and its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
     )
     roll: Vector = key(
-        "Rolling-moment coefficient Cl at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+        "Rolling-moment coefficient Cl at zero beta, and its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
     )
     yaw: Vector = key(
-        "Yawing-moment coefficient Cn at zero beta; its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+        "Yawing-moment coefficient Cn at zero beta, and its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
     )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(
@@ -82,4 +82,6 @@ class Aerodynamics:
         "Length over which an aircraft that hits the water loses 63 % of its speed.", "length", 0.5, low=0.01
     )
     control: tuple[ControlSurface, ...] = children(ControlSurface, "Control surface that a <fin> moves.")
-    propeller: AircraftPropeller | None = child(AircraftPropeller, "Properties in air of the thrusters' propellers.")
+    propeller: AircraftPropeller | None = child(
+        AircraftPropeller, "Properties of the thrusters' propellers when they run in air."
+    )

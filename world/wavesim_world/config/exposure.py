@@ -89,13 +89,13 @@ class WindDrag:
         low=0.01,
     )
     forward: float = key(
-        "Position s_L of the centroid of the lateral area, forward of the body's origin.", "length", 0.0
+        "Distance s_L from the body's origin to the centroid of the lateral area, positive forward.", "length", 0.0
     )
 
 
 @dataclass(frozen=True)
 class WaveFilter:
-    """First-order wave forces: white noise through a filter K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
+    """First-order wave forces: white noise, filtered by K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
 
     Here w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves, so the
     hull floats on the mean water level. Use them for hulls that have neither the buoyancy of a primitive shape nor
@@ -126,7 +126,7 @@ class Rao:
     file: str = text("Path of the operator file, relative to the file that contains this key.")
     group: str = text("Name of the structure in a MATLAB operator file.", "vessel")
     speed: int = key(
-        "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
+        "Index (from 0) of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
     )
     use: str = choice(
         "Operators to read from the file. force: the force operators. motion: the motion operators, converted to forces "

@@ -42,7 +42,7 @@ class MaterialConfig:
     cell: float = key("Length of one patch of the material (see `patch`).", "length", 0.5, low=0.01)
     texture: float | str = key_or_word(
         TYPICAL,
-        "Rms variation in dB of the backscattering strength from place to place; 0 = even. The mean strength does not "
+        "Rms variation in dB of the backscattering strength from place to place; 0 = uniform. The mean strength does not "
         f"change. `{TYPICAL}`: that of the sediment with the nearest grain size (law=sediment), or 0 (law=smooth). "
         "The same word selects the typical values of the next four keys.",
         "",
@@ -82,7 +82,7 @@ class Region:
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
     round: bool = flag("Whether the region is an ellipse (yes) or a rectangle (no).", False)
     edge: float = key(
-        "Rms distance of the irregular border of the region from the exact border; 0 = exact.",
+        "Rms deviation of the region's irregular border from the exact ellipse or rectangle; 0 = no deviation.",
         "length",
         0.3,
         low=0.0,
@@ -138,7 +138,7 @@ class Board:
     size: Vector = key("Width and height of the board.", "length", count=2, low=1e-3)
     heading: float = key("Direction in which the face of the board points; 0 deg = north.", "angle", 0.0)
     tilt: float = key(
-        "Elevation of the direction in which the board faces, from the horizontal.",
+        "Elevation angle of the direction in which the board faces; 0 deg = horizontal.",
         "angle",
         0.0,
         low=-1.5708,
@@ -161,9 +161,9 @@ class Board:
 class Optics:
     """Light, and optical properties of the water, for cameras (Akkaynak & Treibitz 2018).
 
-    If a surface at a distance z would appear with the light J in the absence of water, the camera receives J exp(-bD z)
-    + V (1 - exp(-bB z)). Each quantity has separate values for red, green and blue light. The defaults of bD and of the
-    diffuse attenuation are the absorption of clear water; the other defaults are assumptions.
+    From a surface at a distance z, the camera receives the light J exp(-bD z) + V (1 - exp(-bB z)), where J is the light
+    that it would receive if there were no water. Each quantity has separate values for red, green and blue light. The
+    defaults of bD and of the diffuse attenuation are the absorption of clear water; the other defaults are assumptions.
     """
 
     attenuation: Vector = key(

@@ -13,9 +13,10 @@ from wavesim_world.config.sensor_base import SensorConfig
 
 @dataclass(frozen=True)
 class LidarConfig(SensorConfig):
-    """Lidar: ranges and intensities of channels (rows, from top to bottom) by columns (from port to starboard).
+    """Lidar: a grid of ranges and intensities. Its rows are the channels, from top to bottom; its columns run from port
+    to starboard.
 
-    Its beams detect hulls, obstacles, meshes and the shore above the water. If `preset` selects an instrument, its
+    The beams detect hulls, obstacles, meshes and the shore above the water. If `preset` selects an instrument, its
     values replace all keys left at their defaults.
     """
 
@@ -26,7 +27,7 @@ class LidarConfig(SensorConfig):
         "none",
     )
     channels: int = key(
-        "Number of channels of the lidar: beams above each other.", default=16, low=2, high=256, integer=True
+        "Number of channels of the lidar: beams one above the other.", default=16, low=2, high=256, integer=True
     )
     columns: int = key("Number of columns in a scan of the lidar.", default=900, low=2, high=4096, integer=True)
     sector: float = key(
@@ -64,8 +65,8 @@ class LidarConfig(SensorConfig):
         "Probability that a beam of the lidar is missing from a scan.", default=0.0, low=0.0, high=1.0
     )
     minimum_reflectivity: float = key(
-        "Smallest reflectivity, at a right angle, that the lidar detects at its maximum range. At a range r, it detects "
-        "(r/range)^2 of this value.",
+        "Smallest reflectivity that the lidar detects at its maximum range, at normal incidence. At a range r, the "
+        "smallest detectable reflectivity is (r/range)^2 times this value.",
         default=0.1,
         low=0.0,
         high=1.0,
@@ -79,7 +80,7 @@ class LidarConfig(SensorConfig):
     )
     extinction: float = key(
         "Extinction coefficient of the water for the light of a submerged lidar. The default is the absorption of infrared "
-        "light of 905 nm by pure water; green light has 0.05 to 0.5 1/m.",
+        "light of 905 nm by pure water; typical values for green light are 0.05 to 0.5 1/m.",
         "inverse length",
         7.0,
         low=0.0,

@@ -293,8 +293,8 @@ class TimeConfig:
         "Number of simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
     )
     snapshot_period: float = key(
-        "Interval between automatic snapshots in the memory of a server, to which `wavesim rewind` and the time slider "
-        "of the viewer return; 0 s = none.",
+        "Interval between automatic snapshots in the server's memory; 0 s = none. `wavesim rewind` and the viewer's time "
+        "slider return to these snapshots.",
         "time",
         0.0,
         low=0.0,
@@ -422,7 +422,7 @@ class NetworkConfig:
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
     sessions: int = key(
-        "Maximum total number of sessions, in all roles together.", default=4096, low=1, high=65536, integer=True
+        "Maximum number of sessions in all roles together.", default=4096, low=1, high=65536, integer=True
     )
     grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 

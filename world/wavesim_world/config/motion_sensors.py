@@ -61,8 +61,8 @@ class ImuConfig(SensorConfig):
         0.0,
         low=0.0,
     )
-    acceleration_covariance: Vector = covariance("the specific force", "S, (m/s2)2", "`accelerometer_noise`")
-    angular_rate_covariance: Vector = covariance("the angular rate", "S, (rad/s)2", "`gyro_noise`")
+    acceleration_covariance: Vector = covariance("the specific force", "frame S, (m/s2)2", "`accelerometer_noise`")
+    angular_rate_covariance: Vector = covariance("the angular rate", "frame S, (rad/s)2", "`gyro_noise`")
     instability_time: float = key(
         "Correlation time of the bias instability of gyros and accelerometers.", "time", 300.0, low=0.1
     )
@@ -124,20 +124,22 @@ class AhrsConfig(SensorConfig):
     orientation_covariance: Vector = covariance(
         "roll, pitch and heading", "rad2", "independent errors of 0.1, 0.1 and 0.3 deg"
     )
-    angular_rate_covariance: Vector = covariance("the angular rate", "B, (rad/s)2", "independent errors of 0.02 deg/s")
+    angular_rate_covariance: Vector = covariance(
+        "the angular rate", "frame B, (rad/s)2", "independent errors of 0.02 deg/s"
+    )
 
 
 @dataclass(frozen=True)
 class SpeedLogConfig(SensorConfig):
     """Speed log: speed through the water."""
 
-    velocity_covariance: Vector = covariance("the velocity", "B, (m/s)2", "independent errors of 1 cm/s")
+    velocity_covariance: Vector = covariance("the velocity", "frame B, (m/s)2", "independent errors of 1 cm/s")
 
 
 @dataclass(frozen=True)
 class EncoderConfig(SensorConfig):
-    """Encoder: actual values of the actuators. The noise of a value depends on the unit of its actuator. To give
-    actuators of one kind different noise, declare several encoders.
+    """Encoder: actual values of the actuators. The noise of a value depends on the unit of its actuator. If
+    actuators of the same kind have different noise, declare several encoders.
     """
 
     angle_sigma: float = key("Standard deviation of the noise of angles: fins and swivels.", "angle", 0.0, low=0.0)

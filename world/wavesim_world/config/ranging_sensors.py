@@ -21,10 +21,10 @@ class EchosounderConfig(SensorConfig):
         True,
     )
     maximum: float = key(
-        "Maximum range of the echosounder, which marks larger ranges as invalid.", "length", 200.0, low=0.1
+        "Maximum range of the echosounder. Larger ranges are marked as invalid.", "length", 200.0, low=0.1
     )
     minimum: float = key(
-        "Minimum range of the echosounder, which marks smaller ranges as invalid.", "length", 0.0, low=0.0
+        "Minimum range of the echosounder. Smaller ranges are marked as invalid.", "length", 0.0, low=0.0
     )
     width: float = key(
         "Full opening angle of the echosounder's cone; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
@@ -93,7 +93,7 @@ class MultibeamConfig(SensorConfig):
 class SonarConfig(SensorConfig):
     """Imaging sonar. `preset` selects the instrument by name; `wavesim sonars` lists the names.
 
-    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period of `rate`. It
+    The sensor frame S has x ahead, y to starboard and z down. The sonar completes one ping in each period 1/`rate`. It
     transmits the ping one two-way travel time before the ping is complete. This time is twice `range` divided by the
     speed of sound.
     """
@@ -204,8 +204,8 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     truth: bool = flag(
-        "Whether each sample also has labels: the true material and object that caused the echo, or the object whose "
-        "shadow it is.",
+        "Whether each sample also has labels: the true material and object that caused the echo, or the object in "
+        "whose shadow the sample lies.",
         False,
     )
     stabilised: bool = flag(
@@ -255,8 +255,8 @@ class CameraConfig(SensorConfig):
         high=200.0,
     )
     lamp: float = key(
-        "Illumination by the camera's lamp on a surface 1 m away, relative to daylight at the water surface; 0 = "
-        "no lamp.",
+        "Illumination that the camera's lamp produces on a surface 1 m away, relative to daylight at the water "
+        "surface; 0 = no lamp.",
         default=0.0,
         low=0.0,
     )

@@ -11,7 +11,7 @@ from wavesim_world.config.schema import Vector, flag, key, order, place, text
 def covariance(what: str, unit: str, otherwise: str) -> Any:
     """Declare a key for the covariance of the noise of a vector."""
     return key(
-        f"Covariance of the white noise of {what} in each value: a positive semi-definite 3x3 matrix, row by row "
+        f"Covariance of the white noise in each value of {what}: a positive semi-definite 3x3 matrix, row by row "
         f"({unit}). Default: {otherwise}.",
         default=(),
         count=9,

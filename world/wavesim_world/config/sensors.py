@@ -109,8 +109,8 @@ class DvlConfig(SensorConfig):
     water_sigma: float = key(
         "Standard deviation of the velocity noise of a beam that tracks the water.", "speed", 0.0075, low=0.0
     )
-    bottom_covariance: Vector = covariance("the velocity over the bottom", "S, (m/s)2", "`bottom_sigma`")
-    water_covariance: Vector = covariance("the velocity through the water", "S, (m/s)2", "`water_sigma`")
+    bottom_covariance: Vector = covariance("the velocity over the bottom", "frame S, (m/s)2", "`bottom_sigma`")
+    water_covariance: Vector = covariance("the velocity through the water", "frame S, (m/s)2", "`water_sigma`")
     beam_drop_out: float = key(
         "Probability that a beam of the Doppler velocity log is missing from a measurement.",
         default=0.0,

@@ -111,7 +111,7 @@ class Matrix6:
 class CrossFlowSection:
     """Cross-section of the hull for the cross-flow drag. Beam and draft are interpolated linearly between sections."""
 
-    x: float = key("Position of the cross-section, forward of the body's origin.", "length")
+    x: float = key("Distance from the body's origin to the cross-section, positive forward.", "length")
     beam: float = key(
         "Beam of the cross-section at the waterline, or its largest beam if submerged.", "length", low=0.0
     )
@@ -133,8 +133,8 @@ class CrossFlow:
     """
 
     coefficient: str = choice(
-        "Source of the coefficients. given: `sway`, `yaw`, `heave` and `pitch`. hoerner: Hoerner's curve by B/(2T). For "
-        "underwater vehicles, hoerner also gives the drag in heave and pitch.",
+        "Source of the coefficients. given: `sway`, `yaw`, `heave` and `pitch`. hoerner: Hoerner's curve as a function "
+        "of B/(2T). For underwater vehicles, hoerner also gives the drag in heave and pitch.",
         ("given", "hoerner"),
         "given",
     )
@@ -145,7 +145,7 @@ class CrossFlow:
         low=0.0,
     )
     centre: float = key(
-        "Distance from the body's origin forward to the centre of the integration length.", "length", 0.0
+        "Distance from the body's origin to the centre of the integration length, positive forward.", "length", 0.0
     )
     beam: float = key(
         "Beam B of the hull (coefficient=hoerner); 0 m = width of the primitive shape.", "length", 0.0, low=0.0
@@ -213,7 +213,7 @@ class FadingDrag:
 
 @dataclass(frozen=True)
 class BodyLift:
-    """Lift and drag of the hull as a slender wing in the vertical plane.
+    """Lift and drag of the hull in the vertical plane, modelled as those of a slender wing.
 
     The lift coefficient is `CL_a alpha` and the drag coefficient `CD_0 + CL^2/(pi e A)`, where
     `alpha = atan2(w, u)` is the angle of attack.
@@ -444,7 +444,8 @@ class Model:
     ballast: tuple[Ballast, ...] = children(Ballast, "Ballast tank. A model may have up to four.")
     actuator: tuple[OtherActuator, ...] = children(
         OtherActuator,
-        "Actuator of a type that another package provides. A model may have up to four of these and ballast tanks together.",
+        "Actuator of a type that another package provides. A model may have up to four such "
+        "actuators and ballast tanks in total.",
     )
     transducer: TransducerConfig | None = child(TransducerConfig, "Acoustic transducer of the body.")
     sensors: SensorsConfig | None = child(SensorsConfig, "Instruments that all bodies of this model carry.")

@@ -455,10 +455,12 @@ class Volume:
 
 @dataclass(frozen=True)
 class SampleFile:
-    """File with the values of one quantity at one time, in DUNE's format: a line `Latitude (degrees) = ...`, a line
-    `Longitude (degrees) = ...` with the origin of the file, and after `Data =` lines `x y z d`, separated by commas. x,
-    y and z are metres to the north, east and down of the origin, and d is the value: in C for the temperature, in psu
-    for the salinity, or `nan` for a missing value.
+    """File with the values of one quantity at one time, in DUNE's format.
+
+    The lines `Latitude (degrees) = ...` and `Longitude (degrees) = ...` state the origin of the file. After the text
+    `Data =`, each line contains the numbers x, y, z and d, separated by commas. x, y and z are the distances in metres
+    north of, east of and below the origin. d is the value: in C for the temperature, in psu for the salinity, or `nan`
+    for a missing value.
     """
 
     file: str = text("Path of the file, relative to the configuration file.")
@@ -481,8 +483,12 @@ class Samples:
     latitude: float = key("Latitude in the files that corresponds to the origin of the world.", "angle")
     longitude: float = key("Longitude in the files that corresponds to the origin of the world.", "angle")
     file: str = text("Path of the CSV file of water samples, relative to the configuration file.", "")
-    temperature: tuple[SampleFile, ...] = children(SampleFile, "Temperature at one time, in ascending order of time.")
-    salinity: tuple[SampleFile, ...] = children(SampleFile, "Salinity at one time, in ascending order of time.")
+    temperature: tuple[SampleFile, ...] = children(
+        SampleFile, "Temperature at one time. List the files in ascending order of time."
+    )
+    salinity: tuple[SampleFile, ...] = children(
+        SampleFile, "Salinity at one time. List the files in ascending order of time."
+    )
     radius: float = key(
         "Radius of influence of a sample. Samples beyond the radius have no weight. If no sample lies within it, "
         "the nearest sample applies.",
@@ -513,8 +519,8 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class ScalarConfig:
-    """Scalar quantity of the water, measured by the `scalar` sensor. It is given as a sum of Gaussian clouds, or as a column of
-    the <volume>.
+    """Scalar quantity in the water, measured by the `scalar` sensor. It is given as a sum of Gaussian clouds, or
+    as a column of the <volume>.
     """
 
     name: str = text("Name of the scalar quantity.")
@@ -559,8 +565,8 @@ class World:
 
     density_setting: float | str = key_or_word(
         "water",
-        "Density of the water. `water`: buoyancy uses the local density from temperature, conductivity and pressure "
-        "(EOS-80), as a CTD at that position would measure it; everything else uses 1025 kg/m3.",
+        "Density of the water. `water`: buoyancy uses the local density, computed from temperature, conductivity "
+        "and pressure (EOS-80), as a CTD at that position would measure it; everything else uses 1025 kg/m3.",
         "density",
         DENSITY,
         low=1.0,
@@ -600,7 +606,7 @@ class World:
     )
     scalar: tuple[ScalarConfig, ...] = children(
         ScalarConfig,
-        "Additional scalar quantity of the water, measured by the `scalar` sensor. A world may have up to four.",
+        "Additional scalar quantity in the water, measured by the `scalar` sensor. A world may have up to four.",
     )
     ground: GroundConfig = child(GroundConfig, "Materials of the sea bed, for imaging sonars and cameras.")
     material: tuple[MaterialConfig, ...] = children(
