@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -266,3 +267,51 @@ def test_interpolation_is_exact_in_turns(log: Log) -> None:
     found = score_estimate(between, coarse)
     assert found.score.rms < 2e-3 and found.score.heading_rms < 2e-3
     assert len(s.records) == len(true.time) and s.records.dtype == STATE.visible.dtype
+
+
+def test_velocities_of_a_track(tmp_path: Path) -> None:
+    """Only body vectors under our own names are recognised; velocities that contradict the positions are not used."""
+    t = np.arange(0.0, 60.0, 0.5)
+    east = {"time": t, "north": 0.0 * t, "east": 2.0 * t, "down": 5.0 + 0.0 * t, "heading_deg": 90.0 + 0.0 * t}
+
+    def vectors(name: str, *v: float) -> dict[str, Any]:
+        return {f"{name}_{axis}": x + 0.0 * t for axis, x in zip("xyz", v, strict=True)}
+
+    world = csv(tmp_path / "world.csv", **east, **vectors("velocity", 0.0, 2.0, 0.0), **vectors("rates", 0.0, 0.0, 1.0))
+    track = read_track(world)
+    assert track.v is None and track.w is None and track.notes == ()
+    named = read_track(world, "velocity=velocity_x,velocity_y,velocity_z")
+    assert named.v is None and "in the axes of the world instead of the body" in " ".join(named.notes)
+    ours = read_track(csv(tmp_path / "ours.csv", **east, **vectors("v_WB_B", 2.0, 0.0, 0.0)))
+    assert ours.v is not None and (ours.v[0] == (2.0, 0.0, 0.0)).all() and ours.notes == ()
+    units = read_track(csv(tmp_path / "unit.csv", **east, **vectors("v_WB_B", 2000.0, 0.0, 0.0)))
+    assert units.v is None and "wrong unit or axes?" in " ".join(units.notes)
+    zero = read_track(csv(tmp_path / "zero.csv", **east, **vectors("v_WB_B", 0.0, 0.0, 0.0)))
+    assert zero.v is None, "values of 0 are those of a program that does not know the velocity"
+    enu = {"time": t, "x": 2.0 * t, "y": 0.3 * t, "z": -5.0 + 0.0 * t, "yaw": 0.0 * t}
+    found = read_track(csv(tmp_path / "enu.csv", **enu, **vectors("v_WB_B", 2.0, 0.3, 0.0)), "frame=enu")
+    assert found.v is not None and found.v[0] == pytest.approx((2.0, -0.3, 0.0)), "left is the opposite of starboard"
+    rng = np.random.default_rng(1)
+    noisy = east | {"north": 2.0 * rng.standard_normal(len(t)), "east": 2.0 * rng.standard_normal(len(t))}
+    still = read_track(csv(tmp_path / "still.csv", **noisy, **vectors("v_WB_B", 0.01, 0.0, 0.0)))
+    assert still.v is not None and still.notes == (), "position noise does not contradict a vehicle at rest"
+
+
+def test_a_table_is_read_once_and_not_kept_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    t = np.arange(5000.0)
+    others = {f"column{k}": np.full(len(t), 0.123456789012) for k in range(40)}
+    path = csv(tmp_path / "a.csv", time=t, north=t, east=t, **others)
+    times, ordinary = 0, Path.open
+
+    def counted(self: Path, *arguments: Any, **more: Any) -> Any:
+        nonlocal times
+        times += self == path
+        return ordinary(self, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", counted)
+    tracemalloc.start()
+    track = read_track(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(track.time) == 5000 and times == 1
+    assert most < path.stat().st_size / 2

@@ -280,7 +280,7 @@ def test_mistakes_of_an_import(log: Log, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="turn rates are missing: the filter needs an IMU or an AHRS"):
         import_log(folder, folder / "map.xml")
     (folder / "attitude.csv").write_text("\n".join([head, rows[0], "1,2,x,4,5,6,7"]))
-    with pytest.raises(LogError, match=r"row 3 has no number"):
+    with pytest.raises(LogError, match=r"row 3 has no number in the column 'theta'"):
         import_log(folder, folder / "map.xml")
 
 

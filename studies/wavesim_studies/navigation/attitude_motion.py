@@ -51,12 +51,18 @@ def ahrs_motion(
     time, angles = np.asarray(time, float), np.asarray(angles, float)
     if len(time) < 2 or angles.shape != (len(time), 3) or not (np.diff(time) > 0.0).all():
         raise ValueError("`time` (T) must increase and have at least two values; `angles` must have the shape (T, 3)")
+    if not np.isfinite(angles).all():
+        raise ValueError("`angles` must be finite; omit the times at which they are unknown")
     if (np.abs(angles[:, :2]) > np.pi).any():
         raise ValueError("roll and pitch must be in rad; values beyond pi were found")
     rates = rates_of_angles(time, angles) if rates is None else np.asarray(rates, float)
+    if not np.isfinite(rates).all():
+        raise ValueError("`rates` must be finite; omit the times at which they are unknown")
     v, agility = np.zeros((len(time), 3)), np.full((len(time), 3), RANDOM_ACCELERATION)
-    if velocity is not None and len(velocity[0]) >= 3:
+    if velocity is not None and np.isfinite(velocity[1]).all(axis=1).sum() >= 3:
         at, measured = np.asarray(velocity[0], float), np.asarray(velocity[1], float)
+        known = np.isfinite(measured).all(axis=1)  # a Doppler log without bottom lock gives NaN
+        at, measured = at[known], measured[known]
         walks = random_accelerations(at, measured, np.maximum(np.broadcast_to(velocity[2], 3), 1e-4))
         v, agility = (np.stack([np.interp(time, at, axis) for axis in x.T], axis=1) for x in (measured, walks))
     made = FilterDesign(**{"gyro_noise": rate_noise, **design})

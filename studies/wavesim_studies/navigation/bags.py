@@ -6,9 +6,9 @@ the frame `ned`, the messages are taken as NED and FRD.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from wavesim_sdk import axes, frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.names import suggest_name
+from wavesim_studies.navigation.import_map import ImportedTopic
 from wavesim_studies.navigation.pose_tracks import PoseTrack, pose_track
 from wavesim_studies.navigation.recordings import InstrumentRecording
+from wavesim_world.config.validation import fail_at
 
 #: message types with a pose
 POSES = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseWithCovarianceStamped", "geometry_msgs/msg/PoseStamped")
@@ -95,14 +97,18 @@ def _twist(m: Any) -> tuple[float, ...]:
     return (*_vector(twist.linear), variance)
 
 
+NONE = (float("nan"),) * 4
+
+
 def _imu(m: Any) -> tuple[float, ...]:
+    """Return the attitude, the turn rates, the specific force and the variance of the heading; NaN = not measured."""
+    known = [float(c[0]) != -1.0 for c in (m.orientation_covariance, m.angular_velocity_covariance)]
+    forced = float(m.linear_acceleration_covariance[0]) != -1.0
+    q = _quaternion(m.orientation)
     return (
-        *_quaternion(m.orientation),
-        float(m.orientation_covariance[0]),
-        *_vector(m.angular_velocity),
-        float(m.angular_velocity_covariance[0]),
-        *_vector(m.linear_acceleration),
-        float(m.linear_acceleration_covariance[0]),
+        *(q if known[0] and abs(sum(x * x for x in q) - 1.0) < 0.02 else NONE),
+        *(_vector(m.angular_velocity) if known[1] else NONE[:3]),
+        *(_vector(m.linear_acceleration) if forced else NONE[:3]),
         float(m.orientation_covariance[8]),
     )
 
@@ -114,7 +120,8 @@ def _pressure(m: Any) -> tuple[float, ...]:
 def _fix(m: Any) -> tuple[float, ...]:
     c, known = m.position_covariance, m.position_covariance_type > 0
     variance = 0.5 * float(c[0] + c[4]) if known else 0.0
-    return float(m.status.status), m.latitude, m.longitude, m.altitude, variance
+    place = (m.latitude, m.longitude, m.altitude) if m.status.status >= 0 else NONE[:3]
+    return (*place, variance)
 
 
 #: for each message type with values of an instrument: the function that returns these values
@@ -124,6 +131,15 @@ READERS: dict[str, Callable[[Any], tuple[float, ...]]] = {
     "sensor_msgs/msg/NavSatFix": _fix,
     "geometry_msgs/msg/TwistWithCovarianceStamped": _twist,
     "geometry_msgs/msg/TwistStamped": _twist,
+}
+#: for each message type that an import map can name: the types of instruments that it can contain, first the default
+TYPES = {
+    "sensor_msgs/msg/Imu": ("", "imu", "ahrs"),
+    "sensor_msgs/msg/FluidPressure": ("pressure", "ctd"),
+    "sensor_msgs/msg/NavSatFix": ("gps",),
+    "geometry_msgs/msg/TwistWithCovarianceStamped": ("dvl", "speedlog"),
+    "geometry_msgs/msg/TwistStamped": ("dvl", "speedlog"),
+    POSES[0]: ("dvl", "speedlog"),
 }
 
 
@@ -190,95 +206,104 @@ def read_pose_track(path: Path, topic: str = "", frame: str = "enu") -> PoseTrac
 
 
 def read_instruments(
-    path: Path, vehicle: str, types: dict[str, str], frame: str, skip: Collection[str]
+    path: Path, vehicle: str, listed: Sequence[ImportedTopic], frame: str, skip: Collection[str]
 ) -> tuple[list[InstrumentRecording], dict[str, str]]:
     """Return the instruments in a bag, and the reason for each topic that is not used.
 
-    ``types`` maps topics to types of instruments (`dvl` or `speedlog` for Odometry), and ``skip`` contains topics that
-    are not used. If some topics begin with the name of the vehicle, the other topics are not used.
+    ``listed`` contains the topics of an import map, and ``skip`` contains topics that are not used. If some topics begin
+    with the name of the vehicle, the other topics are not used. Raise ConfigError if the map gives a topic a type that
+    its messages do not contain.
     """
     there = topics_of(path)
-    if missing := [topic for topic in types if topic not in there]:
-        raise LogError(f"{path} has no topic '{missing[0]}'{suggest_name(missing[0], there)}")
+    plan = {topic.name: topic for topic in listed}
+    for topic in listed:
+        _check_topic(path, topic, there)
     prefix = f"/{vehicle}/" if any(t.startswith(f"/{vehicle}/") for t in there) else "/"
 
     def wanted(topic: str, type_: str) -> Callable[[Any], tuple[float, ...]] | None:
-        if topic in types:
+        if topic in plan:
             return READERS.get(type_, _twist if type_ == POSES[0] else None)
         return READERS.get(type_) if topic.startswith(prefix) and topic not in skip else None
 
     found, others = _read(path, wanted)
     unused = {}
-    for topic, type_ in others.items():
-        if topic in skip:
+    for name, type_ in others.items():
+        if name in skip:
             continue
         if type_ in POSES:
-            unused[topic] = "a pose: use it as the truth (--truth) or score it (wavesim nav score --estimate)"
+            unused[name] = "a pose: use it as the truth (--truth) or score it (wavesim nav score --estimate)"
         elif type_ in READERS:
-            unused[topic] = f"it does not belong to '{vehicle}'"
+            unused[name] = f"it does not belong to '{vehicle}'"
         else:
-            unused[topic] = f"the filter has no model of {type_}"
+            unused[name] = f"the filter has no model of {type_}"
     recordings = []
     for one in found.values():
-        name = one.name.removeprefix(prefix).strip("/").replace("/", "-")[:31]
-        made = _recordings(one, name, types.get(one.name, ""), frame)
+        usual = one.name.removeprefix(prefix).strip("/").replace("/", "-")[:31]
+        chosen = plan.get(one.name)
+        made = _recordings(one, (chosen and chosen.sensor) or usual, chosen.type if chosen else "", frame)
         if not made:
             unused[one.name] = "no valid values"
         recordings += made
-    for topic, type_ in there.items():
-        if topic not in found and topic not in others:
-            unused[topic] = f"no messages ({type_})"
+    for name, type_ in there.items():
+        if name not in found and name not in others:
+            unused[name] = f"no messages ({type_})"
     return recordings, unused
+
+
+def _check_topic(path: Path, topic: ImportedTopic, there: dict[str, str]) -> None:
+    """Raise LogError if a bag lacks a topic of an import map, and ConfigError if its messages have another type."""
+    if topic.name not in there:
+        raise LogError(f"{path} has no topic '{topic.name}'{suggest_name(topic.name, there)}")
+    message = there[topic.name]
+    if topic.type and topic.type not in (allowed := TYPES.get(message, ())):
+        able = f"{message} contains values of the types {', '.join(filter(None, allowed))}"
+        why = able if allowed else f"the filter has no model of {message}"
+        fail_at(topic.place, f"topic '{topic.name}' cannot have the type '{topic.type}': {why}")
 
 
 def _recordings(topic: TopicRecording, name: str, type_: str, frame: str) -> list[InstrumentRecording]:
     time, notes = topic.times()
     table = np.array(topic.rows)
-    kind = topic.type.rpartition("/")[2]
+    kind = type_ or TYPES[topic.type][0]
     body = axes.frd_to_flu if frame == "enu" else np.asarray
-    if kind == "Imu":
-        return _of_imu(name, time, table, frame, (topic.name, notes))
-    if kind == "FluidPressure":
+    values: dict[str, Any]
+    if topic.type == "sensor_msgs/msg/Imu":
+        return _of_imu(InstrumentRecording(name, kind, time, {}, 0.0, topic.name, notes), table, frame)
+    if kind in ("pressure", "ctd"):
         values, sigma = {"pressure": table[:, 0] * 1e-4}, _deviation(table[:, 1]) * 1e-4
-        return [InstrumentRecording(name, type_ or "pressure", time, values, sigma, topic.name, notes)]
-    if kind == "NavSatFix":
-        valid = table[:, 0] >= 0.0
-        fix = {
-            "latitude": np.radians(table[valid, 1]),
-            "longitude": np.radians(table[valid, 2]),
-            "height": table[valid, 3],
-        }
-        sigma = _deviation(table[valid, 4])
-        made = InstrumentRecording(name, type_ or "gps", time[valid], fix, sigma, topic.name, notes)
-        return [made] if valid.any() else []
-    velocity = {"v_FB_B" if type_ == "speedlog" else "bottom": body(table[:, :3])}
-    return [InstrumentRecording(name, type_ or "dvl", time, velocity, _deviation(table[:, 3]), topic.name, notes)]
+    elif kind == "gps":
+        values = dict(zip(("latitude", "longitude"), np.radians(table[:, :2]).T, strict=True))
+        values, sigma = {**values, "height": table[:, 2]}, _deviation(table[:, 3])
+    else:
+        values, sigma = {"v_FB_B" if kind == "speedlog" else "bottom": body(table[:, :3])}, _deviation(table[:, 3])
+    return [InstrumentRecording(name, kind, time, values, sigma, topic.name, notes)]
 
 
-def _of_imu(
-    name: str, time: Floats, table: Floats, frame: str, origin: tuple[str, list[str]]
-) -> list[InstrumentRecording]:
-    """Return the parts of an Imu message that are measured: an IMU, an AHRS or both."""
-    source, notes = origin
-    q, force = table[:, :4], table[:, 9:12]
-    rates = axes.frd_to_flu(table[:, 5:8]) if frame == "enu" else table[:, 5:8]
-    oriented = (table[:, 4] != -1.0).all() and np.allclose(np.linalg.norm(q, axis=1), 1.0, atol=0.01)
-    oriented = oriented and not (q[:, 1:] == 0.0).all()
-    forced = (table[:, 12] != -1.0).all() and force.any()
+def _of_imu(topic: InstrumentRecording, table: Floats, frame: str) -> list[InstrumentRecording]:
+    """Return the parts of Imu messages that are measured: an IMU, an AHRS or both. If the type of the topic is one of
+    them, return only this part.
+    """
+    q, rates, force = table[:, :4], table[:, 4:7], table[:, 7:10]
+    if frame == "enu":
+        rates, force = axes.frd_to_flu(rates), axes.frd_to_flu(force)
+    # drivers also leave 0 where they measure nothing, and the unit quaternion
+    turned, forced = (bool(np.nan_to_num(x).any()) for x in (rates, force))
+    oriented = bool(np.nan_to_num(q[:, 1:]).any())
     made = []
-    if forced:
-        f = axes.frd_to_flu(force) if frame == "enu" else force
-        made.append(InstrumentRecording(name, "imu", time, {"force": f, "rates": rates}, 0.0, source, list(notes)))
-    if oriented:
-        angles = frames.euler(axes.attitude_enu(q) if frame == "enu" else q)
-        values = {
-            "roll": angles[:, 0],
-            "pitch": angles[:, 1],
-            "heading": np.mod(angles[:, 2], 2.0 * np.pi),
-            "rates": rates,
-        }
-        label = f"{name[:26]}-ahrs" if forced else name
-        made.append(InstrumentRecording(label, "ahrs", time, values, _deviation(table[:, 13]), source, list(notes)))
+    if forced and turned and topic.type != "ahrs":
+        made.append(replace(topic, type="imu", values={"force": force, "rates": rates}, notes=list(topic.notes)))
+    if oriented and topic.type != "imu":
+        known = np.isfinite(q).all(axis=1)
+        angles = np.full((len(q), 3), np.nan)
+        angles[known] = frames.euler(axes.attitude_enu(q[known]) if frame == "enu" else q[known])
+        angles[:, 2] = np.mod(angles[:, 2], 2.0 * np.pi)
+        values = dict(zip(("roll", "pitch", "heading"), angles.T, strict=True))
+        if turned:
+            values["rates"] = rates
+        label, sigma = f"{topic.name[:26]}-ahrs" if made else topic.name, _deviation(table[:, 10])
+        made.append(replace(topic, name=label, type="ahrs", values=values, sigma=sigma, notes=list(topic.notes)))
+    if forced and not turned and topic.type != "ahrs" and made:
+        made[0].notes.append("the accelerations are not used: the messages contain no turn rates")
     return made
 
 

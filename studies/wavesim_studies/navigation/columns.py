@@ -8,11 +8,14 @@ angles in rad and pressures in dbar. Roles that the layout does not name are fou
 from __future__ import annotations
 
 import csv
+import itertools
+import math
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,6 +46,7 @@ class ColumnRole:
     quantity: str
     names: tuple[str, ...] = ()
     size: int = 1
+    usual: bool = True  #: whether the name of the role is a usual name of its columns, too
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def _stated(header: Sequence[str], name: str, role: ColumnRole, text: str, where
 
 def _usual(header: Sequence[str], name: str, role: ColumnRole) -> ColumnChoice | None:
     """Return the columns with a usual name of a role, which may end in a unit, as in ``heading_deg``."""
-    for usual in (name, *role.names):
+    for usual in (*([name] if role.usual else []), *role.names):
         wanted = [usual] if role.size == 1 else [f"{usual}_{axis}" for axis in AXES[: role.size]]
         hits = [_find(header, each, role) for each in wanted]
         if all(hits):
@@ -126,49 +130,59 @@ def _find(header: Sequence[str], usual: str, role: ColumnRole) -> tuple[str, flo
     return None
 
 
-def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a CSV file, whose delimiter is a comma, semicolon or tab. Raise LogError if it
-    cannot be read.
-    """
+class TableReader:
+    """An open CSV file: its header, and its rows, which can be read once."""
+
+    def __init__(self, path: Path, lines: Iterable[str]) -> None:
+        lines = (line for line in lines if line.strip() and not line.startswith("#"))
+        first = next(lines, "")
+        delimiter = max(",;\t", key=first.count)
+        self.path = path
+        self.rows = csv.reader(itertools.chain([first] if first else [], lines), delimiter=delimiter)
+        self.header = [cell.strip() for cell in next(self.rows, [])]
+
+    def values(self, roles: Mapping[str, ColumnRole], chosen: Mapping[str, ColumnChoice]) -> dict[str, Floats]:
+        """Return the values of each role in SI units, (T) or (T, 3). An empty cell is NaN. Raise LogError for a cell that
+        is not a number.
+        """
+        names = list(dict.fromkeys(name for choice in chosen.values() for name in choice.columns))
+        at = [self.header.index(name) for name in names]
+        numbers = array("d")  # the text of a long recording would need ten times the memory
+        for number, row in enumerate(self.rows, start=2):
+            if not row:
+                continue
+            try:
+                numbers.extend([float(row[k]) if row[k].strip() else math.nan for k in at])
+            except (ValueError, IndexError):
+                wrong = next(n for n, k in zip(names, at, strict=True) if k >= len(row) or not _is_number(row[k]))
+                raise LogError(f"{self.path}: row {number} has no number in the column '{wrong}'") from None
+        table = np.array(numbers).reshape(-1, len(names))
+        found = {}
+        for role, choice in chosen.items():
+            x = table[:, [names.index(name) for name in choice.columns]] * choice.factor
+            found[role] = x if roles[role].size > 1 else x[:, 0]
+        return found
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell is empty or contains a number."""
+    try:
+        float(cell.strip() or 0)
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[TableReader]:
+    """Open a CSV file, whose delimiter is a comma, semicolon or tab. Raise LogError if it cannot be read."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in file if line.strip() and not line.startswith("#")]
-            delimiter = max(",;\t", key=lines[0].count) if lines else ","
-            rows = csv.reader(lines, delimiter=delimiter)
-            return [cell.strip() for cell in next(rows, [])], list(rows)
+            yield TableReader(path, file)
     except UnicodeDecodeError:
         raise LogError(f"cannot read {path}: it is not a text file") from None
     except (OSError, csv.Error) as error:
         raise LogError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def column_values(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> Floats:
-    """Return columns (T, k) as numbers. An empty cell is NaN. Raise LogError for a cell that is not a number."""
-    at = [header.index(name) for name in names]
-    found = np.empty((len(rows), len(at)))
-    for number, row in enumerate(rows):
-        try:
-            found[number] = [float(row[k]) if row[k].strip() else np.nan for k in at]
-        except (ValueError, IndexError):
-            raise LogError(
-                f"{path}: row {number + 2} must contain a number in each of the columns {', '.join(names)}"
-            ) from None
-    return found
-
-
-def read_roles(
-    path: Path, roles: Mapping[str, ColumnRole], layout: Mapping[str, str]
-) -> tuple[dict[str, Floats], dict[str, ColumnChoice]]:
-    """Return the values of each role in a CSV file, in SI units, (T) or (T, 3), and the chosen columns."""
-    header, rows = read_table(path)
-    if len(rows) == 0:
-        raise LogError(f"{path} has no rows")
-    chosen = choose_columns(header, roles, layout, str(path))
-    values: dict[str, Any] = {}
-    for name, choice in chosen.items():
-        found = column_values(path, header, rows, choice.columns) * choice.factor
-        values[name] = found if roles[name].size > 1 else found[:, 0]
-    return values, chosen
 
 
 def check_angles(where: str, values: Mapping[str, Floats], chosen: Mapping[str, ColumnChoice]) -> None:

@@ -147,7 +147,7 @@ def score_estimate(
         level = np.stack([p[:, 0], p[:, 1], true.p[:, 2] + flat], axis=1)
         off = (metrics.aligned(level, np.nan_to_num(true.p)) - true.p)[:, :2]
         aligned = float(np.sqrt(np.square(off).sum(axis=1).mean()))
-    notes = [*track.notes, *_hints(track, truth, true, p, result)]
+    notes = [*track.notes, *(f"truth: {note}" for note in truth.notes), *_hints(track, truth, true, p, result)]
     return EstimateScore(track.name, result, share, float(true.time[0]), float(true.time[-1]), aligned, notes)
 
 

@@ -20,11 +20,9 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
-from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
-from wavesim_studies.navigation.logs import UNKNOWN
-from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time, is_wavesim_log, read_track
+from wavesim_studies.navigation.pose_tracks import UNKNOWN, PoseTrack, epoch_time, is_wavesim_log, read_track
 from wavesim_studies.navigation.recordings import (
     BODY_VECTORS,
     FIELDS,
@@ -46,6 +44,7 @@ MODEL = "lauv"  #: model of an imported vehicle without a configuration; the fil
 HEIGHT_SIGMA = 1000.0
 FAR_M = 1e5  #: distance in m of a fix from the origin above which the import is refused
 TRUTH = "truth"
+NAME_ONE = "name one with <topic sensor=...> or <table sensor=...>"
 
 
 @dataclass
@@ -95,15 +94,16 @@ def import_log(
         raise LogError(f"{map_file} contains <sensors>, and so does a configuration; give only one of them")
     loaded = None if configuration is None else load(configuration)
     found = _read_source(source, plan, name, truth, frame)
-    found.recordings = [r.checked() for r in found.recordings]
+    empty = [r for r in found.recordings if not len(r.complete().time)]
+    found.unused |= {r.name: "no valid values" for r in empty}
+    found.recordings = [r.checked() for r in found.recordings if all(r is not other for other in empty)]
     if not found.recordings:
         reasons = "; ".join(f"{k}: {v}" for k, v in found.unused.items())
         raise LogError(f"{source} has no values of an instrument that the filter can use ({reasons or 'it is empty'})")
     notes: list[str] = []
     if loaded is None:
         loaded = _load(_configuration(name, found.recordings, plan, sensors, notes), map_file)
-    found.recordings = [_matched(r, loaded, name, found.unused) for r in found.recordings]
-    found.recordings = [r for r in found.recordings if r.name not in found.unused]
+    found.recordings = _matched(found.recordings, loaded, name, found.unused)
     if not found.recordings:
         raise LogError(f"{source}: {'; '.join(f'{k}: {v}' for k, v in found.unused.items())}")
     numbers = {i.name: k for k, i in enumerate(_suite(loaded, name))}
@@ -129,12 +129,7 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
     elif source.suffix.lower() == ".mcap" and is_wavesim_log(source):
         raise LogError(f"{source} is a WaVeSim log already; use it with `wavesim nav score`")
     else:
-        types = {t.name: t.type for t in plan.topic}
-        skip = [topic] if topic else []
-        recordings, unused = bags.read_instruments(source, name, types, frame, skip)
-        named = {t.name: t.sensor for t in plan.topic if t.sensor}
-        recordings = [replace(r, name=named.get(r.source, r.name)) for r in recordings]
-        found = _Source(recordings, unused)
+        found = _Source(*bags.read_instruments(source, name, plan.topic, frame, [topic] if topic else []))
         if topic:
             found.truth = bags.read_pose_track(source, topic, frame)
     if truth and not topic:
@@ -179,40 +174,39 @@ def _of_tables(folder: Path, plan: ImportMap, name: str) -> _Source:
 
 def _of_table(path: Path, table: ImportedTable, exported: bool) -> InstrumentRecording | str:
     """Return the recording in one CSV file, or the reason why it is not used."""
-    header, rows = tables.read_table(path)
-    kind = table.type or (_type_of(header) if exported else table.sensor)
-    if kind not in FIELDS:
-        if exported:
-            return "the filter has no model of this type"
-        raise LogError(
-            f"{table.place}: unknown type '{kind}' of '{table.sensor}'{suggest_name(kind, FIELDS)}; set type"
-        )
-    times = ("measured_ns", "time_ns", "t_ns", "timestamp_ns", "t", "timestamp", "stamp")
-    roles = {"time": tables.ColumnRole("time", times), **FIELDS[kind], "valid": tables.ColumnRole("")}
-    layout = tables.parse_layout(table.columns, (*roles,), str(path))
-    chosen = tables.choose_columns(header, roles, layout, str(path))
-    if "time" not in chosen:
-        raise LogError(f'{path} has no column for the time; name one with columns="time=COLUMN:s"')
-    if "time" not in layout and chosen["time"].columns[0].endswith("_ns"):
-        chosen["time"] = replace(chosen["time"], factor=1e-9)
-    if missing := names_of_values(kind, [*chosen]):
-        raise LogError(
-            f"{path} has no column for {', '.join(missing)} of '{table.sensor}'; columns: {', '.join(header)}"
-        )
-    if not rows:
+    with tables.open_table(path) as opened:
+        header = opened.header
+        kind = table.type or (_type_of(header) if exported else table.sensor)
+        if kind not in FIELDS:
+            if exported:
+                return "the filter has no model of this type"
+            raise LogError(
+                f"{table.place}: unknown type '{kind}' of '{table.sensor}'{suggest_name(kind, FIELDS)}; set type"
+            )
+        times = ("measured_ns", "time_ns", "t_ns", "timestamp_ns", "t", "timestamp", "stamp")
+        roles = {"time": tables.ColumnRole("time", times), **FIELDS[kind], "valid": tables.ColumnRole("")}
+        layout = tables.parse_layout(table.columns, (*roles,), str(path))
+        chosen = tables.choose_columns(header, roles, layout, str(path))
+        if "time" not in chosen:
+            raise LogError(f'{path} has no column for the time; name one with columns="time=COLUMN:s"')
+        if "time" not in layout and chosen["time"].columns[0].endswith("_ns"):
+            chosen["time"] = replace(chosen["time"], factor=1e-9)
+        if missing := names_of_values(kind, [*chosen]):
+            raise LogError(
+                f"{path} has no column for {', '.join(missing)} of '{table.sensor}'; columns: {', '.join(header)}"
+            )
+        values = opened.values(roles, chosen)
+    if not len(values["time"]):
         return "no values"
-    values = {}
-    for role, choice in chosen.items():
-        x = tables.column_values(path, header, rows, choice.columns) * choice.factor
-        values[role] = x if roles[role].size > 1 else x[:, 0]
     tables.check_angles(str(path), values, chosen)
-    valid = values.pop("valid", np.ones(len(rows))) == 1.0
+    valid = values.pop("valid", np.ones(len(values["time"]))) == 1.0
     if not valid.any():
         return "no valid values"
+    notes = [] if valid.all() else [f"{int((~valid).sum())} of {len(valid)} values are marked as invalid"]
     values = {k: v[valid] for k, v in values.items()}
     if table.frame == "FLU":
         values = {k: axes.frd_to_flu(v) if k in BODY_VECTORS else v for k, v in values.items()}
-    return InstrumentRecording(table.sensor, kind, values.pop("time"), values, 0.0, str(path))
+    return InstrumentRecording(table.sensor, kind, values.pop("time"), values, 0.0, str(path), notes)
 
 
 def _type_of(header: Sequence[str]) -> str:
@@ -230,19 +224,34 @@ def _type_of(header: Sequence[str]) -> str:
 # ------------------------------------------------------------------ configuration
 
 
-def _matched(r: InstrumentRecording, loaded: LoadedConfig, name: str, unused: dict[str, str]) -> InstrumentRecording:
-    """Return a recording under the name of its instrument in the configuration. This is the instrument with the same
-    name or, if there is none, the only instrument of the same type.
+def _matched(
+    recordings: list[InstrumentRecording], loaded: LoadedConfig, name: str, unused: dict[str, str]
+) -> list[InstrumentRecording]:
+    """Return the recordings under the names of their instruments in the configuration. This is the instrument with the
+    same name or, if there is none, the only instrument of the same type.
     """
     suite = {i.name: i for i in _suite(loaded, name)}
-    alike = [i.name for i in suite.values() if i.type == r.type]
-    if r.name in suite and _same_kind(suite[r.name].type, r.type):
-        return replace(r, type=suite[r.name].type)
-    if len(alike) == 1:
-        return replace(r, name=alike[0])
-    why = f"the configuration has {'several' if alike else 'no'} instruments of the type {r.type}"
-    unused[r.name] = f"{why}; name one with <topic sensor=...> or <table sensor=...>" if alike else why
-    return r
+    found: dict[str, InstrumentRecording] = {}
+
+    def named(r: InstrumentRecording) -> bool:
+        return r.name in suite and _same_kind(suite[r.name].type, r.type)
+
+    for r in sorted(recordings, key=named, reverse=True):
+        alike = [i.name for i in suite.values() if i.type == r.type]
+        if named(r):
+            made = replace(r, type=suite[r.name].type)
+        elif len(alike) == 1:
+            made = replace(r, name=alike[0])
+        else:
+            why = f"the configuration has {'several' if alike else 'no'} instruments of the type {r.type}"
+            unused[r.name] = f"{why}; {NAME_ONE}" if alike else why
+            continue
+        if made.name in found:  # two recordings of one instrument would overwrite each other
+            first = found[made.name].source
+            unused[r.source] = f"'{made.name}' already has the values of {first}; {NAME_ONE}"
+            continue
+        found[made.name] = made
+    return [*found.values()]
 
 
 def _suite(loaded: LoadedConfig, name: str) -> tuple[InstrumentConfig, ...]:
@@ -345,17 +354,15 @@ def _log(source: Path, name: str, loaded: LoadedConfig, found: _Source, notes: l
         ns = np.round((r.time - zero) * 1e9).astype(np.int64)
         records["time_ns"], records["valid"], records["sequence"] = ns, 1, np.arange(1, len(ns) + 1)
         values = dict(r.values)
-        if r.type in ("pressure", "ctd") and "pressure" not in values:
-            values["pressure"] = pressure(loaded.config.world, values["depth"])
-        if r.type == "ahrs":
-            angles = np.stack([values[k] for k in ("roll", "pitch", "heading")], axis=1)
-            values.setdefault("rates", rates_of_angles(r.time, angles))
+        if r.type in ("pressure", "ctd") and "depth" in values:
+            computed = pressure(loaded.config.world, values["depth"])
+            measured = values.get("pressure", computed)
+            values["pressure"] = np.where(np.isfinite(measured), measured, computed)
+        if r.type == "gps":
+            values.setdefault("height", np.full(len(ns), np.nan))
         for k, v in values.items():
             if k in (records.dtype.names or ()):
                 records[k] = v
-        for k, v in values.items():
-            if k != "bottom":  # NaN without bottom lock
-                records["valid"] &= np.isfinite(v.reshape(len(v), -1)).all(axis=1)
         log.series[f"/sensor/{name}/{r.name}"] = Series(ns, records, r.type)
     log.end_ns = max(int(s.time_ns[-1]) for s in log.series.values())
     if found.truth is not None:
@@ -378,7 +385,8 @@ def _name_missing(made: ImportedLog) -> None:
     """Add notes about quantities that the filter needs and the recording lacks."""
     types = {r.type for r in made.recordings}
     if not types & {"imu", "ahrs"}:
-        raise LogError("turn rates are missing: the filter needs an IMU or an AHRS")
+        reasons = "".join(f"; {k}: {v}" for k, v in made.unused.items())
+        raise LogError(f"turn rates are missing: the filter needs an IMU or an AHRS{reasons}")
     if not types & {"dvl", "speedlog", "gps", "uwb"}:
         made.notes.append("neither speed nor position is measured; the error grows without bound")
     if "imu" in types and "ahrs" not in types:

@@ -41,8 +41,17 @@ class ImportedTopic:
     """Topic of a bag that belongs to an instrument. Topics with usual message types need not be listed."""
 
     name: str = text("Name of the topic.")
-    sensor: str = text("Name of the instrument; empty: derived from the name of the topic.", "")
-    type: str = choice("Type of the instrument; empty: derived from the message type.", TYPES, "")
+    sensor: str = text(
+        "Name of the instrument; empty: derived from the name of the topic. If the topic contains an IMU and an AHRS, "
+        "`-ahrs` is appended to the name of the AHRS.",
+        "",
+    )
+    type: str = choice(
+        "Type of the instrument; empty: derived from the message type. For Imu messages, `imu` or `ahrs` selects one of "
+        "the two.",
+        TYPES,
+        "",
+    )
     place: str = place()
 
 

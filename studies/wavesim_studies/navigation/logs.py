@@ -28,6 +28,7 @@ from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, 
 from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge
 from wavesim_studies.navigation.metrics import NavigationScore, bounds
 from wavesim_studies.navigation.metrics import score as judged
+from wavesim_studies.navigation.pose_tracks import UNKNOWN
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig, UwbConfig
 from wavesim_world.config.standalone_xml import load_standalone
@@ -38,7 +39,6 @@ __all__ = ["EstimationCase", "Selection", "counts", "draw", "estimation_case", "
 
 #: types of inputs; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sound")
-UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
 #: initial uncertainty of position in m, velocity in m/s and attitude in rad: the filter starts at the true state
 BEGIN = (1e-3, 1e-3, 1e-4)
 
@@ -91,7 +91,7 @@ def vehicles(log: Log) -> list[str]:
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
 
-def _new(series: Series) -> Any:
+def valid_values(series: Series) -> Any:
     """Return the valid values from a sensor, without duplicates."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
@@ -108,7 +108,7 @@ def _instruments(log: Log, name: str, loaded: LoadedConfig) -> list[tuple[Instru
     """Return the instruments of a vehicle, and their valid values."""
     model = next((str(b.get("model", "")) for b in reversed(list(log.bodies.values())) if b["name"] == name), "")
     suite = {i.name: i for i in loaded.suite_by_name(name, model)}
-    return [(suite[i], _new(series)) for i, series in log.sensors(name).items() if i in suite]
+    return [(suite[i], valid_values(series)) for i, series in log.sensors(name).items() if i in suite]
 
 
 def _check_names(log: Log, wanted: Collection[str]) -> None:
@@ -304,7 +304,7 @@ def _speed(found: dict[str, Any]) -> tuple[Floats, Floats, Floats] | None:
     if "dvl" in found:
         instrument, values = found["dvl"][0]
         along, _ = dvl_beams(instrument.parameters)
-        values = values[np.isfinite(values["bottom"][:, 0])]
+        values = values[np.isfinite(values["bottom"]).all(axis=1)]
         R_BS = _mounting(instrument)[0]
         spread = np.diagonal(R_BS @ np.linalg.inv(along.T @ along) @ R_BS.T)
         noise = instrument.parameters.noise * instrument.parameters.bottom_sigma * np.sqrt(spread)
@@ -331,11 +331,17 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Floats) -> tuple[li
                 along, _ = dvl_beams(p)
                 spread = np.linalg.inv(along.T @ along) * (k * p.bottom_sigma) ** 2
                 row = make.velocity(0.0, np.zeros(3), spread, place - unit, R_BS.T, sensor=at, gate=gate)
-                seen = np.isfinite(values["bottom"][:, 0])
+                seen = np.isfinite(values["bottom"]).all(axis=1)
                 times, measured = times[seen], values["bottom"][seen]
             elif type_ in ("gps", "uwb"):
-                row = make.position(0.0, np.zeros(3), k * _position_sigma(p), place - unit, at)
+                sigma = k * _position_sigma(p)
+                row = make.position(0.0, np.zeros(3), sigma, place - unit, at)
                 measured = values["position"] if type_ == "uwb" else _local(values, loaded)
+                high = np.isfinite(measured[:, 2])
+                if not high.all():  # receivers of other vehicles need not measure the height
+                    flat = make.position(0.0, np.zeros(2), sigma[:2], place - unit, at)
+                    rows.append(make.each(flat, times[~high], measured[~high, :2]))
+                    times, measured = times[high], measured[high]
             elif type_ == "speedlog":
                 row = make.velocity(0.0, np.zeros(3), k * SPEED_SIGMA, -unit, water=True, sensor=at, gate=gate)
                 measured = values["v_FB_B"]
@@ -367,10 +373,12 @@ def _position_sigma(p: Any) -> Any:
 
 
 def _local(values: Any, loaded: LoadedConfig) -> Floats:
-    """Return the positions (N, 3) in W of GPS fixes."""
+    """Return the positions (N, 3) in W of GPS fixes. The down coordinate of a fix without a height is NaN."""
     origin = Origin(loaded.config.world.latitude, loaded.config.world.longitude)
-    fixes = zip(values["latitude"], values["longitude"], values["height"], strict=True)
-    return np.array([origin.ned(*map(float, fix)) for fix in fixes])
+    fixes = zip(values["latitude"], values["longitude"], np.nan_to_num(values["height"]), strict=True)
+    p = np.array([origin.ned(*map(float, fix)) for fix in fixes])
+    p[np.isnan(values["height"]), 2] = np.nan
+    return p
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, Any]]:

@@ -46,12 +46,16 @@ ROLES = {
     "cov_nn": ColumnRole("", ("cov_xx", "var_north", "var_n")),
     "cov_ne": ColumnRole("", ("cov_xy",)),
     "cov_ee": ColumnRole("", ("cov_yy", "var_east", "var_e")),
-    "velocity": ColumnRole("speed", ("v_WB_B",), 3),
-    "rates": ColumnRole("angular rate", ("w_WB_B",), 3),
+    # other programs often give vectors in W under the names velocity_x and rates_x
+    "velocity": ColumnRole("speed", ("v_WB_B",), 3, usual=False),
+    "rates": ColumnRole("angular rate", ("w_WB_B",), 3, usual=False),
 }
 KEYS = ("frame", "topic", "body", "unit")  #: keys of a layout that do not name columns
 #: units of the times in a file without named columns
 TIME_UNITS = ("s", "ms", "us", "ns")
+UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
+#: velocities are compared with the displacements over this time in s; smaller differences in m are ignored
+COMPARED_S, COMPARED_M = 5.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -146,13 +150,17 @@ def _of_log(log: Log, body: str, true: bool) -> PoseTrack:
     series = log.get(f"/{kind}/{name}", STATE if true else ESTIMATE)
     r, t = series.records, np.asarray(series.time_ns * 1e-9, float)
     if true:
-        return PoseTrack(name, t, r["p_WB_W"].astype(float), r["q_WB"].astype(float), None, r["v_WB_B"], r["w_WB_B"])
+        # the filter starts with measured values in place of unknown ones, but these are not true
+        unknown = log.metadata.get(UNKNOWN, "").split()
+        p = r["p_WB_W"] * (1.0, 1.0, np.nan if "depth" in unknown else 1.0)
+        if "attitude" in unknown:
+            return PoseTrack(name, t, p)
+        return PoseTrack(name, t, p, r["q_WB"].astype(float), None, r["v_WB_B"], r["w_WB_B"])
     good = np.isfinite(r["p_WB_W"][:, :2]).all(axis=1)
     sigma: Floats = np.asarray(r["sigma"][good, :2], float)
     known = np.isfinite(sigma).all() and (sigma > 0.0).all()
     covariance = np.einsum("ti,ij->tij", sigma**2, np.eye(2)) if known else None
-    p: Floats = np.asarray(r["p_WB_W"][good], float)
-    return _in_order(str(log.path), PoseTrack(name, t[good], p, None, covariance))
+    return _in_order(str(log.path), PoseTrack(name, t[good], r["p_WB_W"][good].astype(float), None, covariance))
 
 
 def _of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
@@ -190,8 +198,12 @@ def _of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
     options = dict(options)
     if unit := options.pop("unit", ""):
         raise LogError(f"'unit={unit}' applies to TUM files; for a CSV file, write time=COLUMN:{unit}")
-    values, chosen = tables.read_roles(path, ROLES, options)
-    _check_roles(path, values, tables.read_table(path)[0])
+    with tables.open_table(path) as table:
+        chosen = tables.choose_columns(table.header, ROLES, options, str(path))
+        _check_roles(path, chosen, table.header)
+        values = table.values(ROLES, chosen)
+    if not len(values["time"]):
+        raise LogError(f"{path} has no rows")
     tables.check_angles(str(path), values, chosen)
     p, world = _positions(values, frame)
     q = _attitudes(str(path), values, frame)
@@ -201,14 +213,17 @@ def _of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
     if covariance is not None and world == "enu" and named_x:  # x is east
         covariance = covariance[:, ::-1, ::-1]
     track = _track(path.name, values["time"], p, q, "ned", covariance)
-    return _in_order(str(path), replace(track, v=values.get("velocity"), w=values.get("rates")))
+    motion = {k: values[k] for k in ("velocity", "rates") if k in values}
+    if frame == "enu":
+        motion = {k: axes.frd_to_flu(x) for k, x in motion.items()}
+    return _in_order(str(path), replace(track, v=motion.get("velocity"), w=motion.get("rates")))
 
 
-def _check_roles(path: Path, values: Mapping[str, Any], header: list[str]) -> None:
+def _check_roles(path: Path, chosen: Mapping[str, Any], header: list[str]) -> None:
     there = f"columns: {', '.join(header)}"
-    if "time" not in values:
+    if "time" not in chosen:
         raise LogError(f"{path} has no column for the time; name one, for example --layout time=COLUMN:s; {there}")
-    if not ({"north", "east"} <= values.keys() or {"x", "y"} <= values.keys()):
+    if not ({"north", "east"} <= chosen.keys() or {"x", "y"} <= chosen.keys()):
         raise LogError(
             f'{path} has no columns for the position; name them with --layout "north=COLUMN east=COLUMN"; {there}'
         )
@@ -299,12 +314,13 @@ def pose_track(
 
 
 def _in_order(where: str, track: PoseTrack) -> PoseTrack:
-    """Return a track without repeated times. Raise LogError if its times decrease or its positions are not finite."""
+    """Return a track without repeated times and poses with missing values. Raise LogError if its times decrease."""
     if not np.isfinite(track.time).all():
         raise LogError(f"{where}: times must be finite numbers")
     if not (known := np.isfinite(track.p[:, :2]).all(axis=1)).all():
         note = f"{int((~known).sum())} poses without a position were omitted"
         track = replace(track.part(known), notes=(*track.notes, note))
+    track = _complete(track)
     steps = np.diff(track.time)
     if (steps < 0.0).any():
         at = int(np.argmax(steps < 0.0))
@@ -319,8 +335,73 @@ def _in_order(where: str, track: PoseTrack) -> PoseTrack:
     if not (steps > 0.0).all():
         repeated = int((steps == 0.0).sum())
         kept = track.part(np.concatenate([steps > 0.0, [True]]))
-        return replace(kept, notes=(*track.notes, f"{repeated} poses with a repeated time were omitted"))
+        track = replace(kept, notes=(*track.notes, f"{repeated} poses with a repeated time were omitted"))
+    return _with_checked_velocity(track)
+
+
+def _complete(track: PoseTrack) -> PoseTrack:
+    """Return a track whose poses either all have a depth or all lack it, and likewise attitudes, velocities and rates.
+
+    If at most half of the poses lack a depth or an attitude, these poses are omitted; otherwise it is not used.
+    """
+    for name in ("depth", "attitude"):
+        x = track.p[:, 2:] if name == "depth" else track.q
+        lacking: Any = np.zeros(0, bool) if x is None else ~np.isfinite(x).all(axis=1)
+        if not lacking.any() or (name == "depth" and lacking.all()):
+            continue
+        many = lacking.mean() > 0.5
+        note = f"{int(lacking.sum())} poses without a valid {name} were omitted"
+        if many:
+            note = f"{int(lacking.sum())} of {len(lacking)} poses have no valid {name}; the {name}s are not used"
+        track = replace(track, notes=(*track.notes, note))
+        if not many:
+            track = track.part(~lacking)
+        elif name == "depth":
+            track = replace(track, p=track.p * (1.0, 1.0, np.nan))
+        else:
+            track = replace(track, q=None)
+    for name, key in (("velocities", "v"), ("angular velocities", "w")):
+        x = getattr(track, key)
+        if x is None or (np.isfinite(x).all() and x.any()):
+            continue
+        track = replace(track, **{key: None})  # type: ignore[arg-type]
+        if x.any():  # many programs leave values of 0 that they do not know
+            track = replace(track, notes=(*track.notes, f"some {name} are missing; none are used"))
     return track
+
+
+def _with_checked_velocity(track: PoseTrack) -> PoseTrack:
+    """Return a track without its velocities if they contradict the changes of its positions."""
+    if track.v is None or track.q is None or len(track.time) < 3:
+        return track
+    t, p = track.time, track.p[:, :2]
+    step = max(round(COMPARED_S / float(np.median(np.diff(t)))), 1)
+    if len(t) <= step:
+        return track
+    moved = p[step:] - p[:-step]
+
+    def difference(v: Floats) -> float:
+        """Return the RMS difference in m between the displacements and the integral of velocities (T, 3) in W."""
+        steps = 0.5 * (v[1:, :2] + v[:-1, :2]) * np.diff(t)[:, None]
+        way = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
+        return _rms(way[step:] - way[:-step] - moved)
+
+    noise = 1.5 * float(np.median(np.abs(np.diff(p, 2, axis=0)))) / 6.0**0.5
+    limit = max(0.5 * _rms(moved), 4.0 * noise, COMPARED_M)
+    if (found := difference(np.einsum("tij,tj->ti", frames.rotation(track.q), track.v))) < limit:
+        return track
+    cause = "wrong unit or axes?"
+    if min(difference(track.v), difference(axes.ned_to_enu(track.v))) < 0.5 * found:
+        cause = "they seem to be in the axes of the world instead of the body"
+    note = (
+        f"the velocities are not used: in {COMPARED_S:g} s they give displacements that differ by {found:.2f} m (RMS) "
+        f"from those of the positions; {cause}"
+    )
+    return replace(track, v=None, notes=(*track.notes, note))
+
+
+def _rms(x: Floats) -> float:
+    return float(np.sqrt(np.square(x).sum(axis=1).mean()))
 
 
 def epoch_time(seconds: float) -> bool:

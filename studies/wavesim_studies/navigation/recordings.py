@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
+from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.columns import ColumnRole
 
 GAP_S = 60.0  #: length in s of a gap that is reported
@@ -64,10 +66,35 @@ class InstrumentRecording:
         """Return the recording in chronological order, without repeated times, with notes about gaps and suspicious
         values. Raise LogError if it cannot be used.
         """
-        made = _in_order(self)
+        made = _in_order(self.complete())
         for check in (_check_rates, _check_angles, _check_force, _check_velocity, _check_pressure, _check_fix):
             check(made)
-        return made
+        return _with_rates(made) if made.type == "ahrs" else made
+
+    def complete(self) -> InstrumentRecording:
+        """Return the recording without the values that lack a required number. A Doppler log keeps values without bottom
+        lock.
+        """
+        known = np.ones(len(self.time), bool)
+        for name, x in self.values.items():
+            if name not in OPTIONAL.get(self.type, ()) and name != "bottom":
+                known &= _finite(x)
+        if self.type in ("pressure", "ctd"):
+            known &= np.any([np.isfinite(self.values[k]) for k in ("pressure", "depth") if k in self.values], axis=0)
+        notes = list(self.notes)
+        if "bottom" in self.values:
+            locked = _finite(self.values["bottom"])
+            known &= locked.any()
+            if not locked.all():
+                notes.append(f"{int((~locked).sum())} of {len(locked)} values have no velocity over the bottom")
+        if not known.all():
+            notes.append(f"{int((~known).sum())} of {len(known)} values were omitted: numbers are missing or invalid")
+        return replace(self, time=self.time[known], values={k: x[known] for k, x in self.values.items()}, notes=notes)
+
+
+def _finite(x: Floats) -> Any:
+    """Return a mask (T) of the finite numbers or vectors."""
+    return np.isfinite(x.reshape(len(x), -1)).all(axis=1)
 
 
 def _in_order(r: InstrumentRecording) -> InstrumentRecording:
@@ -129,10 +156,21 @@ def _check_angles(r: InstrumentRecording) -> None:
         and _wraps(r.values["heading"], 360.0)
     ):
         raise LogError(f"{r.source}: heading of '{r.name}' reaches {most:.4g} rad; state its unit (heading=COLUMN:deg)")
-    if "rates" not in r.values:
-        r.notes.append("turn rates are missing; they are computed from the angles")
-        return
-    _compare_rates(r)
+
+
+def _with_rates(r: InstrumentRecording) -> InstrumentRecording:
+    """Return the recording of an AHRS in which turn rates that are missing are computed from the angles."""
+    angles = np.stack([r.values[k] for k in ("roll", "pitch", "heading")], axis=1)
+    rates = r.values.get("rates", np.full(angles.shape, np.nan))
+    known = _finite(rates)
+    if not known.all():
+        rates = np.where(known[:, None], rates, rates_of_angles(r.time, angles))
+        some = f"{int((~known).sum())} of {len(known)} " if known.any() else ""
+        r.notes.append(f"{some}turn rates are missing; they are computed from the angles")
+    r = replace(r, values={**r.values, "rates": rates})
+    if known.any():
+        _compare_rates(r)
+    return r
 
 
 def _wraps(angle: Floats, turn: float) -> bool:
@@ -150,7 +188,7 @@ def _compare_rates(r: InstrumentRecording) -> None:
     change = ((angles[step:] - angles[:-step]) / lag)[good]
     sums = np.concatenate([np.zeros((1, 3)), np.cumsum(r.values["rates"], axis=0)])
     mean = ((sums[step + 1 : len(sums)] - sums[1 : len(sums) - step]) / step)[good]
-    if len(change) < 20 or not np.isfinite(mean).all() or not np.isfinite(change).all():
+    if len(change) < 20:
         return
     names, spread = ("roll", "pitch", "heading"), change.std(axis=0)
     for k, name in enumerate(names):

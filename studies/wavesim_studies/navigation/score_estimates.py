@@ -208,8 +208,7 @@ def _truth(task: EstimateTask) -> tuple[PoseTrack, Log | None]:
         return truth, None
     name = _one_vehicle(task.log, task.only)
     log = with_truth(task.log, name, truth)
-    made = read_track(log, "", name, true=True)
-    return (replace(made, q=None, v=None) if truth.q is None else made), log
+    return replace(read_track(log, "", name, true=True), notes=truth.notes), log
 
 
 def show(found: Mapping[str, Any]) -> None:

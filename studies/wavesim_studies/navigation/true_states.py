@@ -13,8 +13,8 @@ from wavesim_sdk.log import Log, Series
 from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation.estimate_score import common_clock, interpolated, time_origin
 from wavesim_studies.navigation.filter import rotation_vector
-from wavesim_studies.navigation.logs import UNKNOWN
-from wavesim_studies.navigation.pose_tracks import PoseTrack
+from wavesim_studies.navigation.logs import valid_values
+from wavesim_studies.navigation.pose_tracks import UNKNOWN, PoseTrack
 from wavesim_world.config.standalone_xml import load_standalone
 from wavesim_world.ocean.water import depth_of_pressure
 
@@ -32,6 +32,7 @@ def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = 
     if not ends:
         raise LogError(f"{log.path} has no values from instruments of '{name}'")
     track = common_clock(track, min(ends), max(ends), time_origin(log))
+    notes += [f"truth: {note}" for note in track.notes]
     t, q = track.time, track.q
     unknown = []
     if q is None:
@@ -64,10 +65,12 @@ def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = 
 
 def _measured_attitude(log: Log, name: str, at: Floats) -> Floats:
     """Return the attitudes (T, 4) that the AHRS of a vehicle measured."""
-    ahrs = [s for (body, _), s in log.by_type("ahrs").items() if body == name and len(s.time_ns)]
+    ahrs = [r for (body, _), s in log.by_type("ahrs").items() if body == name and len(r := valid_values(s))]
     if not ahrs:
-        raise LogError(f"the truth has no attitudes, and '{name}' has no AHRS; the filter needs an initial attitude")
-    r = ahrs[0].records
+        raise LogError(
+            f"the truth has no attitudes, and no AHRS of '{name}' has valid values; the filter needs an initial attitude"
+        )
+    r = ahrs[0]
     angles = [np.interp(at, r["time_ns"] * 1e-9, np.unwrap(r[k])) for k in ("roll", "pitch", "heading")]
     return frames.quaternion(*angles)
 
@@ -76,8 +79,7 @@ def _measured_depth(log: Log, name: str, at: Floats) -> Floats:
     """Return the depths (T) in m that a pressure sensor of a vehicle measured; 0 without a pressure sensor."""
     for kind in ("pressure", "ctd"):
         for (body, _), series in log.by_type(kind).items():
-            if body == name and len(series.time_ns):
+            if body == name and len(r := valid_values(series)):
                 world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
-                depth = depth_of_pressure(world, series.records["pressure"].astype(float))
-                return np.interp(at, series.records["time_ns"] * 1e-9, depth)
+                return np.interp(at, r["time_ns"] * 1e-9, depth_of_pressure(world, r["pressure"].astype(float)))
     return np.zeros(len(at))
