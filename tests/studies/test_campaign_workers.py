@@ -179,6 +179,24 @@ def test_an_error_of_our_own_is_not_a_lost_scheduler(
         assert [logger.level for logger in loggers] == before
 
 
+def test_a_worker_that_cannot_execute_a_run_says_why(
+    folder: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without our packages; it is not a lost worker."""
+
+    def fails(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'wavesim_studies'")
+
+    monkeypatch.setattr(executors, "on_dask", fails)
+    p = function(folder, "noisy", f'<workers kind="dask" options="address={scheduler}"/>{FACTOR}')
+    with closing(executors.executor(p.campaign.workers, p.path, p.folder)) as who:
+        who.submit((0, p.rows[0].key, 60.0))
+        ((row, outcome),) = who.results()
+    assert row == 0 and outcome["reason"] == (
+        "the dask worker cannot execute the run: ModuleNotFoundError: No module named 'wavesim_studies'"
+    )
+
+
 @pytest.mark.long
 def test_a_scheduler_that_goes_is_one_line_and_the_rest_follows(
     folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch

@@ -175,7 +175,7 @@ class DaskExecutor:
                 row = self._rows.pop(future.key)
                 error = None if future.cancelled() else future.exception()
                 outcome = (
-                    failed_outcome(KILLED, f"the dask worker was lost: {error}", 0.0)
+                    failed_outcome(KILLED, f"the dask worker {_what_happened(error)}", 0.0)
                     if error is not None
                     else future.result()
                 )
@@ -231,6 +231,12 @@ class DaskExecutor:
         with contextlib.suppress(Exception):
             if self._cluster is not None:
                 self._cluster.close(timeout=10)
+
+
+def _what_happened(error: BaseException) -> str:
+    """Return what happened to a dask worker, from the error of its job."""
+    name = type(error).__name__
+    return f"was lost: {error}" if name == "KilledWorker" else f"cannot execute the run: {name}: {error}"
 
 
 def _cores() -> int:
