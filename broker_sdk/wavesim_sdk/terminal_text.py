@@ -4,6 +4,8 @@ terminal.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -21,3 +23,9 @@ def visible(text: str) -> str:
 def echo(message: Any = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a line to standard output or, with ``err``, to standard error."""
     click.echo(visible(str(message)), err=err, nl=nl)
+
+
+def finite_json(values: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
+    """Return values as JSON, in which NaN and infinity become null: JSON has neither, and other programs reject them."""
+    text = json.dumps(values, default=default)
+    return json.dumps(json.loads(text, parse_constant=lambda _: None), indent=indent)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.extras import MissingPackage
 from wavesim_sdk.named_objects import load_object
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.terminal_text import echo
+from wavesim_sdk.terminal_text import echo, finite_json
 
 BASELINES = ("pid", "random")
 #: algorithms of Stable-Baselines3 for continuous actions
@@ -124,7 +123,7 @@ def train(
         raise
     if as_json:
         row = {"samples": result.samples, "seconds": result.seconds, "processor_seconds": result.processor_seconds}
-        echo(json.dumps(row | result.evaluation.summary()))
+        echo(finite_json(row | result.evaluation.summary()))
         return
     echo(
         f"{result.samples} samples in {result.seconds:.0f} s ({result.processor_seconds:.0f} s of processor time);"
@@ -164,7 +163,7 @@ def evaluate(policy: str, task: str, episodes: int, seed: int | None, options: t
 
     chosen = _policy(policy, found, episodes, given)
     result = evaluation.evaluate(chosen, found, episodes, evaluation.UNSEEN if seed is None else seed, **given)
-    echo(json.dumps(result.summary()) if as_json else str(result))
+    echo(finite_json(result.summary()) if as_json else str(result))
 
 
 def _policy(text: str, task: Any, episodes: int, options: dict[str, Any]) -> Any:

@@ -14,18 +14,29 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 
 
-def load(path: Path, what: str, least: int = 0) -> list[Array]:
-    """Return the arrays that ``np.savez`` wrote to a file. Raise WaveSimError if the file does not contain at least
-    ``least`` arrays; the message describes the file as ``what``.
+def load(path: Path, what: str, least: int = 0) -> tuple[list[Array], dict[str, Array]]:
+    """Return the arrays that ``np.savez`` wrote to a file: those without a name, and the others by name. Raise
+    WaveSimError if the file does not contain at least ``least`` arrays without a name; the message describes the file as
+    ``what``.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = [file[f"arr_{k}"] for k in range(sum(name.startswith("arr_") for name in file.files))]
+            others = {name: file[name] for name in file.files}
+        found = [others.pop(f"arr_{k}") for k in range(sum(name.startswith("arr_") for name in others))]
         if len(found) < least:
             raise ValueError(f"expected at least {least} arrays, got {len(found)}")
-        return found
+        return found, others
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise WaveSimError(f"{path} does not contain a valid {what}: {error}") from None
+
+
+def are_layers(parameters: Sequence[Array]) -> bool:
+    """Return whether arrays are the weights and biases of dense layers, alternately, each of which fits the next one."""
+    weights, biases = parameters[::2], parameters[1::2]
+    if len(weights) != len(biases) or any(p.dtype.kind not in "fiu" for p in parameters):
+        return False
+    fits = all(w.ndim == 2 and b.shape == w.shape[1:] for w, b in zip(weights, biases, strict=True))
+    return fits and all(w.shape[1] == after.shape[0] for w, after in itertools.pairwise(weights))
 
 
 def forward(parameters: Sequence[Array], x: Array, activation: Callable[[Array], Array] = np.tanh) -> Array:

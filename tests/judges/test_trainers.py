@@ -19,7 +19,8 @@ from tests.judges.test_judges import absent
 from wavesim_sdk.cli import cli, load_commands
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.log import read
-from wavesim_studies.learning.evaluation import evaluate
+from wavesim_studies.learning.core import Core
+from wavesim_studies.learning.evaluation import UNSEEN, VALIDATION_SEEDS, evaluate
 from wavesim_studies.learning.policy import Policy
 from wavesim_studies.learning.training import TrainingSettings, train
 from wavesim_studies.learning.training_state import STATE
@@ -76,6 +77,26 @@ def test_it_continues_from_the_last_checkpoint(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="contains a training with PPO, not with A2C"):
         train("StationKeeping", tmp_path / "t", SHORT, algorithm=stable_baselines3.A2C, resume=True)
+
+
+def test_each_call_uses_seeds_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of copies. A model seeds its environments when it is made or loaded, with its own seed."""
+    seeds: list[tuple[int, int]] = []
+    seed = Core.seed
+
+    def noted(core: Core, first: int) -> None:
+        seeds.append((first, core.copies))
+        seed(core, first)
+
+    monkeypatch.setattr(Core, "seed", noted)
+    arguments = {"n_steps": 8, "batch_size": 128, "seed": 600_000}
+    for k, copies in enumerate((64, 16, 64)):
+        few = TrainingSettings(samples=1_000 * (k + 1), copies=copies, interval=500, episodes=4)
+        train("StationKeeping", tmp_path / "t", few, arguments=arguments, resume=k > 0)
+    assert [s for s in seeds if 0 < s[0] < VALIDATION_SEEDS] == [(1, 64), (65, 16), (81, 64)]
+    assert {s[0] for s in seeds} <= {0, 1, 65, 81, VALIDATION_SEEDS, UNSEEN}
+    with pytest.raises(ConfigError, match="keeps the arguments of its first call: 'n_steps' was 8, got 16"):
+        train("StationKeeping", tmp_path / "t", SHORT, arguments={"n_steps": 16}, resume=True)
 
 
 @pytest.mark.parametrize("name", ["A2C", "SAC", "TD3"])

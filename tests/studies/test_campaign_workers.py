@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -148,6 +149,52 @@ def test_a_worker_of_two_that_is_killed_loses_no_row_and_makes_none_twice(
         alone = CampaignPlan(p.path, folder / "alone")
         runner.run(alone, quiet=True, worker_settings=who)
     assert without_times(table(alone)) == without_times(rows)
+
+
+def test_an_error_of_our_own_is_not_a_lost_scheduler(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It passes as it is, the waiting runs are ended, and the loggers of the user's process are as before."""
+    import distributed
+
+    calls = folder / "calls"
+    monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
+    address = cluster.start_workers(1, threads=2)
+    p = held(folder, address)
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.scheduler")]
+    monkeypatch.setattr(loggers[1], "level", logging.INFO)
+    before = [logger.level for logger in loggers]
+    with distributed.Client(address) as client:
+        theirs = set(client.run(os.getpid).values())
+        with closing(executors.executor(p.campaign.workers, p.path, p.folder)) as who:
+            assert isinstance(who, executors.DaskExecutor)
+            who.submit((1, p.rows[1].key, 60.0))  # it waits
+            until(calls.exists)
+            who.submit((0, "a key that does not exist", 60.0))
+            who._rows = {"a mistake in our code": 0}
+            with pytest.raises(KeyError):
+                next(who.results())
+            assert runners(theirs)
+        until(lambda: not runners(theirs))
+        assert [logger.level for logger in loggers] == before
+
+
+def test_a_worker_that_cannot_execute_a_run_says_why(
+    folder: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without our packages; it is not a lost worker."""
+
+    def fails(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'wavesim_studies'")
+
+    monkeypatch.setattr(executors, "on_dask", fails)
+    p = function(folder, "noisy", f'<workers kind="dask" options="address={scheduler}"/>{FACTOR}')
+    with closing(executors.executor(p.campaign.workers, p.path, p.folder)) as who:
+        who.submit((0, p.rows[0].key, 60.0))
+        ((row, outcome),) = who.results()
+    assert row == 0 and outcome["reason"] == (
+        "the dask worker cannot execute the run: ModuleNotFoundError: No module named 'wavesim_studies'"
+    )
 
 
 @pytest.mark.long

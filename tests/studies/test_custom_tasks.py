@@ -101,6 +101,32 @@ def test_the_first_of_four_thousand_is_the_only_one() -> None:
             assert ours[:1].tobytes() == theirs.tobytes()
 
 
+def test_depth_and_actuators_follow_the_model_that_start_chooses() -> None:
+    """An AUV and one that floats, with the same fins; its fins start at an angle. What `start` sets remains."""
+    light = library()["lauv"]
+    afloat = varied(light, type="surface")
+
+    class Chosen(Still):
+        models: ClassVar = [light, afloat]
+
+        def start(self, s: Any) -> None:
+            s.model[:] = 1 - s.model
+            s.position[s.copies // 2 :, 2] += 1.0
+
+    core = CustomCore(Chosen(), 24)
+    core.motion.initial[1] = 0.25
+    depths = core.motion.depths
+    assert depths[0] == 20.0 and depths[1] < 1.0
+    core.seed(1)
+    core.reset_copies()
+    s = core.state
+    assert 3 < s.model.sum() < 21
+    chosen = s.model.astype(int)
+    assert s.position[:12, 2].tolist() == depths[chosen[:12]].tolist()
+    assert s.position[12:, 2].tolist() == (depths[1 - chosen[12:]] + 1.0).tolist(), "set by `start`"
+    assert (s.actuators == core.motion.initial[chosen]).all()
+
+
 def test_each_episode_may_have_another_model() -> None:
     """Copy k is the one with seed s + k, whatever its neighbours' models; heavier vehicles accelerate less."""
     light = library()["lauv"]

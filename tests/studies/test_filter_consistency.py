@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,17 @@ import pytest
 from tests.studies.test_filter import BEACONS, DEG, MEMS, _trips, started, voyage
 from tests.studies.voyage import Voyage, compass, depths, noisy, sampled, velocities
 from wavesim_sdk.log import Log, read
-from wavesim_studies.navigation import acoustic_rows, lab_logs, logs, measurement_models, metrics
+from wavesim_studies.navigation import (
+    acoustic_rows,
+    forward_filter,
+    lab_logs,
+    logs,
+    measurement_models,
+    metrics,
+)
+from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.filter import Filter, FilterDesign, Track, estimate, rotation_vector
-from wavesim_studies.navigation.innovation_monitor import InnovationMonitor
+from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge
 from wavesim_world.config import load_text
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("navigation")]
@@ -190,6 +199,71 @@ def test_outliers_are_not_taken_for_noise() -> None:
         said.append(monitor.add(float(k), 0, 2, 0.0 if outlier else 1.0, nis))
     assert said[:-1] == [""] * 59 and "gps at 59.0 s" in said[-1] and "check for outliers" in said[-1]
     assert [monitor.add(float(k), 0, 2, 0.0, 80.0) for k in range(200)] == [""] * 200, "once is enough"
+
+
+def at_rest(rows: list[Array], adaptive: bool, depth: float, sigma: float) -> Track:
+    """A vehicle that does not move for 10 s; its state at 0.15 s."""
+    design = FilterDesign(adaptive=adaptive)
+    imu = np.array([[0.05 * k, 0.0, 0.0, -design.gravity, 0.0, 0.0, 0.0] for k in range(1, 201)])
+    start = design.start(0.0, (0.0, 0.0, depth), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [sigma, 0.01, 0.01, 1e-6, 1e-6])
+    return estimate(design, start, imu, rows, [0.15], say=lambda text: None)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "off", "softened"), [(1.0, 10.0, False), (1.0, 3.5, True), (0.1, 0.6, True), (0.1, 1.6, False)]
+)
+def test_noise_that_could_not_explain_a_value_does_not_make_the_adaptive_filter_take_it(
+    sigma: float, off: float, softened: bool
+) -> None:
+    """A fix with 0.1 m noise that the gate rejects. With sigma = 1 m, even four times the noise explains 3.6 m only."""
+    row = make.position(0.1, (off, 0.0, 0.0), 0.1)
+    plain, adaptive = (at_rest([row], a, 0.0, sigma) for a in (False, True))
+    codes = [t.event_outcomes[t.events[:, measurement_models.M] > 0, 0].tolist() for t in (plain, adaptive)]
+    assert codes == [[0.0], [float(softened)]] and (plain.p[0, 0] == 0.0)
+    if not softened:
+        assert adaptive.p[0, 0] == 0.0
+        return
+    before = plain.P[0, 0, 0]  # the noise is increased until the value lies on the gate: S = off^2 / gate
+    assert adaptive.p[0, 0] == pytest.approx(before / (off**2 / forward_filter.GATES[3]) * off, rel=0.02)
+
+
+def test_echoes_that_fit_say_the_same_of_the_noise_as_direct_paths() -> None:
+    """Exact ranges, off the surface or direct; with both, the estimated noise falls and the monitor has one opinion."""
+    tracks = []
+    for length in (50.0, math.hypot(50.0, 20.0)):
+        times = 0.2 + 0.5 * np.arange(18)
+        rows = [make.round_trip(t, t + 0.3, 2.0 * length, (50.0, 0.0, 10.0), 0.1, bed=80.0) for t in times]
+        tracks.append(at_rest(rows, True, 10.0, 0.05))
+    direct, echo = (t.event_outcomes[t.events[:, measurement_models.M] > 0] for t in tracks)
+    assert (direct[:, 0] == 1.0).all() and (echo[:, 0] == 5.0).all()
+    assert echo[:, 1].max() < 0.1, "the NIS is that of the accepted path"
+    assert np.abs(echo[:, 6]).max() < 0.5, "and so is the innovation, in m"
+    factors = [t.final_state.noise_factor(0) for t in tracks]
+    assert factors[1] == pytest.approx(factors[0], rel=0.05) and factors[0] < 0.8
+
+
+def test_a_range_is_not_noisy_because_the_position_is_uncertain() -> None:
+    """A large uncertainty across the line of sight lengthens ranges; this says nothing about their noise."""
+    row = make.round_trip(4.0, 5.0, 2.0 * 50.0, (50.0, 0.0, 0.0), 0.01)
+    state = at_rest([row], True, 0.0, 20.0).final_state
+    assert state.noise_factor(0) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_sensor_without_a_known_outcome_gets_no_verdict(runs: list[Log]) -> None:
+    """As for measurements that contain no information; it ended in a ZeroDivisionError."""
+    assert judge(np.zeros(0), np.zeros(0, bool), 1.0).verdict == ""
+    case = logs.estimation_case(runs[0], "auv")
+    track = case.run(say=lambda text: None)
+    mine = (track.events[:, measurement_models.M] > 0) & (
+        track.events[:, measurement_models.SENSOR] == case.sensors.index("ctd")
+    )
+    track.event_outcomes[mine] = np.nan
+    track.event_outcomes[mine, 0] = -1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = logs.counts(case, track)["ctd"]
+    assert (found["taken"], found["refused"], found["advice"]) == (0, 0, "")
+    assert math.isnan(found["nis"])
 
 
 def test_the_live_filter_warns_and_adapts_with_the_same_result() -> None:

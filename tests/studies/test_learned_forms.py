@@ -130,9 +130,10 @@ def test_saved_networks_predict_the_same(compared: dict[str, Any], tmp_path: Pat
     made, run = compared["forms"][name], circle("x", "test", 10.0, 200)
     made.save(tmp_path / "net.npz")
     assert (learned_forms.LearnedForm.load(tmp_path / "net.npz").run(run) == made.run(run)).all()
-    np.savez(tmp_path / "bad.npz", np.array("other"), np.array(1))
-    with pytest.raises(WaveSimError, match="valid planar network"):
-        learned_forms.LearnedForm.load(tmp_path / "bad.npz")
+    for bad in ((np.array("other"), np.array(1)), (np.array(name), np.array("two"))):
+        np.savez(tmp_path / "bad.npz", *bad)
+        with pytest.raises(WaveSimError, match="valid planar network"):
+            learned_forms.LearnedForm.load(tmp_path / "bad.npz")
 
 
 def test_the_reference_reaches_no_prediction(compared: dict[str, Any]) -> None:

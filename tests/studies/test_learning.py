@@ -175,6 +175,12 @@ def test_what_is_no_policy_is_one_line(tmp_path: Path, content: bytes | None) ->
             load_(path)
 
 
+def test_arrays_that_are_no_layers_are_no_network(tmp_path: Path) -> None:
+    np.savez(tmp_path / "n.npz", np.zeros(3), np.ones(3), np.ones(3), np.zeros((3, 4)), np.zeros(5))
+    with pytest.raises(WaveSimError, match="not the layers of one network"):
+        DeadReckoningNetwork.load(tmp_path / "n.npz")
+
+
 def test_what_is_not_a_number_is_no_action() -> None:
     core, other = Core("StationKeeping", 3, vary=0.0), Core("StationKeeping", 3, vary=0.0)
     for c, a in ((core, np.nan), (other, 0.0)):

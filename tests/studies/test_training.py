@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -26,7 +27,14 @@ from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.evaluation import UNSEEN, VALIDATION_SEEDS, Evaluation, evaluate, evaluate_core
 from wavesim_studies.learning.policy import Policy
 from wavesim_studies.learning.training import TrainingSettings, train
-from wavesim_studies.learning.training_state import STATE, Evaluator, TrainingFolder, opened
+from wavesim_studies.learning.training_state import (
+    STATE,
+    Evaluator,
+    TrainingFolder,
+    check_arguments,
+    opened,
+    reserve_seeds,
+)
 from wavesim_world.config import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -158,6 +166,56 @@ def test_training_never_sees_the_episodes_of_an_evaluation() -> None:
         TrainingSettings(samples=0)
 
 
+def test_a_resumed_training_never_sees_an_episode_again() -> None:
+    """With more or fewer copies, and with another seed; evaluations keep their seeds however often it is resumed."""
+    made = state(resumed=0)
+    used: set[int] = set()
+    for copies, seed in ((1000, 1), (10, 1), (2000, 500), (10, 50_000), (100, 1), (200_000, 1), (200_000, 1)):
+        settings = TrainingSettings(copies=copies, seed=seed)
+        first = reserve_seeds(made, settings)
+        new = set(range(first, first + copies))
+        assert used.isdisjoint(new) and first >= seed and max(new) < VALIDATION_SEEDS
+        used |= new
+    with pytest.raises(ConfigError, match=r"no unused seeds are left for 200000 copies.*below 450110, .* from 500000"):
+        reserve_seeds(made, TrainingSettings(copies=200_000))
+    assert reserve_seeds(made, TrainingSettings(copies=10)) == 450_110, "a refused call uses none"
+
+
+def test_other_arguments_of_a_resumed_training_are_refused() -> None:
+    made = state(resumed=0)
+    first = {"n_steps": 8, "learning_rate": lambda left: 1e-3 * left, "device": "cpu"}
+    check_arguments(made, first)
+    made = json.loads(json.dumps(made)) | {"resumed": 1}
+    for same in ({}, {"n_steps": 8}, {**first, "device": "cuda", "learning_rate": lambda left: 1e-3 * left}):
+        check_arguments(made, same)
+    for other, said in (
+        ({"n_steps": 16}, "'n_steps' was 8, got 16"),
+        ({"gamma": 0.9}, "'gamma' was not given, got 0.9"),
+    ):
+        with pytest.raises(ConfigError, match=f"keeps the arguments of its first call: {said}"):
+            check_arguments(made, other)
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"JSON has no {constant}")
+
+
+def test_files_and_outputs_are_valid_json(tmp_path: Path) -> None:
+    """A setting may be infinite, and a mean over no episode is NaN."""
+    made = state(settings=asdict(TrainingSettings()), resumed=0, curve=[{"distance": math.nan, "return": 1.0}])
+    TrainingFolder(tmp_path, made, 2).write()
+    found = json.loads((tmp_path / STATE).read_text(), parse_constant=refuse)
+    assert found["settings"]["seconds"] is None and found["curve"][0]["distance"] is None
+    again = opened(tmp_path, "Sway", resume=True)["curve"][0]
+    assert math.isnan(again["distance"]) and again["return"] == 1.0, "as before the file"
+    (tmp_path / "own.py").write_text(
+        OWN.replace("def info", "def terminated(self, s):\n        return s.step >= 1\n    def info")
+    )
+    done = invoke("evaluate", "random", f"{tmp_path / 'own.py'}:Sink", "--episodes", 3, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output, parse_constant=refuse)["north"] is None
+
+
 def state(**more: Any) -> dict[str, Any]:
     return {"task": "Sway", "samples": 0, "seconds": 0.0, "processor_seconds": 0.0, "curve": [], **more}
 
@@ -235,6 +293,29 @@ def test_policies_of_other_networks(tmp_path: Path, activation: str, squash: boo
     assert Policy.load(tmp_path / "p.npz").act(seen) == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"form": np.array([{}], dtype=object)},
+        {"form": np.array(3.0)},
+        {"form": np.array("gelu")},
+        {"arr_1": np.zeros(4, np.float32)},
+        {"arr_2": np.zeros((4, 2), np.float32)},
+        {"arr_4": np.zeros((2, 2), np.float32)},
+        {"arr_0": np.array("tanh")},
+        {"arr_0": np.array([{}], dtype=object)},
+    ],
+)
+def test_a_file_of_something_else_is_no_policy(tmp_path: Path, changed: dict[str, Any]) -> None:
+    sizes = {"arr_0": (3, 5), "arr_1": (5,), "arr_2": (5, 2), "arr_3": (2,)}
+    layers = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
+    np.savez(tmp_path / "p.npz", **layers)
+    Policy.load(tmp_path / "p.npz")
+    np.savez(tmp_path / "p.npz", **(layers | changed))
+    with pytest.raises(WaveSimError, match=r"does not contain a valid policy|unknown activation 'gelu'"):
+        Policy.load(tmp_path / "p.npz")
+
+
 def test_the_program_on_board_refuses_another_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXAMPLES / "onboard")
     learned = importlib.import_module("learned")
@@ -283,7 +364,7 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
         (("pid", "{}/own.py:Sinks"), "has no object 'Sinks'; did you mean 'Sink'?"),
         (("pid", "{}/own.py:number"), "it is not a class"),
         (("pid", "{}/own.py:Sink"), "the PID controller applies only to built-in tasks"),
-        (("pid", "{}/broken.py:Sink"), "broken.py: ZeroDivisionError"),
+        (("pid", "{}/broken.py:Sink"), "ZeroDivisionError: division by zero (broken.py:1)"),
         (("pid", "StationKeeping", "--option", "hull=1"), "the task does not accept these options (hull=1)"),
         (("pid", "StationKeeping", "--option", "hulls"), "'hulls' must be NAME=VALUE"),
         (("absent.npz", "StationKeeping"), "neither a file or folder nor one of pid, random"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from wavesim_sdk.actuators import CLIPPED
 from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX, closest_passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
+from wavesim_sdk.terminal_text import finite_json
 
 #: counters of a run that should be 0, each with the text that is printed if it is not 0
 TROUBLE_TEXTS = {
@@ -219,15 +218,7 @@ def _error_statistics(error: Any, name: str) -> dict[str, float]:
 
 def table_json(table: dict[str, Any]) -> str:
     """Return the table as JSON, with null in place of NaN and infinity."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [plain(v) for v in value]
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    return json.dumps(plain(table), indent=2, allow_nan=False)
+    return finite_json(table, 2)
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_sdk.terminal_text import echo
+from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_world.cli_options import files_option
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def status(file: Path, out: Path, as_json: bool) -> None:
     if as_json:
         current = sum(row["key"] == plan.rows[row["row"]].key for row in table)
         progress = {"runs": len(plan.rows), "done": len(table), "stale": len(table) - current, "states": states}
-        echo(json.dumps(progress))
+        echo(finite_json(progress))
         return
     echo(_counted(states, len(plan.rows)))
     _reasons(table)
@@ -251,7 +251,7 @@ def report(
     to = to or plan.folder / "report.html"
     found = _differences(plan, against) if against else []
     _write(to, page(plan, table, found, str(against or "")))
-    echo(json.dumps(table) if as_json else f"report    {to}")
+    echo(finite_json(table) if as_json else f"report    {to}")
 
 
 def _differences(plan: CampaignPlan, before: Path) -> list[MetricDifference]:
@@ -275,8 +275,7 @@ def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
 
 def _show(found: list[MetricDifference], as_json: bool) -> None:
     if as_json:
-        rows = ({**vars(d), "verdict": d.verdict} for d in found)
-        echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in rows]))  # JSON has no NaN
+        echo(finite_json([{**vars(d), "verdict": d.verdict} for d in found]))
         return
     echo(
         f"{'metric':20} {'pairs':>6} {'before':>10} {'after':>10} {'change':>10} {'95 % interval':>23} {'better':>7} {'p':>7}  verdict"
@@ -339,7 +338,7 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
     table = _table(plan, quiet=True) if (plan.folder / "journal.sqlite").is_file() else []
     known = next((r for r in table if r["row"] == row), None)
     if as_json:
-        echo(json.dumps({"row": row, "factors": asked.factors, **done}))
+        echo(finite_json({"row": row, "factors": asked.factors, **done}))
     else:
         echo(
             f"run {row}: {', '.join(f'{k} = {v}' for k, v in asked.factors.items()) or 'no factors'}; seed {asked.seed}"

@@ -8,6 +8,7 @@ time limit per task and cannot stop a running task.
 from __future__ import annotations
 
 import atexit
+import concurrent.futures
 import contextlib
 import importlib
 import logging
@@ -133,18 +134,23 @@ class DaskExecutor:
         self._file, self._out, self._whose = str(file), str(out), uuid.uuid4().hex
         self._cluster: Any = None
         self._address, self._is_lost = "", False
+        self._levels: dict[str, int] = {}  # levels that the user's loggers had before
         # dask reports each lost worker in several lines, although it repeats the lost runs
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-        if address := clusters.options_of(workers).get("address"):
-            self._address = str(address)
-            self._client: Any = clusters.attached(self._address)
-            self.count = count or sum(self._client.nthreads().values())
-            self._most = count or 4 * self.count  # other clients may use the scheduler as well
-        else:
-            self.count = count or _cores()
-            self._most = 4 * self.count
-            self._cluster = clusters.made(workers, self.count)
-            self._client = distributed.Client(self._cluster)
+        self._silence("distributed.client")
+        try:
+            if address := clusters.options_of(workers).get("address"):
+                self._address = str(address)
+                self._client: Any = clusters.attached(self._address)
+                self.count = count or sum(self._client.nthreads().values())
+                self._most = count or 4 * self.count  # other clients may use the scheduler as well
+            else:
+                self.count = count or _cores()
+                self._most = 4 * self.count
+                self._cluster = clusters.made(workers, self.count)
+                self._client = distributed.Client(self._cluster)
+        except BaseException:
+            self._restore_levels()
+            raise
         self._running: Any = distributed.as_completed([], loop=self._client.loop)
         self._rows: dict[str, int] = {}
         self._wait: list[Job] = []
@@ -169,7 +175,7 @@ class DaskExecutor:
                 row = self._rows.pop(future.key)
                 error = None if future.cancelled() else future.exception()
                 outcome = (
-                    failed_outcome(KILLED, f"the dask worker was lost: {error}", 0.0)
+                    failed_outcome(KILLED, f"the dask worker {_what_happened(error)}", 0.0)
                     if error is not None
                     else future.result()
                 )
@@ -178,12 +184,15 @@ class DaskExecutor:
 
     @contextlib.contextmanager
     def _scheduler_answers(self) -> Iterator[None]:
-        """Convert every error of dask to SchedulerLost. Dask reports a lost connection in many ways: it cancels all
-        runs, or a call raises one of several errors.
+        """Convert the errors of a lost connection to SchedulerLost. Dask reports it in many ways: it cancels all runs, or
+        a call raises one of several errors.
         """
         try:
             yield
         except Exception as error:
+            expected = isinstance(error, (OSError, concurrent.futures.CancelledError))
+            if not expected and self._client.status == "running":
+                raise  # the scheduler is there, so that close() can cancel the jobs
             self._is_lost = True
             where = f" at {self._address}" if self._address else ""
             raise SchedulerLost(
@@ -194,8 +203,24 @@ class DaskExecutor:
     def close(self) -> None:
         """Cancel all jobs, and terminate every process and cluster that this executor started."""
         # dask warns about each process that does not end within 4 s, and then kills it
-        for name in ("distributed", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed."))):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._silence("distributed", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed.")))
+        try:
+            self._close()
+        finally:
+            self._restore_levels()
+
+    def _silence(self, *names: str) -> None:
+        """Suppress the messages of loggers until :meth:`close`."""
+        for logger in map(logging.getLogger, names):
+            self._levels.setdefault(logger.name, logger.level)
+            logger.setLevel(logging.CRITICAL)
+
+    def _restore_levels(self) -> None:
+        """Return the loggers to the levels that they had before, because the process is the user's."""
+        for name, level in self._levels.items():
+            logging.getLogger(name).setLevel(level)
+
+    def _close(self) -> None:
         if not self._is_lost:  # a lost scheduler would block each call for 30 s
             with contextlib.suppress(Exception):  # the cluster may have ended already
                 self._client.cancel(list(self._running.futures), force=True)
@@ -206,6 +231,12 @@ class DaskExecutor:
         with contextlib.suppress(Exception):
             if self._cluster is not None:
                 self._cluster.close(timeout=10)
+
+
+def _what_happened(error: BaseException) -> str:
+    """Return what happened to a dask worker, from the error of its job."""
+    name = type(error).__name__
+    return f"was lost: {error}" if name == "KilledWorker" else f"cannot execute the run: {name}: {error}"
 
 
 def _cores() -> int:

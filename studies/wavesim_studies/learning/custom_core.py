@@ -252,7 +252,7 @@ class CustomCore:
         fresh[layout.parts["actuators"], :columns] = self.motion.initial[models].T
         fresh[layout.parts["effect"]] = 1.0
         self._methods.call("start", layout.state(fresh, columns, IN_START))
-        models = self._checked_start(fresh[:, :columns])
+        models = self._follow_models(models, self._checked_start(fresh[:, :columns]), fresh)
         self.motion.place(padded[:columns] if self.copies > 1 else np.arange(2), models, fresh)
         self._draw(fresh, keys, episodes, is_start=False)
         seen = np.zeros((columns, self.size), np.float32)
@@ -263,6 +263,19 @@ class CustomCore:
             self.rows[:, 1] = fresh[:, 0]
         self._waiting[ids] = False
         self._waiting[self.copies : self.columns] = False
+
+    def _follow_models(self, drawn: Ints, chosen: Ints, fresh: Floats) -> Ints:
+        """Give copies whose model ``start`` has changed the depth and the actuators of that model, where ``start`` has not
+        set other values. Return the models.
+        """
+        if (chosen != drawn).any():
+            n, motion = len(drawn), self.motion
+            for rows, values in (
+                (fresh[R.POSITION + 2 : R.POSITION + 3, :n], motion.depths[:, None]),
+                (fresh[self.layout.parts["actuators"], :n], motion.initial),
+            ):
+                np.copyto(rows, values[chosen].T, where=rows == values[drawn].T)
+        return chosen
 
     def _checked_start(self, fresh: Floats) -> Ints:
         """Return the model of each start. Raise WaveSimError if a start has a value that is not finite, or a model that

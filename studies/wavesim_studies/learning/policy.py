@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
-from wavesim_studies.neural_networks import forward, load
+from wavesim_studies.neural_networks import are_layers, forward, load
 
 #: functions between the layers of a network, by their names in files of policies
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -52,7 +52,9 @@ class Policy:
     @classmethod
     def load(cls, path: Path) -> Policy:
         """Read a policy from a .npz file. Raise WaveSimError if the file is invalid."""
-        parameters = load(path, "policy", 2)
-        with np.load(path, allow_pickle=False) as file:
-            activation, _, squash = str(file["form"] if "form" in file.files else "tanh").partition(" ")
+        parameters, others = load(path, "policy", 2)
+        form = others.get("form", np.array("tanh"))
+        if not are_layers(parameters) or form.ndim or form.dtype.kind != "U":
+            raise WaveSimError(f"{path} does not contain a valid policy: its arrays are not the layers of one network")
+        activation, _, squash = str(form).partition(" ")
         return cls(parameters, activation, squash == "squash")

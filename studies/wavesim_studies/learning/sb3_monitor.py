@@ -13,7 +13,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.sb3 import VecEnv, exported_policy  # first: it reports a missing package
 from wavesim_studies.learning.team_rows import TeamRows
-from wavesim_studies.learning.training_state import BEST, Evaluator, TrainingFolder, TrainingSettings
+from wavesim_studies.learning.training_state import BEST, Evaluator, TrainingFolder, TrainingSettings, reserve_seeds
 
 import torch  # isort: skip
 from stable_baselines3.common.callbacks import BaseCallback  # isort: skip
@@ -84,11 +84,9 @@ class Training:
         report: Callable[[dict[str, float]], object] | None,
     ) -> None:
         self.settings, self.folder = settings, folder
-        copies = settings.copies
-        # after a resume, the copies continue with other episodes
-        seed = settings.seed + folder.state["resumed"] * copies
+        self._seed = reserve_seeds(folder.state, settings)
         kind = StaggeredVecEnv if settings.spread else VecEnv
-        self.envs = kind(task, copies, seed=seed, **options)
+        self.envs = kind(task, settings.copies, **options)
         self.envs.core.set_threads(settings.threads)
         validation = make_core(task, settings.episodes, **options)
         validation.reset_copies()
@@ -111,6 +109,7 @@ class Training:
         torch.set_num_threads(self.settings.threads)  # for small networks, more threads cost more than they save
         try:
             model = self._model(algorithm, arguments)
+            self.envs.seed(self._seed)  # a new or loaded model has seeded them with its own seed
             left = self.settings.samples - model.num_timesteps
             if left > 0:
                 model.learn(left, callback=Monitor(self), reset_num_timesteps=model.num_timesteps == 0)
@@ -121,16 +120,16 @@ class Training:
 
     def _model(self, algorithm: Any, arguments: dict[str, Any]) -> Any:
         if self.folder.state["resumed"]:
-            return self._load(algorithm, self.folder.last_checkpoint())
+            return self._load(algorithm, self.folder.last_checkpoint(), arguments.get("device", "cpu"))
         try:
             arguments = {"policy": "MlpPolicy", "seed": self.settings.seed, "device": "cpu"} | arguments
             return algorithm(env=self.envs, **arguments)
         except (TypeError, ValueError, AssertionError) as error:
             raise ConfigError(f"{algorithm.__name__} rejects its arguments: {error}") from None
 
-    def _load(self, algorithm: Any, path: Path) -> Any:
+    def _load(self, algorithm: Any, path: Path, device: Any) -> Any:
         try:
-            return algorithm.load(path, env=self.envs, device="cpu")
+            return algorithm.load(path, env=self.envs, device=device)
         except (OSError, ValueError, KeyError, RuntimeError, EOFError) as error:
             raise WaveSimError(f"cannot load {path}: {error}") from None
 

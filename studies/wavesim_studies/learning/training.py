@@ -22,7 +22,7 @@ import numpy as np
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.learning.evaluation import UNSEEN, Evaluation, evaluate
 from wavesim_studies.learning.policy import Policy
-from wavesim_studies.learning.training_state import BEST, TrainingFolder, TrainingSettings, opened
+from wavesim_studies.learning.training_state import BEST, TrainingFolder, TrainingSettings, check_arguments, opened
 
 __all__ = ["TrainingResult", "TrainingSettings", "draw_curve", "train"]
 
@@ -78,20 +78,24 @@ def train(
 
     The evaluations use other seeds than the training, and the final evaluation uses seeds that the selection of the
     best policy did not use. Raise WaveSimError if Stable-Baselines3 is missing, if the folder contains a training
-    already, or if there is nothing to resume. After an interrupt, the last checkpoint is kept.
+    already, or if there is nothing to resume. After an interrupt, the last checkpoint is kept. A resumed training keeps
+    the ``arguments`` of its first call; raise ConfigError if they are given and differ. Its copies use seeds that no
+    earlier call used.
     """
     from wavesim_studies.learning.sb3_monitor import Training
 
     settings, folder = settings or TrainingSettings(), Path(folder)
     state = opened(folder, _name(task), resume)
+    given = dict(arguments or {})
     if algorithm is None:
         from stable_baselines3 import PPO
 
-        algorithm, arguments = PPO, default_arguments(settings.copies) | dict(arguments or {})
+        algorithm, arguments = PPO, default_arguments(settings.copies) | given
     if resume and state["algorithm"] != algorithm.__name__:
         raise ConfigError(
             f"{folder} contains a training with {state['algorithm']}, not with {algorithm.__name__}; use another folder"
         )
+    check_arguments(state, given)
     state |= {"algorithm": algorithm.__name__, "settings": asdict(settings)}
     run = Training(task, settings, dict(options or {}), TrainingFolder(folder, state, settings.checkpoints), report)
     run.learn(algorithm, dict(arguments or {}))

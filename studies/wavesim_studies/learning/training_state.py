@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.terminal_text import finite_json
 from wavesim_studies.learning.evaluation import VALIDATION_SEEDS, evaluate_core
 
 STATE = "training.json"  #: file that describes the state of a training
@@ -75,7 +77,41 @@ def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
     if found != task:
         raise ConfigError(f"{folder} contains a training of the task {found}, not of {task}; use another folder")
     state["resumed"] += 1
+    state["curve"] = [{k: float("nan") if v is None else v for k, v in row.items()} for row in state["curve"]]
     return state
+
+
+def reserve_seeds(state: dict[str, Any], settings: TrainingSettings) -> int:
+    """Return the first seed of a call, so that its copies use other episodes than the earlier calls of the training, and
+    note in the state that its seeds are used. Raise ConfigError if the copies would reach the seeds of evaluations.
+    """
+    first = max(settings.seed, int(state.get("unused_seed", 0)))
+    if first + settings.copies > VALIDATION_SEEDS:
+        raise ConfigError(
+            f"no unused seeds are left for {settings.copies} copies: earlier calls of this training used the seeds below"
+            f" {first}, and evaluations use the seeds from {VALIDATION_SEEDS}; use fewer copies, or start a training in"
+            " another folder"
+        )
+    state["unused_seed"] = first + settings.copies
+    return first
+
+
+def check_arguments(state: dict[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Store the arguments of an algorithm in the state of a new training. For a resumed one, raise ConfigError if they
+    differ from the stored ones, because the checkpoint determines them.
+    """
+    # the device does not change the training; an address in memory differs in each process
+    given = {k: re.sub(r" at 0x[0-9a-f]+", "", repr(v)) for k, v in arguments.items() if k != "device"}
+    if not state["resumed"]:
+        state["arguments"] = given
+        return
+    stored = state.get("arguments", {})
+    for name, value in given.items():
+        if stored.get(name) != value:
+            raise ConfigError(
+                f"a resumed training keeps the arguments of its first call: '{name}' was"
+                f" {stored.get(name, 'not given')}, got {value}; omit it, or start a training in another folder"
+            )
 
 
 class TrainingFolder:
@@ -106,7 +142,7 @@ class TrainingFolder:
 
     def write(self) -> None:
         """Write the state."""
-        text = json.dumps(self.state, indent=1, default=str)
+        text = finite_json(self.state, 1, default=str)
         self.replace(STATE, lambda path: path.write_text(text))
 
     def replace(self, name: str, save: Callable[[Path], object]) -> None:

@@ -4,7 +4,6 @@ states, compute Allan deviations, and train learned dead reckoning."""
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import click
 
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
-from wavesim_sdk.terminal_text import echo
+from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_studies.navigation.cli_import import import_
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -164,7 +163,7 @@ def score(
     if picture is not None:
         logs.draw(voyages, picture)
     if as_json:
-        echo(score_estimates.finite_json(found))
+        echo(finite_json(found, 2))
     else:
         score_estimates.show(found)
     whole(log)
@@ -272,7 +271,7 @@ def allan(
     if picture is not None:
         deviations.draw(recording, found, picture)
     if as_json:
-        echo(json.dumps(deviations.report(recording, found), indent=2))
+        echo(finite_json(deviations.report(recording, found), 2))
     else:
         for line in deviations.table(recording, found):
             echo(line)
@@ -374,7 +373,7 @@ def learn(
         found["reckoner"].save(out)
     if as_json:
         report = {k: found[k] for k in ("missions", "summary", "seconds")}
-        echo(json.dumps(report | {"rows": [asdict(r) for r in found["rows"]]}, indent=2))
+        echo(finite_json(report | {"rows": [asdict(r) for r in found["rows"]]}, 2))
         return
     parts = found["missions"]
     echo(
@@ -417,7 +416,7 @@ def _learn_forms(
     if out is not None:
         found["forms"][names[0]].save(out)
     if as_json:
-        echo(json.dumps({k: found[k] for k in ("errors", "seconds", "train", "test")}, indent=2))
+        echo(finite_json({k: found[k] for k in ("errors", "seconds", "train", "test")}, 2))
         return
     echo(f"trained on {found['train']} runs; medians over {found['test']} unseen runs:")
     echo(f"{'':24}{'final':>10}{'of dist.':>10}{'rms':>10}{'yaw rms':>12}{'training':>11}")

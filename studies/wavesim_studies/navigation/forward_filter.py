@@ -73,6 +73,7 @@ GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 CLIPPED_MEANS = np.array([0.0, 0.98186, 0.99, 0.99286, 0.99435])
 ADAPTATION_FIRST, ADAPTATION_MEMORY = 4.0, 100.0
 ADAPTATION_LOW, ADAPTATION_HIGH = 1.0 / 16.0, 16.0  #: limits of the factor of the noise variance
+SOFTENING_STEPS = 20  #: bisections that find the noise with which a rejected measurement lies on the gate
 #: kinds of records on the tape; each record ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
 
@@ -217,12 +218,13 @@ def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcom
     """Test the measurement against the gate. If the depth of the bed is given, test a rejected acoustic path again as
     an echo.
 
-    Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information.
+    Return the weight of P for the measurement: 0 if it is rejected, negative if it contains no information. ``outcome``
+    and ``work`` then belong to the accepted path or, if it is rejected, to the direct path.
     """
     n, m, kind, images = state.sizes[0] + CLONE * state.sizes[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
         images = 9 if kind == ROUND_TRIP else 3  # it may be an echo from the surface or the bed
-    gate, omega = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
+    gate, omega, accepted = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0, -1
     for image in range(images):
         if not _innovation(e, state, ix, w, image, work):
             return -1.0
@@ -231,14 +233,17 @@ def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcom
             if omega == 1.0:
                 return -1.0
         nis = innovation_nis(e, n, omega, work)
-        if image == 0:
-            outcome[0], outcome[1] = 0.0, nis
-            for k in range(m):
-                outcome[2 + k], outcome[6 + k] = work.white[k], work.y[k]
         if nis <= gate:
-            outcome[0] = 1.0 + image
-            return omega
-    return 0.0
+            accepted = image
+            break
+    if accepted < 0 and images > 1:
+        # the direct path describes a rejected measurement; the last echo that was tested says nothing about the noise
+        _innovation(e, state, ix, w, 0, work)
+        nis = innovation_nis(e, n, omega, work)
+    outcome[0], outcome[1] = 1.0 + accepted, nis
+    for k in range(m):
+        outcome[2 + k], outcome[6 + k] = work.white[k], work.y[k]
+    return omega if accepted >= 0 else 0.0
 
 
 @device_function
@@ -251,8 +256,8 @@ def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> 
     must belong to this measurement.
     """
     m, share = int(e[M]), 0.0
-    for a in range(m):
-        share += work.noise[a, a] / work.S[a, a] / m
+    for a in range(m):  # work.noise also contains second-order terms, which are uncertainty of the state
+        share += adaptation[0] * e[NOISE + 5 * a] / work.S[a, a] / m
     count = adaptation[1] + 1.0
     excess = min(nis, GATES[m]) / (m * CLIPPED_MEANS[m]) - 1.0
     weight = max(1.0 / (ADAPTATION_FIRST + count), 1.0 / ADAPTATION_MEMORY)
@@ -261,20 +266,38 @@ def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> 
 
 
 @device_function
+def _nis_with_more_noise(e: Floats, n: int, more: float, work: UpdateWork) -> float:
+    """Return the NIS after an increase of the noise covariance by ``more`` times the assumed one."""
+    m = int(e[M])
+    for a in range(m):
+        for b in range(m):
+            work.noise[a, b] += more * e[NOISE + 4 * a + b]
+    return innovation_nis(e, n, 1.0, work)
+
+
+@device_function
 def soften_gate(e: Floats, n: int, adaptation: Floats, outcome: Floats, work: UpdateWork) -> float:
     """Accept a rejected measurement after all if the noise of its sensor is not yet well known, and if noise within
     the limit of the adaptation could explain it. Return 1 if it is accepted, with its noise increased until it lies on
     the gate; otherwise return 0.
+
+    Noise cannot explain an innovation that is large because of the uncertainty of the state: more noise then hardly
+    reduces the NIS.
     """
-    m = int(e[M])
-    gate = e[GATE] if e[GATE] > 0.0 else GATES[m]
-    unknown = (ADAPTATION_HIGH - 1.0) * ADAPTATION_FIRST / (ADAPTATION_FIRST + adaptation[1])
-    if outcome[1] > gate * (1.0 + unknown):
+    gate = e[GATE] if e[GATE] > 0.0 else GATES[int(e[M])]
+    unknown = ADAPTATION_FIRST / (ADAPTATION_FIRST + adaptation[1])
+    low, high = 0.0, (ADAPTATION_HIGH - adaptation[0]) * unknown
+    if _nis_with_more_noise(e, n, high, work) > gate:
         return 0.0
-    for a in range(m):
-        for b in range(m):
-            work.noise[a, b] *= outcome[1] / gate
-    innovation_nis(e, n, 1.0, work)
+    now = high
+    for _ in range(SOFTENING_STEPS):  # the NIS falls with the noise
+        middle = 0.5 * (low + high)
+        if _nis_with_more_noise(e, n, middle - now, work) > gate:
+            low = middle
+        else:
+            high = middle
+        now = middle
+    _nis_with_more_noise(e, n, high - now, work)
     outcome[0] = 1.0
     return 1.0
 

@@ -47,8 +47,11 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
     """Judge the NIS (N) of measurements of one sensor, some of which were ``rejected`` (N, bool).
 
     ``numbers`` is the mean number of components of a measurement. ``slow`` states that the errors of the sensor change
-    slowly, so that the filter intentionally assumes more noise than a single measurement shows.
+    slowly, so that the filter intentionally assumes more noise than a single measurement shows. Without measurements,
+    nothing contradicts the assumed noise.
     """
+    if not len(nis):
+        return CONSISTENT
     count, mean = len(nis), float(np.mean(nis)) / numbers
     low, high = _bounds(numbers, count)
     share = float(np.mean(rejected))

@@ -28,7 +28,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.navigation.planar_runs import AIDS
-from wavesim_studies.neural_networks import Adam, DenseNetwork, forward, load
+from wavesim_studies.neural_networks import Adam, DenseNetwork, are_layers, forward, load
 from wavesim_world.ocean.water import depth_of_pressure
 
 LAGS = (1.0, 3.0, 9.0)  #: time constants in s with which the commands are smoothed for the network
@@ -144,7 +144,9 @@ class DeadReckoningNetwork:
     @classmethod
     def load(cls, path: Path) -> DeadReckoningNetwork:
         """Read a network from a .npz file. Raise WaveSimError if the file is invalid."""
-        centre, scale, spread, *parameters = load(path, "network", 3)
+        (centre, scale, spread, *parameters), _ = load(path, "network", 3)
+        if not are_layers(parameters):
+            raise WaveSimError(f"{path} does not contain a valid network: its arrays are not the layers of one network")
         return cls(parameters, centre, scale, spread)
 
 

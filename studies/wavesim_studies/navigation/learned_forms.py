@@ -179,10 +179,11 @@ class LearnedForm:
         """Read networks from a .npz file. Raise WaveSimError if the file is invalid."""
         from wavesim_studies.neural_networks import load
 
-        name, count, *arrays = load(path, "planar network", 2)
+        (name, count, *arrays), _ = load(path, "planar network", 2)
         if (
             str(name) not in FORMS
             or count.ndim
+            or count.dtype.kind not in "iu"
             or int(count) < 1
             or len(arrays) % int(count)
             or len(arrays) < 8 * int(count)

@@ -7,6 +7,7 @@ the rates of the AHRS and random accelerations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -400,7 +401,7 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, Any]]:
             found[sensor] = {
                 "taken": int((outcomes[:, 0] >= 1.0).sum()),
                 "refused": int((outcomes[:, 0] == 0.0).sum()),
-                "nis": float(np.nanmean(outcomes[:, 1])),
+                "nis": float(known[:, 1].mean()) if len(known) else math.nan,
                 "numbers": numbers,
                 "low": low,
                 "high": high,

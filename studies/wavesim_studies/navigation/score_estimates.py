@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.terminal_text import echo
+from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_studies.navigation import logs
 from wavesim_studies.navigation.estimate_score import (
     REFERENCE,
@@ -142,18 +141,13 @@ def run(task: EstimateTask, selection: logs.Selection | None, smooth: bool, as_j
             lines += [f"  note: {note}" for note in s.notes]
         lines += [f"  {line}" for line in sensor_lines(extra.get("sensors", {}), extra.get("unused", {}))]
     if as_json:
-        echo(finite_json(values))
+        echo(finite_json(values, 2))
         return
     width = max(12, *(len(name) + 2 for name in values))
     echo(" " * (width - 12) + HEAD)
     for line in lines:
         name, row, numbers = line.partition("\0")
         echo(f"{name:{width}}{numbers}" if row else line)
-
-
-def finite_json(values: Any) -> str:
-    """Return values as JSON, in which NaN becomes null."""
-    return json.dumps(json.loads(json.dumps(values), parse_constant=lambda _: None), indent=2)
 
 
 def _bodies(task: EstimateTask) -> list[str]:

@@ -41,8 +41,9 @@ def sensor_lines(sensors: Mapping[str, Mapping[str, Any]], unused: Mapping[str, 
     for sensor, c in sensors.items():
         raw = f", raw error {c['raw']:.2f} m rms" if "raw" in c else ""
         raw += f", noise x {c['noise']:.2f}" if c["noise"] != 1.0 else ""
+        nis = "-" if math.isnan(c["nis"]) else f"{c['nis']:.2f}"  # no measurement contained information
         yield (
-            f"{sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {c['nis']:.2f} of {c['numbers']:.0f}"
+            f"{sensor:14}{c['taken']:8} accepted{c['refused']:7} rejected   NIS {nis} of {c['numbers']:.0f}"
             f" (95 %: {c['low']:.2f} to {c['high']:.2f}){raw}"
         )
         if c["advice"]:

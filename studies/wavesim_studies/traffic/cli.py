@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from wavesim_sdk.cli_numbers import Quantity
-from wavesim_sdk.terminal_text import echo
+from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_world.cli_options import files_option
 
 
@@ -151,7 +150,7 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
         "cross_track_max_m": round(float(found.off[late].max()), 3),
         "speed_mean_m_s": round(float(np.mean(found.speeds[late])), 3),
     }
-    echo(json.dumps(result) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in result.items()))
+    echo(finite_json(result) if as_json else "\n".join(f"{k:20} {v:g}" for k, v in result.items()))
 
 
 def _known(model: str) -> None:
@@ -191,7 +190,7 @@ def _run_and_print(encounter: object, model: str, avoider: str | None, as_json: 
             for p in score.pairs
         ]
         echo(
-            json.dumps(
+            finite_json(
                 {
                     "name": encounter.name,
                     "score": round(score.total, 3),
