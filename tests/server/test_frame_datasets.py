@@ -198,7 +198,7 @@ def test_an_unknown_label_has_a_name(tmp_path: Path) -> None:
 
 
 def test_a_log_of_another_program_writes_only_into_the_folder(tmp_path: Path) -> None:
-    """Frames whose names differ from their topic, and topics whose parts are no names, are omitted."""
+    """Frames whose names differ from their topic, and topics with invalid names, are omitted."""
     lab = Lab(scene_text())
     good = lab.frame("auv", "cam")
     log, out = tmp_path / "run.mcap", tmp_path / "a" / "b" / "set"
