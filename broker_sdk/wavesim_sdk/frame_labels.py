@@ -12,6 +12,8 @@ The numbers of objects are:
 31000, 31001, ...       boards (cameras only)
 -n, for n from 2        shadow of object n (sonars only); its material is -1
 ======================  ===========================================================
+
+A world therefore has at most 8000 obstacles, 3000 targets and 1768 boards.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ __all__ = ["LabelName", "LabelNames"]
 
 NOTHING, BED, SURFACE = -1, 0, 1  #: labels of cells without an echo, of the sea bed and of the water surface
 FIRST_BODY = 2  #: label of the body in row 0
-FIRST_OBSTACLE, FIRST_TARGET, FIRST_BOARD = 20_000, 28_000, 31_000
+FIRST_OBSTACLE, FIRST_TARGET, FIRST_BOARD, AFTER_BOARDS = 20_000, 28_000, 31_000, 2**15
 SHADOW = "shadow"  #: category of all shadows
 
 

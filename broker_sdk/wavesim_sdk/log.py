@@ -24,10 +24,10 @@ from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, text_colu
 from wavesim_sdk.log_validation import (
     LATEST_NS,
     check_message,
-    is_short_text,
     label_names,
     possible,
     possible_frame,
+    possible_topic,
     valid_metadata,
 )
 from wavesim_sdk.logfile import CDR_HEADER, METADATA, TEXT, decode_cdr_text, encode_cdr_text, records
@@ -248,7 +248,7 @@ def read(path: str | Path | Log) -> Log:
         elif kind == "Schema":
             schemas[r.id] = r.name
         elif kind == "Channel":
-            if is_short_text(r.topic):
+            if possible_topic(r.topic):
                 channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
         elif kind == "Metadata" and r.name == METADATA:
             log.metadata = valid_metadata(r.metadata)
@@ -274,8 +274,10 @@ def read(path: str | Path | Log) -> Log:
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
     """Yield the logged frames of imaging sonars and cameras: those of all bodies, of one body, or of one instrument on
     a body. The ``names`` of each frame are the names of its labels, including the bodies that had entered by then.
+
+    Frames that WaVeSim cannot have written are omitted.
     """
-    wanted: set[int] = set()
+    wanted: dict[int, str] = {}
     names: LabelNames | None = None
     bodies = -1
     for r in records(Path(path)):
@@ -289,15 +291,15 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
                     names = names.with_body(int(who["row"]), str(who["name"]), str(who["model"]))
         if kind == "Channel" and r.topic == "/bodies":
             bodies = r.id
-        if kind == "Channel" and r.topic.startswith("/sonar/"):
+        if kind == "Channel" and r.topic.startswith("/sonar/") and possible_topic(r.topic):
             whose = r.topic.split("/")[2:]
             if all(w in ("", here) for w, here in zip((body, name), whose, strict=False)):
-                wanted.add(r.id)
+                wanted[r.id] = r.topic
         elif kind == "Message" and r.channel_id in wanted:
             with contextlib.suppress(ValueError):
                 at = _FRAME_END
                 frame = ImagingFrame.from_bytes(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
-                if possible_frame(frame):
+                if possible_frame(frame, wanted[r.channel_id]):
                     yield dataclasses.replace(frame, names=names)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, Sig
 
 LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; MCAP times can be as large as 2**64 - 1
 Check = Callable[[Any], bool]
+_TOPIC = re.compile(r"(/[A-Za-z0-9_-]+)+")
 #: minimum and maximum of those integers that readers use as counts, lengths or indices; other integers are not limited
 _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
@@ -156,8 +158,17 @@ def _within(values: Any) -> Any:
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 
-def possible_frame(frame: ImagingFrame) -> bool:
-    """Return whether the record and the soundings of a frame are possible for a simulated sonar."""
+def possible_topic(topic: str) -> bool:
+    """Return whether a topic consists of valid names. Exports use these names as names of files."""
+    return len(topic) <= 256 and _TOPIC.fullmatch(topic) is not None
+
+
+def possible_frame(frame: ImagingFrame, topic: str) -> bool:
+    """Return whether the record and the soundings of a frame are possible for a simulated sonar, and the frame has the
+    names in its topic.
+    """
+    if topic != f"/sonar/{frame.body}/{frame.name}":
+        return False
     soundings = frame.samples if int(frame.record["sample_bytes"]) == 8 else np.zeros(0)
     return bool(possible(FRAME, np.array([frame.record]))[0] and _within(soundings).all())
 

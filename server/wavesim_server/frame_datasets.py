@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,16 +28,19 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError, WaveSimError
-from wavesim_sdk.frame_labels import NOTHING, SURFACE, LabelNames
+from wavesim_sdk.frame_labels import NOTHING, SURFACE, LabelName, LabelNames
 from wavesim_sdk.imaging_frames import RECORD, ImagingFrame
 from wavesim_sdk.log import frames as frames_of
 from wavesim_sdk.log import read, usable
+from wavesim_sdk.names import shorten
 from wavesim_server.logbook.datasets import SPLIT, part_of
 from wavesim_server.logbook.pictures import Picture, pictures, png, run_lengths
 
 __all__ = ["CocoDataset", "FrameDataset", "NumpyDataset", "SceneOrigin", "add_log", "make_dataset"]
 
 INDEX = "dataset.json"
+#: name of the file of a frame; the names of bodies and instruments contain no dot
+_FRAME_FILE = re.compile(r"(?P<scene>.+)\.[^.]+\.[^.]+\.-?\d+\.(png|labels\.png|npz)")
 Scene = Callable[[np.random.Generator, int], Iterable[ImagingFrame]]
 
 
@@ -68,6 +72,11 @@ class FrameDataset:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.index = self._read_index()
+        #: files of the frames of each scene
+        self._files: dict[str, set[Path]] = {}
+        for path in [p for pattern in ("*/*", "images/*/*") for p in self.folder.glob(pattern)]:
+            if (found := _FRAME_FILE.fullmatch(path.name)) is not None:
+                self._files.setdefault(found["scene"], set()).add(path)
 
     def _read_index(self) -> dict[str, Any]:
         path = self.folder / INDEX
@@ -91,7 +100,12 @@ class FrameDataset:
             self.close()
 
     def add(self, scene: SceneOrigin, frames: Iterable[ImagingFrame]) -> int:
-        """Add the frames of a scene, in the chronological order of each instrument; return the number of files."""
+        """Add the frames of a scene, in the chronological order of each instrument; return the number of pictures or, for
+        :class:`NumpyDataset`, of files.
+
+        If the data set already contains the scene, the new frames replace its files.
+        """
+        earlier = self._files.pop(scene.name, set())
         written = 0
         names: dict[int, Iterable[str]] = {}
         by_instrument: dict[tuple[str, str], list[ImagingFrame]] = {}
@@ -105,6 +119,8 @@ class FrameDataset:
                     written += self._add_frames(scene, [frame])
             for several in by_instrument.values():
                 written += self._add_frames(scene, several)
+            for path in earlier - self._files.get(scene.name, set()):
+                path.unlink(missing_ok=True)
         except OSError as error:
             raise LogError(f"cannot write to {self.folder}: {error.strerror}") from None
         self.index["scenes"][scene.name] = {
@@ -116,18 +132,23 @@ class FrameDataset:
         return written
 
     def _add_frames(self, scene: SceneOrigin, frames: list[ImagingFrame]) -> int:
-        """Add consecutive frames of one instrument; return the number of files."""
+        """Add consecutive frames of one instrument; return the number of pictures or files."""
         made = list(pictures(frames))
         for picture in made:
-            path = self._path(scene, picture.frame, picture.view)
-            self._write(path.with_suffix(".png"), png(picture.pixels))
+            self._write(self._path(scene, picture.frame, picture.view, "png"), png(picture.pixels))
             if picture.labels is not None:
-                self._write(path.with_suffix(".labels.png"), png(picture.labels.astype("<i2").view("<u2")))
+                path = self._path(scene, picture.frame, picture.view, "labels.png")
+                self._write(path, png(picture.labels.astype("<i2").view("<u2")))
         return len(made)
 
-    def _path(self, scene: SceneOrigin, frame: ImagingFrame, folder: str) -> Path:
-        number = int(frame.record["number"])
-        return self.folder / folder / f"{scene.name}.{frame.body}.{frame.name}.{number:06}.x"
+    def _path(self, scene: SceneOrigin, frame: ImagingFrame, folder: str, ending: str) -> Path:
+        """Return the file of a frame. Raises LogError if a name is not suitable for a file."""
+        name = f"{scene.name}.{frame.body}.{frame.name}.{int(frame.record['number']):06}.{ending}"
+        if "/" in name or _FRAME_FILE.fullmatch(name) is None:
+            raise LogError(f"invalid name of a file of frames: '{shorten(name, 100)}'; use a scene name without '/'")
+        path = self.folder / folder / name
+        self._files.setdefault(scene.name, set()).add(path)
+        return path
 
     def _write(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +172,7 @@ class NumpyDataset(FrameDataset):
 
     def _add_frames(self, scene: SceneOrigin, frames: list[ImagingFrame]) -> int:
         for frame in frames:
-            path = self._path(scene, frame, frame.kind).with_suffix(".npz")
+            path = self._path(scene, frame, frame.kind, "npz")
             path.parent.mkdir(parents=True, exist_ok=True)
             np.savez(path, **_arrays(frame))
         return len(frames)
@@ -207,7 +228,7 @@ class CocoDataset(FrameDataset):
                 raise LogError(
                     f"the frames of '{frame.name}' on '{frame.body}' have no labels; set truth=\"yes\" for it in the configuration"
                 )
-            path = self._path(scene, frame, f"images/{picture.view}").with_suffix(".png")
+            path = self._path(scene, frame, f"images/{picture.view}", "png")
             self._write(path, png(picture.pixels))
             file_name = str(path.relative_to(self.folder))
             rows, columns = picture.labels.shape
@@ -252,10 +273,13 @@ class CocoDataset(FrameDataset):
 
 
 def _annotations(picture: Picture, names: LabelNames) -> Iterator[dict[str, Any]]:
-    """Yield the annotation of each object in a picture; the category is (name, supercategory)."""
-    for number in np.unique(picture.labels).tolist():
-        if number == NOTHING:
-            continue
+    """Yield the annotation of each object in a picture; the category is (name, supercategory). A label without a name,
+    as in a log of another program, is called `object N` and has the category `object`.
+    """
+    numbers = [n for n in np.unique(picture.labels).tolist() if n != NOTHING]
+    unnamed = {abs(n): LabelName(f"object {abs(n)}", "object") for n in numbers}
+    names = LabelNames(names.materials, unnamed | names.objects)
+    for number in numbers:
         mask = picture.labels == number
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
         x, y = int(columns[0]), int(rows[0])

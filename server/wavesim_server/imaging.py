@@ -47,6 +47,10 @@ class FrameCollector:
         self._frames.append(ImagingFrame(record.copy(), body, self.names()))
         return number
 
+    def sources(self) -> dict[tuple[str, str], None]:
+        """Return the bodies and the instruments (names) from which there are frames."""
+        return dict.fromkeys((f.body, f.name) for f in self._frames)
+
     def take(self) -> list[ImagingFrame]:
         """Return all frames since the last call, in the order in which they were computed."""
         frames, self._frames = self._frames, []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,10 @@ class InstrumentBanks:
             if name in installed_emulators() and (imaging or name not in FRAME_SENSOR_TYPES)
         }
         self.frames = FrameCollector(simulation)
-        for name in FRAME_SENSOR_TYPES:
-            if name in self.by_type:
-                self.by_type[name].emulator.open_remote(functools.partial(self.frames.add, name))
+        #: the sensor types that produce frames
+        self.imaging_types = [name for name in FRAME_SENSOR_TYPES if name in self.by_type]
+        for name in self.imaging_types:
+            self.by_type[name].emulator.open_remote(functools.partial(self.frames.add, name))
         capacity = simulation.capacity
         self._state = _with_numbers(np.zeros(capacity, STATE.dtype))
         needs = {table for bank in self.by_type.values() for table in bank.emulator.needs}
@@ -68,6 +70,20 @@ class InstrumentBanks:
         self._version = -1
         self.frames.numbers = dict(state.get("frames", {}))
         self.frames.take()
+
+    @contextlib.contextmanager
+    def initial_values(self) -> Iterator[None]:
+        """Measure with all instruments except sonars, cameras and lidars, and return to the state before at the end of
+        the context.
+        """
+        saved = {name: bank.save() for name, bank in self.by_type.items() if name not in self.imaging_types}
+        try:
+            self.measure(list(saved))
+            yield
+        finally:
+            for name, state in saved.items():
+                self.by_type[name].restore(state, self._simulation.seed)
+            self._version = -1
 
     def next_due(self, end: int) -> int:
         """Return the next tick at which an instrument measures or publishes, but at most ``end``."""

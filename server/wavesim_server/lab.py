@@ -28,7 +28,7 @@ from wavesim_sdk.actuators import order_command
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import InvalidArgument, UnknownName
 from wavesim_sdk.extras import check_installed
-from wavesim_sdk.imaging_frames import ImagingFrame
+from wavesim_sdk.imaging_frames import ImagingFrame, no_such_source
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import Outcome, SignalKind
@@ -207,7 +207,9 @@ class Lab(Simulation):
         return self._capture(instruments=self.instruments.save(), banks=self._banks.save())
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded."""
+        """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded, and so are all frames
+        that :meth:`take_frames` has not returned.
+        """
         parts = self._put_back(snapshot, "instruments", "banks")
         self.instruments.restore(parts["instruments"], self.suite_in_row)
         self._banks.restore(parts["banks"], self.seed)
@@ -272,17 +274,13 @@ class Lab(Simulation):
         """Return the newest values from a body's instruments by name, for example
         ``lab.sensors("lauv").ctd.temperature``.
 
-        Before the first tick, these are the initial values, which a broker would receive with its first state. Reading
-        them does not affect the run.
+        Before the first tick, these are the initial values, which a broker would receive with its first state. Sonars,
+        cameras and lidars have no values before ``advance(0)`` or the first tick. Reading the values does not affect
+        the run.
         """
-        if self.tick == 0:
-            saved = self._banks.save()
-            self._banks.measure(list(self._banks.by_type))
-            found = self._newest_values(name)
-            self._banks.restore(
-                saved, self.seed
-            )  # a pose, a fault or the weather may still change before the first tick
-            return found
+        if self.tick == 0:  # a pose, a fault or the weather may still change before the first tick
+            with self._banks.initial_values():
+                return self._newest_values(name)
         return self._newest_values(name)
 
     def _newest_values(self, name: str) -> Sensors:
@@ -325,12 +323,31 @@ class Lab(Simulation):
         name. All other frames are discarded.
 
         The frames have the same bits as those of the emulators of a server in lockstep. They are collected in memory
-        while :meth:`advance` runs. Raises InvalidArgument if the lab was created without ``imaging=True``.
+        while :meth:`advance` runs.
+
+        Raises InvalidArgument if the lab was created without ``imaging=True``. Raises UnknownName if there is no such
+        body or instrument; no frame is then discarded.
         """
         if not self._imaging:
             raise InvalidArgument("this lab collects no frames; create it with Lab(..., imaging=True), or use frame()")
+        self._check_source(name, instrument)
         frames = self._banks.frames.take()
         return [f for f in frames if name in ("", f.body) and instrument in ("", f.name)]
+
+    def _check_source(self, name: str, instrument: str) -> None:
+        """Raise UnknownName if no frame can come from this body and instrument. A body that has left may have frames."""
+        sources: dict[str, list[str]] = {}
+        for row in self.rows:
+            carried = [e.instrument for e in self.instruments.installed(row)]
+            own = [i.name for i in carried if i.type in self._banks.imaging_types]
+            sources[self.occupants[row].name] = own
+        for body, source in self._banks.frames.sources():
+            sources.setdefault(body, []).append(source)
+        if name and name not in sources:
+            raise UnknownName(f"unknown body '{name}'{suggest_name(name, sources)}")
+        available = dict.fromkeys(i for body, own in sources.items() if name in ("", body) for i in own)
+        if instrument and instrument not in available:
+            raise UnknownName(no_such_source(name, instrument, available))
 
     def heard(self) -> list[dict[str, Any]]:
         """Return the signals received since the last call of this method or of :meth:`take_signals`, in chronological

@@ -11,6 +11,7 @@ import pytest
 from tests.emulators.sonar import design, pose, world
 from wavesim_emulators.sonar import imaging, label_kernels
 from wavesim_emulators.sonar.camera import CameraView
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frame_labels import LabelNames
 from wavesim_world.config.ranging_sensors import CameraConfig
 from wavesim_world.sonars.scene_labels import label_names
@@ -171,6 +172,27 @@ def test_names_and_categories(config: Any) -> None:
     ):
         with pytest.raises(ValueError):
             LabelNames.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("element", "most", "outside", "said"),
+    [
+        ("<pier position='9 1 1 m' radius='1 m' height='1 m'/>", 8000, "obstacles", "8001 obstacles, but at most 8000"),
+        ("<target name='{}' position='1 2 3 m'/>", 3000, "", "3001 targets, but at most 3000"),
+        ("<board name='{}' position='1 2 3 m' size='1 1 m'/>", 1768, "", "1769 boards, but at most 1768"),
+    ],
+)
+def test_a_world_has_no_more_objects_than_labels(config: Any, element: str, most: int, outside: str, said: str) -> None:
+    """Beyond these numbers, the labels of obstacles would be those of targets, and boards would have none."""
+
+    def world_of(count: int) -> str:
+        inner = "".join(element.format(f"n{n}") for n in range(count))
+        return f"<world>{f'<{outside}>{inner}</{outside}>' if outside else inner}</world>"
+
+    names = label_names(config(world_of(most)))
+    assert len(names) == most + 2 and max(names) < 2**15
+    with pytest.raises(ConfigError, match=said):
+        config(world_of(most + 1))
 
 
 def test_a_frame_whose_bins_are_left_out_fits_its_ring(config: Any) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 
 from tests.emulators.sonar import world
 from wavesim_emulators.sonar import imaging, kernels, scene
+from wavesim_emulators.sonar.beam_kernels import sum_columns
 from wavesim_kernels import randomness
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_world.ocean.bed import sea_bed
@@ -244,3 +248,48 @@ def test_patches_follow_a_K_distribution_and_stay_where_they_are() -> None:
     assert kernels.ground_texture(10.1, -3.2, 0.5, key, quantiles) == kernels.ground_texture(
         10.4, -3.4, 0.5, key, quantiles
     )
+
+
+def test_columns_are_added_in_their_order() -> None:
+    """In single precision, bit for bit, also where all gains are 0; the other bins keep their values."""
+    random = np.random.default_rng(2)
+    gains, columns = random.random((5, 40), np.float32), random.random((40, 101), np.float32)
+    gains[1, 8:32] = gains[3] = 0.0
+    power = np.full((5, 101), 7.0, np.float32)
+    sum_columns(gains, columns, 3, 98, power)
+    slow = np.zeros((5, 95), np.float32)
+    for gain, column in zip(gains.T, columns, strict=True):
+        slow = slow + gain[:, None] * column[3:98]
+    assert slow.dtype == np.float32 and (power[:, 3:98] == slow).all()
+    assert (power[:, :3] == 7.0).all() and (power[:, 98:] == 7.0).all()
+
+
+FORWARD = """
+import hashlib, math
+import numpy as np
+from tests.emulators.sonar import design, pose
+from wavesim_emulators.sonar import imaging, scene
+from wavesim_world.config import load_text
+
+loaded = load_text('<wavesim><world><bed depth="12 m"/><obstacles><block position="9 1 11 m" size="3 9 2 m"/></obstacles></world></wavesim>')
+made = design("m1200d-low", 25.0, 300, surface=True)
+sonar = imaging.ForwardLookingSonar(made, scene.SonarScene(loaded), 5.0, 1)
+assert len(sonar.rays.u) == 488, "more columns than a matrix product adds in one go"
+for turn in (0.0, math.radians(20.0)):
+    power = sonar.ping(pose((0, 0, 8.0), w=(0.0, 0.0, turn)), 0).power
+    print(hashlib.sha256(power.tobytes()).hexdigest())
+"""
+
+
+def test_frames_do_not_depend_on_the_number_of_threads() -> None:
+    """They did, by the last bits of the powers: a linear-algebra library divides a product among its threads."""
+
+    def powers(threads: int) -> str:
+        limits = {f"{name}_NUM_THREADS": str(threads) for name in ("OPENBLAS", "OMP", "MKL")}
+        return subprocess.run(
+            [sys.executable, "-c", FORWARD], env={**os.environ, **limits}, capture_output=True, text=True, check=True
+        ).stdout
+
+    one = powers(1)
+    assert len(set(one.split())) == 2, "the frame of the turning sonar is another one"
+    assert powers(2) == one

@@ -10,6 +10,7 @@ import pytest
 
 from tests.emulators.sonar import dB, design, pose, world
 from wavesim_emulators.sonar import imaging, kernels
+from wavesim_emulators.sonar.multipath_kernels import ghost_profile
 from wavesim_world.config import imaging_checks
 from wavesim_world.sonars import materials, patterns
 
@@ -183,6 +184,16 @@ def test_objects_have_the_ghosts_of_targets(config: Any) -> None:
     gain = [float(patterns.line(np.array(h * x.height / x.wavelength))) for h in (2.0 / r, 10.0 / s)]
     way = 10 ** (-0.1 * loss) * (r / s) ** 2 * gain[1] / gain[0]
     assert dB((powers[0] - powers[1]).sum() / powers[1].sum()) == pytest.approx(dB(2 * way + way**2), abs=1.0)
+
+
+def test_the_last_bin_has_no_energy_from_beyond_the_range() -> None:
+    """The tail of a ghost is the same in an image with more bins; the last bin was once 20 dB too bright."""
+    for begin in (4.05, 9.0, 9.93, 9.999):
+        short, long = np.zeros((1, 100), np.float32), np.zeros((1, 400), np.float32)
+        for profile in (short, long):
+            ghost_profile(np.array([begin, 1.0, 0.0, 0.5]), 0.1, profile)
+        assert (short == long[:, :100]).all()
+        assert long.sum() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_second_bottom_echoes_of_a_side_scan(config: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,11 @@ from wavesim_emulators.sonar.emulator import SonarEmulator
 from wavesim_sdk import log as logs
 from wavesim_sdk.errors import ConfigError, InvalidArgument, LogError, UnknownName
 from wavesim_sdk.frame_rings import FrameReader, FrameRings, remove_rings
-from wavesim_sdk.imaging_frames import ImagingFrame
+from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
+from wavesim_sdk.tables import STATE
 from wavesim_server import Lab
-from wavesim_server.frame_datasets import make_dataset
+from wavesim_server.frame_datasets import CocoDataset, FrameDataset, SceneOrigin, add_log, make_dataset
+from wavesim_server.logbook.datasets import write_tum
 from wavesim_server.logbook.pictures import png, run_lengths
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.sonars.frame_sizes import create_rings
@@ -139,6 +143,92 @@ def test_mistakes_have_one_clear_message(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         make_dataset(wrong, tmp_path / "b", [41])
     assert refused.value.__notes__ == ["in the scene with seed 41"]
+
+
+def test_frames_of_an_unknown_source_are_refused_and_none_is_lost() -> None:
+    lab = Lab(scene_text(), imaging=True)
+    lab.run(0.2)
+    for name, instrument, said in (
+        ("auv", "eey", "'auv' has no sonar, camera or lidar named 'eey'; available: eye, cam"),
+        ("", "eey", "no body has a sonar, camera or lidar named 'eey'; available: eye, cam"),
+        ("avu", "", "unknown body 'avu'; did you mean 'auv'"),
+    ):
+        with pytest.raises(UnknownName, match=said):
+            lab.take_frames(name, instrument)
+    assert sorted(f.name for f in lab.take_frames("auv")) == ["cam", "cam", "eye"]
+    assert lab.take_frames("other") == [], "this vehicle has no camera"
+    lab.run(0.2)
+    lab.leave(lab.row("auv"))
+    assert [f.name for f in lab.take_frames("auv", "eye")] == ["eye"], "the frames of a body that has left"
+
+
+def written(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.*") if p.parent != folder)
+
+
+@pytest.mark.parametrize("format_", ["png", "numpy", "coco"])
+def test_a_replaced_scene_leaves_no_files(tmp_path: Path, format_: str) -> None:
+    """Also in a new process, and if the scene has fewer frames; other scenes keep their files."""
+
+    def of(frames: int) -> Any:
+        lab = Lab(scene_text())
+        return lambda random, seed: (lab.frame("auv", "cam") for _ in range(frames))
+
+    make_dataset(of(1), tmp_path / "expected", [0, 1], format_)
+    make_dataset(of(2), tmp_path / "made", [0, 0, 1], format_)
+    assert len(written(tmp_path / "made")) > len(written(tmp_path / "expected"))
+    # the second scene of this lab has frames with other numbers
+    make_dataset(of(1), tmp_path / "made", [0, 1], format_)
+    assert written(tmp_path / "made") == written(tmp_path / "expected")
+
+
+def test_an_unknown_label_has_a_name(tmp_path: Path) -> None:
+    """A log of another program may have labels that its metadata does not name."""
+    frame = Lab(scene_text()).frame("auv", "eye")
+    assert frame.names is not None
+    bare = dataclasses.replace(frame, names=type(frame.names)(frame.names.materials, {0: frame.names.objects[0]}))
+    with CocoDataset(tmp_path) as made:
+        made.add(SceneOrigin("s", 0), [bare])
+    (file,) = (p for p in (tmp_path / "annotations").glob("polar_*.json") if json.loads(p.read_text())["images"])
+    found = json.loads(file.read_text())
+    names = {a["object"]: a["name"] for a in found["annotations"]}
+    assert names[20000] == "object 20000" and names[-20000] == "shadow of object 20000" and names[0] == "bed"
+    assert {c["name"] for c in found["categories"]} == {"bed", "object", "shadow"}
+    assert {a["caster"] for a in found["annotations"] if "caster" in a} == {"object"}
+
+
+def test_a_log_of_another_program_writes_only_into_the_folder(tmp_path: Path) -> None:
+    """Frames whose names differ from their topic, and topics with invalid names, are omitted."""
+    lab = Lab(scene_text())
+    good = lab.frame("auv", "cam")
+    log, out = tmp_path / "run.mcap", tmp_path / "a" / "b" / "set"
+    writer = LogWriter(log, lab.loaded, 0)
+    for row, o in lab.occupants.items():
+        writer.body(0, row, o.name, o.model.name, o.model.type, True)
+    for topic, column, value in (
+        ("/sonar/auv/cam", "body", b"/../../../escaped"),
+        ("/sonar//../../../escaped/cam", "body", b"/../../../escaped"),
+        ("/sonar/auv//../../../escaped", "name", b"/../../../escaped"),
+        ("/sonar/auv/..", "name", b".."),
+        ("/sonar/auv/cam/more", "name", b"cam"),
+        ("/sonar/auv/eye", "name", b"cam"),
+        ("/sonar/auv/cam", "name", b"cam"),
+    ):
+        record = good.record.copy()
+        record[column] = value
+        payload = struct.pack("<I", len(good.payload)) + good.payload
+        writer.record(topic, FRAME, 0, record.tobytes() + payload)
+    for body in ("auv", "/../../../escaped"):
+        writer.record(f"/state/{body}", STATE, 0, bytes(STATE.visible.dtype.itemsize))
+    writer.close()
+    assert [(f.body, f.name) for f in logs.frames(log)] == [("auv", "cam")]
+    sources = {"/sonar/auv/cam", "/sonar/auv/eye", "/sonar/auv/cam/more"}
+    assert set(logs.read(log).series) == {*sources, "/state/auv"}
+    assert add_log(log, out, "png")[0] == 1
+    assert dict(write_tum(log, out)) == {"auv.tum": 1}
+    assert all(p.is_relative_to(out) for ending in ("png", "tum") for p in tmp_path.rglob(f"*.{ending}"))
+    with pytest.raises(LogError, match="invalid name"), FrameDataset(tmp_path / "own") as own:
+        own.add(SceneOrigin("../../s", 0), [good])
 
 
 def test_run_lengths_are_those_of_coco() -> None:

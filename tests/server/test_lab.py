@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from wavesim_sdk.errors import ConfigError, InvalidArgument
+from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
 from wavesim_server import Lab, Simulation
 from wavesim_server.in_process.notebook import Trial
 from wavesim_world.ocean.water import depth_of_pressure
@@ -163,3 +164,31 @@ def test_the_first_values_need_no_tick_and_reading_them_changes_nothing() -> Non
         lab.run(seconds)
         unread.run(seconds)
         assert [repr(lab.sensors(n)) for n in "ab"] == [repr(unread.sensors(n)) for n in "ab"]
+
+
+def test_reading_instruments_leaves_the_frames_alone() -> None:
+    """Before the first tick, a reading of the CTD computed all images and discarded those of `advance(0)`."""
+    lab = Lab(
+        """<wavesim><fleet><vehicle name="a" model="lauv" position="0 0 5 m"><sensors inherit="no"><ctd/>
+<camera name="eye" rate="5 Hz" width="32" height="24"/></sensors></vehicle></fleet></wavesim>""",
+        imaging=True,
+    )
+    camera = lab._banks.by_type["camera"]
+    computed: list[int] = []
+    compute = camera.compute
+
+    def counted(view: Any, tick: int) -> None:
+        computed.append(tick)
+        compute(view, tick)
+
+    camera.compute = counted
+    assert "ctd" in lab.sensors("a") and "eye" not in lab.sensors("a") and not computed
+    with pytest.raises(UnknownName):
+        lab.sensors("b")
+    assert not list(lab.records("a")), "also after an error, the state is that before the first tick"
+    lab.advance(0)
+    assert computed == [0] and {"ctd", "eye"} <= set(lab.sensors("a"))
+    (first,) = lab.take_frames()
+    lab.run(0.2)
+    (second,) = lab.take_frames()
+    assert [int(f.record["number"]) for f in (first, second)] == [1, 2]

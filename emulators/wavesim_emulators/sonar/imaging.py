@@ -4,7 +4,6 @@ or shared memory.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar.beam_kernels import FAST_BINS, UNROLLED, sum_columns
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.edges import find_edges
 from wavesim_emulators.sonar.label_kernels import LabelledRays, label_cells
@@ -257,37 +257,42 @@ class ForwardLookingSonar(ImagingSonar):
         self.targets = PointTargets(world, design, self.multipath)
         self.two_way = float(np.sum(self.rays.gain_e * self.rays.de))
         self.receive_gains = self.receive_gains_at(np.zeros(len(self.rays.u)))
-        self.energy = np.zeros((len(self.rays.u) + 1, design.bins), np.float32)
-        self.energy[-1] = self.reverberation(np.ones(1))[0]
+        self.energy = np.zeros((self.receive_gains.shape[1], design.bins), np.float32)
+        self.energy[len(self.rays.u)] = self.reverberation(np.ones(1))[0]
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
     def receive_gains_at(self, shift: Floats) -> Singles:
-        """Return the receive gains (beams, columns + 1) for columns that are displaced by ``shift`` (in u, the sine of
-        the angle), because the receiver has turned. The last column is the two-way solid angle of each beam.
+        """Return the receive gains (beams, rows of ``energy``) for columns that are displaced by ``shift`` (in u, the
+        sine of the angle), because the receiver has turned. The two-way solid angle of each beam follows the columns,
+        and zeros follow it.
         """
-        W = np.empty((len(self.angles), len(self.rays.u)))
+        count = len(self.rays.u)
+        W = np.empty((len(self.angles), count))
         k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
-        solid = W @ (np.cos(self.rays.angle) * self.rays.du) * self.two_way
-        return np.concatenate([W, solid[:, None]], axis=1).astype(np.float32)
+        gains = np.zeros((len(W), -(-(count + 1) // UNROLLED) * UNROLLED), np.float32)
+        gains[:, :count] = W
+        gains[:, count] = np.einsum("ij,j->i", W, np.cos(self.rays.angle) * self.rays.du) * self.two_way
+        return gains
 
     def beam_power(self, w_F: Floats) -> Floats:
         """Return the mean power (beams, bins) that the beams receive from the columns and from the water, while the
         receiver turns.
         """
         d = self.design
-        columns = self.energy  # with the volume reverberation as the last column
+        columns = self.energy  # followed by the volume reverberation
+        received = np.empty((len(self.angles), d.bins), np.float32)
         if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
-            return (self.receive_gains @ columns).astype(np.float64)
-        power = np.empty((len(self.angles), d.bins))
-        ends = np.linspace(0, d.bins, SLICES + 1).astype(int)
+            sum_columns(self.receive_gains, columns, 0, d.bins, received)
+            return received.astype(np.float64)
+        power = np.zeros(received.shape)
+        ends = np.linspace(0, d.bins, SLICES + 1).astype(int).tolist()
         turned = -w_F[2] * np.cos(self.rays.angle) * 2.0 * d.bin / d.sound_speed
-        before = self.receive_gains_at(turned * ends[0])
-        for first, end in itertools.pairwise(ends):
-            after = self.receive_gains_at(turned * end)
-            part = ((np.arange(first, end) + 0.5 - first) / (end - first)).astype(np.float32)
-            some = columns[:, first:end]
-            power[:, first:end] = before @ (some * (1.0 - part)) + after @ (some * part)
-            before = after
+        for i, at in enumerate(ends):
+            first, end = ends[max(i - 1, 0)], ends[min(i + 1, SLICES)]
+            begin = max(0, end - -(-(end - first) // FAST_BINS) * FAST_BINS)
+            sum_columns(self.receive_gains_at(turned * at), columns, begin, end, received)
+            weight = np.interp(np.arange(first, end) + 0.5, ends, np.arange(len(ends)) == i)
+            power[:, first:end] += received[:, first:end] * weight
         return power
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:

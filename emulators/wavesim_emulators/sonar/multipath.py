@@ -84,6 +84,7 @@ class SonarMultipath:
         echoes[:, 0] = r
         echoes[:, 1] = width * s_b * np.exp(-d.decay * r) / (r * r * cosine)
         local = np.stack([ahead * np.cos(fan.e[ray]), fan.u[column], ahead * np.sin(fan.e[ray])], axis=1)
-        echoes[:, 2:] = local @ fan.R.T
+        # a product from a linear-algebra library would depend on the number of its threads
+        echoes[:, 2:] = np.einsum("nj,ij->ni", local, fan.R)
         ghosts = self.find(fan.origin, fan.R, echoes, level)
         add_ghosts(ghosts, float(rays.angle[0]), float(rays.angle[1] - rays.angle[0]), d.bin, energy)

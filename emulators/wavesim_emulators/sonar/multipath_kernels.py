@@ -17,7 +17,7 @@ from wavesim_sdk.arrays import Floats
 
 GHOSTS = 5  #: maximum number of ghosts of an echo
 WEAKEST = 1e-7  #: ghosts weaker than this, relative to the echo on the axis of the beam, are omitted
-TAIL = 4.0  #: length of the tail of a ghost, as a multiple of its mean; the last bin receives the rest
+TAIL = 4.0  #: length of the tail of a ghost, as a multiple of its mean; its last bin receives the rest
 
 
 class Reflections(NamedTuple):
@@ -88,15 +88,15 @@ def find_ghosts(R: Floats, echoes: Floats, reflections: Reflections, reach: floa
 
 @device_function
 def add_tail(energy: Singles, row: int, ghost: Floats, size: float) -> None:
-    """Add the energy of a ghost to the bins of a row."""
+    """Add the energy of a ghost to the bins of a row. The part of its tail beyond the last bin is omitted."""
     bins = energy.shape[1]
     first = int(ghost[0] / size)
     longer = max(ghost[3], 1e-3 * size)
     left = ghost[1]  # energy beyond the start of the bin
     beyond = left * np.exp(-((first + 1) * size - ghost[0]) / longer)
     decay = np.exp(-size / longer)
-    last = min(int((ghost[0] + TAIL * longer) / size), bins - 1)
-    for i in range(first, last + 1):
+    last = int((ghost[0] + TAIL * longer) / size)
+    for i in range(first, min(last, bins - 1) + 1):
         energy[row, i] += left - beyond if i < last else left
         left, beyond = beyond, beyond * decay
 

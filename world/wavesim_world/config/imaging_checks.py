@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.frame_labels import AFTER_BOARDS, FIRST_BOARD, FIRST_OBSTACLE, FIRST_TARGET
 from wavesim_world.config.imaging import TYPICAL, MaterialConfig
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.ranging_sensors import CameraConfig, SonarConfig
@@ -47,8 +49,22 @@ def texture_of(m: MaterialConfig) -> materials.Texture:
 
 
 def check(world: World) -> None:
-    """Raise ConfigError for an unknown material, an invalid name, or a board with invalid cells."""
+    """Raise ConfigError for an unknown material, an invalid name, a board with invalid cells, or more objects than there
+    are label numbers.
+    """
     own, o = materials_of(world), world.obstacles
+    counted: tuple[tuple[str, Sequence[Any], int], ...] = (
+        ("obstacles", (*o.block, *o.pier, *o.tunnel, *o.mesh), FIRST_TARGET - FIRST_OBSTACLE),
+        ("targets", world.target, FIRST_BOARD - FIRST_TARGET),
+        ("boards", world.board, AFTER_BOARDS - FIRST_BOARD),
+    )
+    for what, declared, most in counted:
+        if len(declared) > most:
+            fail_at(
+                declared[most].place,
+                f"the world has {len(declared)} {what}, but at most {most} are possible, because frames number them; "
+                "remove some",
+            )
     named: list[Any] = [*world.material, *world.target, *world.board]
     for m in named:
         if not _NAME.fullmatch(m.name):
