@@ -178,7 +178,10 @@ export class PlanningPanel {
   private sendAll(): void {
     const count = this.conflicts.length;
     if (!this.plans.length) toast("no plans to send: draw waypoints for a vehicle", true);
-    else if (!count || window.confirm(`${count === 1 ? "1 conflict remains" : `${count} conflicts remain`}. Send the missions anyway?`)) {
+    else if (
+      !count ||
+      window.confirm(`${count === 1 ? "1 conflict remains" : `${count} conflicts remain`}. Send the missions anyway?`)
+    ) {
       const sent = this.plans.filter((p) => this.actions.send(p.name));
       if (sent.length === this.plans.length) toast(`sent ${sent.length} missions; the answers appear under Notices`);
     }
