@@ -57,6 +57,7 @@ API = {
             "wavesim_studies.navigation.logs",
             "wavesim_studies.navigation.metrics",
             "wavesim_studies.navigation.pose_tracks",
+            "wavesim_studies.navigation.track_files",
             "wavesim_studies.navigation.estimate_score",
             "wavesim_studies.navigation.foreign_logs",
             "wavesim_studies.navigation.true_states",

@@ -26,7 +26,8 @@ from wavesim_server.logbook.navigation_rosbag import write_rosbag
 from wavesim_studies.navigation import cli, metrics
 from wavesim_studies.navigation.estimate_score import score_estimate
 from wavesim_studies.navigation.foreign_logs import ImportedLog, write_log
-from wavesim_studies.navigation.pose_tracks import PoseTrack, read_track
+from wavesim_studies.navigation.pose_tracks import PoseTrack
+from wavesim_studies.navigation.track_files import read_track
 from wavesim_world.config.load import load_text
 
 pytestmark = [pytest.mark.xdist_group("navigation")]

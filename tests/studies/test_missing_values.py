@@ -21,7 +21,8 @@ from wavesim_sdk import frames
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.navigation import ahrs_motion, cli, logs, measurement_models
 from wavesim_studies.navigation.foreign_logs import ImportedLog, import_log, write_log
-from wavesim_studies.navigation.pose_tracks import PoseTrack, read_track
+from wavesim_studies.navigation.pose_tracks import PoseTrack
+from wavesim_studies.navigation.track_files import read_track
 from wavesim_studies.navigation.true_states import with_truth
 
 pytestmark = [pytest.mark.xdist_group("navigation")]

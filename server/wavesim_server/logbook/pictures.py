@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wavesim_sdk.elementary import atan2, sin_cos
 from wavesim_sdk.frame_labels import NOTHING
 from wavesim_sdk.imaging_frames import ImagingFrame
 
@@ -106,11 +107,10 @@ def _fan(bins: int, angles: bytes) -> tuple[Any, Any, Any]:
     step = 1.0 / rows  # size of a pixel, as a fraction of the range
     edges = np.concatenate([a[:1] - 0.5 * (a[1] - a[0]), 0.5 * (a[1:] + a[:-1]), a[-1:] + 0.5 * (a[-1] - a[-2])])
     reach = max(abs(float(edges[0])), abs(float(edges[-1])))
-    half = math.ceil(rows * math.sin(min(reach, 0.5 * math.pi)))
-    below = math.ceil(rows * max(0.0, -math.cos(min(reach, math.pi))))
-    x = (np.arange(rows, -below, -1) - 0.5)[:, None] * step
-    y = (np.arange(-half, half) + 0.5)[None, :] * step
-    r, azimuth = np.hypot(x, y), np.arctan2(y, x)
+    half = math.ceil(rows * sin_cos(min(reach, 0.5 * math.pi))[0])
+    below = math.ceil(rows * max(0.0, -sin_cos(min(reach, math.pi))[1]))
+    y, x = np.meshgrid((np.arange(-half, half) + 0.5) * step, (np.arange(rows, -below, -1) - 0.5) * step)
+    r, azimuth = np.sqrt(x * x + y * y), atan2(y, x)
     is_outside = (r >= 1.0) | (azimuth < edges[0]) | (azimuth > edges[-1])
     beam = np.clip(np.searchsorted(edges, azimuth) - 1, 0, len(a) - 1)
     return beam, np.minimum((r * bins).astype(np.int64), bins - 1), is_outside

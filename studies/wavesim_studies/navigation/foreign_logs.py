@@ -22,7 +22,7 @@ from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
-from wavesim_studies.navigation.pose_tracks import UNKNOWN, PoseTrack, epoch_time, is_wavesim_log, read_track
+from wavesim_studies.navigation.pose_tracks import UNKNOWN, PoseTrack, epoch_time
 from wavesim_studies.navigation.recordings import (
     BODY_VECTORS,
     FIELDS,
@@ -30,6 +30,7 @@ from wavesim_studies.navigation.recordings import (
     correlation,
     names_of_values,
 )
+from wavesim_studies.navigation.track_files import is_wavesim_log, read_track
 from wavesim_studies.navigation.true_states import with_truth
 from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.load import load_text

@@ -15,14 +15,13 @@ import numpy as np
 from wavesim_sdk import axes, frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import Log, read
-from wavesim_sdk.logfile import METADATA, records
+from wavesim_sdk.log import Log
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import ESTIMATE, STATE
 from wavesim_studies.navigation import columns as tables
 from wavesim_studies.navigation.columns import ColumnRole
 
-__all__ = ["PoseTrack", "read_track"]
+__all__ = ["PoseTrack"]
 
 FRAMES = ("ned", "enu")
 #: roles of the columns in a CSV file with a track
@@ -86,55 +85,7 @@ class PoseTrack:
         return replace(self, time=self.time + seconds, notes=(*self.notes, note) if note else self.notes)
 
 
-def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = False) -> PoseTrack:
-    """Read a track from a file, in the format that its name indicates.
-
-    - ``.csv``: a table with a header. ``layout`` names the columns (see :mod:`wavesim_studies.navigation.columns`).
-    - a ROS 2 bag (folder, ``.mcap``, ``.db3``) or a ROS 1 bag (``.bag``): Odometry, PoseWithCovarianceStamped or
-      PoseStamped. ``topic=NAME`` in ``layout`` selects the topic.
-    - a WaVeSim log: the estimates (or, if ``true``, the true states) of ``body``.
-    - any other name: TUM, with the columns ``t x y z qx qy qz qw``.
-
-    ``frame=ned`` or ``frame=enu`` in ``layout`` states the axes: default `enu` for bags, otherwise `ned`. With `enu`,
-    attitudes are those of a body with the axes forward, left, up (REP 103). ``unit=ns`` states the unit of the times in
-    a TUM file. Raise LogError if the file cannot be used.
-    """
-    if isinstance(path, Log):
-        return _of_log(path, body, true)
-    options = tables.parse_layout(layout, (*KEYS, *ROLES), "--layout")
-    body = options.pop("body", body)
-    if (frame := options.pop("frame", "")) not in ("", *FRAMES):
-        raise LogError(f"unknown frame '{frame}'; use ned or enu")
-    kind = path.suffix.lower()
-    if kind != ".csv" and (named := [k for k in options if k in ROLES]):
-        raise LogError(f"'{named[0]}={options[named[0]]}' names a column, but {path} is not a CSV file (.csv)")
-    if kind == ".csv":
-        track = _of_csv(path, frame or "ned", options)
-    elif path.is_dir() or kind in (".mcap", ".db3", ".bag"):
-        if kind == ".mcap" and is_wavesim_log(path):
-            return _of_log(read(path), body, true)
-        from wavesim_studies.navigation import bags
-
-        track = bags.read_pose_track(path, options.get("topic", ""), frame or "enu")
-    else:
-        track = _of_tum(path, frame or "ned", options.get("unit", "s"))
-    if len(track.time) < 2:
-        raise LogError(f"{path} has {len(track.time)} pose(s); a track needs at least two")
-    return track
-
-
-def is_wavesim_log(path: Path) -> bool:
-    """Return whether an MCAP file is a WaVeSim log; its metadata precede all messages."""
-    for record in records(path):
-        kind = type(record).__name__
-        if kind == "Metadata" and record.name == METADATA:
-            return True
-        if kind == "Message":
-            return False
-    return False
-
-
-def _of_log(log: Log, body: str, true: bool) -> PoseTrack:
+def track_of_log(log: Log, body: str, true: bool) -> PoseTrack:
     """Return the estimates or the true states of a body in a log."""
     kind = "state" if true else "estimate"
     having = [t.split("/")[2] for t in log.series if t.startswith(f"/{kind}/") and len(log.series[t].time_ns)]
@@ -163,7 +114,7 @@ def _of_log(log: Log, body: str, true: bool) -> PoseTrack:
     return _in_order(str(log.path), PoseTrack(name, t[good], r["p_WB_W"][good].astype(float), None, covariance))
 
 
-def _of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
+def track_of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
     """Return a track in TUM format."""
     if unit not in TIME_UNITS:
         raise LogError(f"unknown unit of time '{unit}'; use one of {', '.join(TIME_UNITS)}")
@@ -193,7 +144,7 @@ def _of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
     return _in_order(str(path), _track(path.name, table[:, 0] * tables.UNITS["time"][unit], table[:, 1:4], q, frame))
 
 
-def _of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
+def track_of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
     """Return a track in a CSV file."""
     options = dict(options)
     if unit := options.pop("unit", ""):

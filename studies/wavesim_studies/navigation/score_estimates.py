@@ -24,8 +24,9 @@ from wavesim_studies.navigation.estimate_score import (
     time_origin,
 )
 from wavesim_studies.navigation.metrics import NavigationScore
-from wavesim_studies.navigation.pose_tracks import PoseTrack, is_wavesim_log, read_track
+from wavesim_studies.navigation.pose_tracks import PoseTrack
 from wavesim_studies.navigation.score_report import HEAD, detail_lines, score_line, sensor_lines
+from wavesim_studies.navigation.track_files import is_wavesim_log, read_track
 from wavesim_studies.navigation.true_states import with_truth
 
 LATE_S = 2.0  #: time in s after which the user learns that the filter is being compiled
