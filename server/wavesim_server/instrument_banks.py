@@ -13,7 +13,7 @@ from wavesim_sdk.arrays import Floats, Record, as_numbers
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES
 from wavesim_sdk.tables import ACTUATION, STATE, WEATHER
-from wavesim_server.imaging import FrameCollector
+from wavesim_server.frame_collector import FrameCollector
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
 
