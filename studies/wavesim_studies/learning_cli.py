@@ -235,6 +235,6 @@ def _value(text: str) -> float | int | str:
 
 
 def _algorithm(name: str) -> Any:
-    from wavesim_studies.learning import sb3  # noqa: F401  # it reports a missing package
+    importlib.import_module("wavesim_studies.learning.sb3")  # it reports a missing package
 
     return getattr(importlib.import_module("stable_baselines3"), name)

@@ -76,7 +76,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "own_side.py").write_text("DEGREES = 60.0\n")
-    (folder / "mine.py").write_text(
+    (folder / "lookout.py").write_text(
         """from __future__ import annotations
 import math
 from dataclasses import dataclass
@@ -116,34 +116,37 @@ instance = Mine(2.0, 3.0)
     (folder / "grammar.py").write_text("def x(:\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    for name in ("own_side", "file_mine", "mine"):
+    for name in ("own_side", "file_lookout", "lookout"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    return folder / "mine.py"
+    return folder / "lookout.py"
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
         (
-            "own/mine.py:fails",
-            r"avoider 'own/mine.py:fails' failed: IndexError: list index out of range \(mine.py:18\)",
+            "own/lookout.py:fails",
+            r"avoider 'own/lookout.py:fails' failed: IndexError: list index out of range \(lookout.py:18\)",
         ),
-        ("own/mine.py:text", "must return None or .course in rad, speed in m/s >= 0., got to starboard"),
-        ("own/mine.py:three", r"got \(1.0, 2.0, 3.0\)"),
-        ("own/mine.py:nan", r"got \(nan, 2.0\)"),
-        ("own/mine.py:astern", r"got \(1.0, -2.0\)"),
-        ("own/mine.py:few", r"must accept \(length, speed\) or \(place, velocity, wanted, targets, way\)"),
-        ("own/mine.py:makes_nothing", r"needs the method order\(place, velocity, wanted, targets, way\)"),
-        ("own/mine.py:Without", r"needs the method order\(place"),
-        ("own/mine.py:Short", r"needs the method order\(place"),
-        ("own/mine.py:Bare", r"must accept \(length, speed\)$"),
-        ("own/mine.py:Unready", r"cannot be created: RuntimeError: no solver \(mine.py:\d+\)"),
-        ("own/mine.py:instance", "pass its class, not an instance"),
-        ("own/mine.py:Mime", "'own/mine.py' has no object 'Mime'; did you mean 'Mine'"),
+        ("own/lookout.py:text", "must return None or .course in rad, speed in m/s >= 0., got to starboard"),
+        ("own/lookout.py:three", r"got \(1.0, 2.0, 3.0\)"),
+        ("own/lookout.py:nan", r"got \(nan, 2.0\)"),
+        ("own/lookout.py:astern", r"got \(1.0, -2.0\)"),
+        ("own/lookout.py:few", r"must accept \(length, speed\) or \(place, velocity, wanted, targets, way\)"),
+        ("own/lookout.py:makes_nothing", r"needs the method order\(place, velocity, wanted, targets, way\)"),
+        ("own/lookout.py:Without", r"needs the method order\(place"),
+        ("own/lookout.py:Short", r"needs the method order\(place"),
+        ("own/lookout.py:Bare", r"must accept \(length, speed\)$"),
+        ("own/lookout.py:Unready", r"cannot be created: RuntimeError: no solver \(lookout.py:\d+\)"),
+        ("own/lookout.py:instance", "pass its class, not an instance"),
+        ("own/lookout.py:Mime", "'own/lookout.py' has no object 'Mime'; did you mean 'Mine'"),
         ("own/mien.py:Mine", "file .*own/mien.py does not exist"),
-        ("own/mine.py", "unknown avoider 'own/mine.py': use FILE.py:OBJECT, MODULE:OBJECT or an installed avoider"),
+        (
+            "own/lookout.py",
+            "unknown avoider 'own/lookout.py': use FILE.py:OBJECT, MODULE:OBJECT or an installed avoider",
+        ),
         ("referense", "did you mean 'reference'"),
-        ("mine:Mine", "No module named 'mine'; for a file, write mine.py:Mine"),
+        ("lookout:Mine", "No module named 'lookout'; for a file, write lookout.py:Mine"),
         (":Mine", "use FILE.py:OBJECT or MODULE:OBJECT"),
         ("own/broken.py:Mine", r"AttributeError: 'int' object has no attribute 'y' \(broken.py:2\)"),
         ("own/grammar.py:Mine", "SyntaxError"),
@@ -174,20 +177,22 @@ def test_the_commands_take_a_file_a_module_and_an_installed_one(
         patch.setattr(
             avoiders,
             "entry_points",
-            lambda group: EntryPoints([EntryPoint("mine", "mine:Mine", group)] if group == "wavesim.avoiders" else []),
+            lambda group: EntryPoints(
+                [EntryPoint("mine", "lookout:Mine", group)] if group == "wavesim.avoiders" else []
+            ),
         )
         done = run("imazu", "1", "--avoider", "mine")
         assert isinstance(done.exception, ConfigError) and "entry point 'mine'" in str(done.exception)
         patch.syspath_prepend(str(mine.parent))
         assert type(make_avoider("mine", 7.0, 2.0).avoider).__name__ == "Mine"
-        assert make_avoider("mine:Mine", 7.0, 2.0).avoider.length == 7.0
+        assert make_avoider("lookout:Mine", 7.0, 2.0).avoider.length == 7.0
     ship = {"initial": {"position": {"north": 0.0, "east": 0.0}, "sog": 6.0, "cog": 0.0}}
     other = {"initial": {"position": {"north": 0.05, "east": 0.0}, "sog": 1.0, "cog": 180.0}}
     Path("s.json").write_text(json.dumps({"ownShip": ship, "targetShips": [other]}))
-    done = run("dnv", "s.json", "--avoider", "own/mine.py:fails")
-    assert isinstance(done.exception, WaveSimError) and "own/mine.py:fails" in str(done.exception)
-    assert run("imazu", "1", "--hold", "--avoider", "own/mine.py:Mine").exit_code == 2
-    done = run("trials", "runs", "1", "--avoider", "own/mine.py:Mime")
+    done = run("dnv", "s.json", "--avoider", "own/lookout.py:fails")
+    assert isinstance(done.exception, WaveSimError) and "own/lookout.py:fails" in str(done.exception)
+    assert run("imazu", "1", "--hold", "--avoider", "own/lookout.py:Mine").exit_code == 2
+    done = run("trials", "runs", "1", "--avoider", "own/lookout.py:Mime")
     assert isinstance(done.exception, ConfigError) and not Path("runs").exists()
 
 
@@ -196,21 +201,21 @@ def test_a_trial_has_the_avoider_too_and_a_campaign_watches_its_files(mine: Path
     captain = root / "examples/onboard/captain.py"
     with allow_files(captain.parent):
         case = imazu(1, 3.0, 40.0)
-        path = encounter_trials.write(case, Path("runs/deep"), "otter", captain, avoider="own/mine.py:Mine")
-        assert "--avoider ../../own/mine.py:Mine" in path.read_text()
+        path = encounter_trials.write(case, Path("runs/deep"), "otter", captain, avoider="own/lookout.py:Mine")
+        assert "--avoider ../../own/lookout.py:Mine" in path.read_text()
         with Trial(path, duration=12.0) as trial:
             trial.run(10.0)
             heading = trial.states()["own"]["heading"]
         assert (path.parent / "seen.txt").read_text() == "2 3 1"
         assert heading == pytest.approx(60.0, abs=15.0)
-        path = encounter_trials.write(case, Path("runs/deep"), "otter", captain, avoider="own/mine.py:fails")
+        path = encounter_trials.write(case, Path("runs/deep"), "otter", captain, avoider="own/lookout.py:fails")
         with Trial(path, out="out", duration=12.0) as trial, pytest.raises(WaveSimError):
             trial.run()
         (output,) = Path("out").rglob("program-own.txt")
         said = output.read_text()
-        assert "avoider '../../own/mine.py:fails' failed: IndexError" in said and "Traceback" not in said
+        assert "avoider '../../own/lookout.py:fails' failed: IndexError" in said and "Traceback" not in said
         Path("c.xml").write_text(f'<campaign name="c" config="{path}"><run kind="trial" duration="1 s"/></campaign>')
-        for name in ("mine.py", "own_side.py"):
+        for name in ("lookout.py", "own_side.py"):
             key = CampaignPlan(Path("c.xml")).rows[0].key
             with (mine.parent / name).open("a") as file:
                 file.write("# changed\n")
