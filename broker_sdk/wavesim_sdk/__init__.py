@@ -27,7 +27,7 @@ __all__ = [
     "read_log",
 ]
 
-#: for each exported name, its module and, if the name is different in that module, the name there
+#: for each exported name, the module that defines it and, if the names differ, its name in that module
 _PLACES = {
     "AsyncBroker": ("broker",),
     "Broker": ("broker",),

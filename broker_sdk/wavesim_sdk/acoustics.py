@@ -1,6 +1,6 @@
-"""Compute ranges, bearings and positions from receptions, for on-board software.
+"""Ranges, bearings and positions computed from acoustic receptions, for on-board software.
 
-Times are in ns of the node's own clock, like the times of receptions. Angles are in rad, in frame B or W as stated.
+Times are in ns on the node's own clock, as in receptions. Angles are in rad, in frame B or W as stated.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed:
 
 
 def one_way_range(sent_ns: int, received_ns: int, sound_speed: float) -> float:
-    """Return the range in m between nodes with synchronised clocks, from the one-way travel time. ``sent_ns`` is known
-    from a schedule or the payload.
+    """Return the range in m between nodes with synchronised clocks, from the one-way travel time. ``sent_ns`` is the
+    time of emission, which the receiver knows from a schedule or from the payload.
     """
     return sound_speed * (received_ns - sent_ns) * 1e-9
 
@@ -39,8 +39,8 @@ def direction_of_arrival(azimuth: float, elevation: float) -> Floats:
 
 
 def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Floats | None:
-    """Return the vector in W from the head to the source: the range (or ``distance``) times the unit vector of the
-    direction of arrival.
+    """Return the vector in W from the USBL head to the source: the measured range (or ``distance``, if given) times the
+    unit vector of the direction of arrival.
 
     Return None if the reception does not have angles or a range.
     """
@@ -61,7 +61,7 @@ def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> f
 
 def position_from_ranges(beacons: Floats, ranges: Floats, depth: float, near: Sequence[float]) -> Floats | None:
     """Return the least-squares position (north, east, depth) of a vehicle at a known depth, from its ranges to beacons
-    (n, 3).
+    at the positions (n, 3).
 
     ``near`` (north, east) is the starting point of the search and selects one of the two possible positions. Return
     None if the search fails.

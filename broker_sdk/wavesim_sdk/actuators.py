@@ -1,8 +1,8 @@
 """Declaration of a model's actuators: names, kinds, units and limits.
 
 Everywhere except in the equations of motion, the actuators of a body are numbered in the *order of its model*:
-thrusters, fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast
-tanks, and actuators whose types other packages provide. Within each group, actuators are in the order of their
+thrusters, fins, swivel angles (named ``NAME-angle`` after the thruster NAME), deflectors (``NAME-deflector``), ballast
+tanks, and actuators whose types come from other packages. Within each group, actuators are in the order of their
 declaration. A command refers to an actuator by its position in this order or by its name.
 """
 
@@ -21,8 +21,8 @@ from wavesim_sdk.names import shorten, suggest_name
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: number of thrusters that may have a swivel or a deflector; these are the first thrusters of a model
-MAX_BALLASTS = 4  #: maximum total number of ballast tanks and actuators whose types other packages provide
+MAX_SWIVELS = 4  #: number of thrusters that may have a swivel or a deflector: only the first thrusters of a model
+MAX_BALLASTS = 4  #: maximum number of ballast tanks and of actuators whose types come from other packages, in total
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 
@@ -37,7 +37,7 @@ class ActuatorKind(IntEnum):
     OTHER = 5  #: actuator whose type comes from another package; its slots follow the slots of the ballast tanks
 
 
-#: first slot of each kind of actuator, in a table that has room for every actuator of a model
+#: first slot of each kind of actuator, in a table with slots for the maximum number of actuators
 FIRST_SLOT = {
     ActuatorKind.THRUSTER: 0,
     ActuatorKind.FIN: MAX_THRUSTERS,
@@ -54,7 +54,7 @@ class Actuator:
 
     ``unit`` and the limits apply to the command: N, 1/s, rad, kg, or empty for a fraction. ``actual_unit`` is the unit
     of the actual value, which differs from ``unit`` for a thruster with a motor law. ``slot`` is the index of the
-    actuator in a table that has room for every actuator of a model.
+    actuator in a table with slots for the maximum number of actuators.
     """
 
     name: str
@@ -82,14 +82,14 @@ def clipped_text(actuator: Actuator, value: float, count: int) -> str:
 
 
 _FLOATS = frozenset({float})
-#: faults of an actuator: stuck = it keeps its value forever; frozen = it keeps its value for a time; lost = it has no
-#: force; reduced = it has less force; reversed = it acts in the opposite direction; none = it works normally (shared
-#: memory contains the index of the fault plus 1, and 0 for none)
+#: faults of an actuator: stuck = it keeps its value forever; frozen = it keeps its value for a limited time; lost = it
+#: produces no force; reduced = it produces less force; reversed = it acts in the opposite direction; none = it works
+#: normally (shared memory contains the index in this tuple plus 1, and 0 for none)
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
-    """Return the amount of an actuator fault as a number.
+    """Return the magnitude of an actuator fault as a number.
 
     For ``frozen``, the number is the duration in seconds (an empty string means forever). For ``reduced``, it is the
     remaining fraction of the force. For every other fault it is 0. If ``amount`` is a string, it may contain a unit.
@@ -119,7 +119,9 @@ def _is_number(text: str) -> bool:
 
 
 def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
-    """Return the index of an actuator, given its name or number. Raises UnknownName with the nearest name."""
+    """Return the index of an actuator, given its name or number. Raises UnknownName, suggesting the nearest name, if
+    there is no such actuator.
+    """
     if isinstance(which, str):
         for k, a in enumerate(actuators):
             if a.name == which:
@@ -141,7 +143,7 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
     """Return the commands in the order of the actuators, with None for each actuator that keeps its command.
 
     ``values`` is a mapping from names or numbers to values, or a sequence in the order of the actuators. A sequence may
-    contain fewer values than there are actuators. Raises ValueError for anything but finite numbers.
+    contain fewer values than there are actuators. Raises ValueError if a value is not a finite number.
     """
     if isinstance(values, tuple) and len(values) <= len(actuators) and _FLOATS.issuperset(map(type, values)):
         plain: tuple[float, ...] = values  # from the network, with each step
@@ -154,7 +156,9 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
-        raise InvalidArgument(f"a command must give numbers by position or by name, got {type(values).__name__}")
+        raise InvalidArgument(
+            f"a command must be a list of numbers or a mapping from names to numbers, got {type(values).__name__}"
+        )
     if len(values) > len(actuators):
         raise InvalidArgument(f"got {len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]

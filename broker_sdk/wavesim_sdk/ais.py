@@ -78,8 +78,8 @@ def six_bit_text(text: str) -> str:
 
 
 def packed(text: str) -> tuple[float, float, float]:
-    """Pack a name of twenty characters into three integers of 42 bits (seven characters each), which fit into a sensor
-    value.
+    """Pack a name of twenty characters into three integers of 42 bits (seven characters each), which a sensor value can
+    store as floating-point numbers without loss.
     """
     codes = [ord(c) & 63 for c in six_bit_text(text)[:20].ljust(21, "@")]
     numbers = []

@@ -1,4 +1,4 @@
-"""Check the arguments of calls, and report an invalid argument in the caller's terms."""
+"""Validation of call arguments, with error messages that use the caller's names for the arguments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def whole(name: str, value: Any, unit: str = "") -> int:
 
 
 def seconds(name: str, value: Any, zero: str) -> int:
-    """Convert a period to ns. ``zero`` states what a period of 0 means."""
+    """Convert a period in s to ns. ``zero`` states, for the error message, what a period of 0 means."""
     try:
         found = number(name, value)
     except InvalidArgument:
@@ -73,7 +73,7 @@ def seconds(name: str, value: Any, zero: str) -> int:
 
 
 def short_name(name: str, value: Any) -> str:
-    """Check and return the name of a body or of a part; it must fit into a message."""
+    """Check and return the name of a body, actuator or sensor; it must fit into a message."""
     if not isinstance(value, str) or len(value.encode("utf-8", "replace")) > NAME_BYTES or not _is_printable(value):
         raise InvalidArgument(f"{name} must be printable text of at most {NAME_BYTES} bytes, got {shown(value)}")
     return value
@@ -107,7 +107,7 @@ def payload_bytes(value: Any) -> bytes:
 
 
 def request_error(request: Any, error: Malformed) -> InvalidArgument:
-    """Return the error for a request that cannot be sent. Its message refers to the arguments of the call."""
+    """Return the error for a request that cannot be sent. The error message uses the names of the call's arguments."""
     field, bracket, rest = error.path.partition("[")
     argument = "address" if isinstance(request, Range) else _RENAMED.get(field, field)
     unit = next((f" ({f.unit})" for f in schema_of(type(request)).fields if f.name == field and f.unit), "")

@@ -15,10 +15,12 @@ Record = np.ndarray[Any, np.dtype[np.void]]  #: array of the rows in a table
 
 
 def as_numbers(rows: Record) -> Floats:
-    """Return a view (rows, numbers) of the 8-byte columns of a table; see ``Table.first_columns``."""
+    """Return a view of a table as a matrix of floats (rows, numbers). All its columns must have 8-byte elements; see
+    ``Table.first_columns``.
+    """
     return rows.view(np.float64).reshape(len(rows), rows.dtype.itemsize // 8)
 
 
 def as_words(rows: Record) -> Ints:
-    """Return a view (rows, 8-byte words) of a table."""
+    """Return a view of a table as a matrix of 64-bit integers (rows, 8-byte words)."""
     return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

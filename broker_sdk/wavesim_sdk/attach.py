@@ -174,7 +174,7 @@ class SharedState:
         records.
 
         The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total has grown by
-        more than the number of records returned, the reader has missed the difference.
+        more than the number of records returned, the remaining new records have already been overwritten.
         """
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))
@@ -222,7 +222,7 @@ class SharedState:
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
-        """Try once to read all tables. Return None if the engine was writing to them in the meantime."""
+        """Try once to read all tables at the same tick. Return None if the engine was writing to them in the meantime."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: v.header[DONE] for n, v in steady.items()}
         copies, ticks = {}, set()

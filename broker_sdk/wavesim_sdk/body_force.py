@@ -1,4 +1,4 @@
-"""Force of an operator on the hull of a body, which ends automatically if the operator's program exits."""
+"""Force that an operator's program applies to the hull of a body. The force ends automatically if the program exits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from wavesim_sdk.errors import CommanderError, WaveSimError
 
 __all__ = ["BodyForce"]
 
-#: wall time in s for which a force acts if it is not renewed, in real time and at any other set speed
+#: wall time in s for which a force acts if it is not renewed, while the simulation runs at a set speed, such as real
+#: time
 VALID_S = 0.5
 _UNPACED_S = 10.0  #: simulation time in s for which a force acts if the simulation runs as fast as possible
 
@@ -45,7 +46,7 @@ class BodyForce:
         self._acts = any(wrench)
 
     def close(self) -> None:
-        """End the force."""
+        """Stop applying the force."""
         with contextlib.suppress(WaveSimError):
             self.apply((0.0, 0.0, 0.0))
         self._commander.close()

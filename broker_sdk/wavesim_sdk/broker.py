@@ -179,7 +179,7 @@ class AsyncBroker(BrokerBase):
         return self.welcome
 
     async def _something(self, seconds: float) -> bool:
-        """Wait at most ``seconds`` for a change; return whether a change occurred."""
+        """Wait at most ``seconds`` for a step, an event or the end of the session; return whether anything arrived."""
         if self._local is not None:
             return await self._something_local(self._local, seconds)
         try:
@@ -191,7 +191,9 @@ class AsyncBroker(BrokerBase):
         return True
 
     async def _something_local(self, local: LocalConnection, seconds: float) -> bool:
-        """Let the simulation in this process advance in a thread, so that other tasks of the program can run meanwhile."""
+        """Like :meth:`_something`, for a server in this process: let the simulation advance in a thread, so that other
+        tasks of the program can run meanwhile.
+        """
         if not self._changed.is_set():
             await asyncio.to_thread(local.wait, time.monotonic() + min(max(seconds, 0.0), LOOK_S))
             if events := local.take_received():

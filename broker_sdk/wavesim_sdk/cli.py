@@ -196,8 +196,7 @@ def mailbox(
 
 
 def unused(why: str, *names: str) -> None:
-    """Raise a UsageError for the first of these parameters that is given on the command line, because it would have no
-    effect.
+    """Raise a UsageError if any of these parameters is given on the command line, because it would have no effect.
 
     ``why`` completes the message, for example with ``without --mosaic``.
     """
@@ -216,7 +215,7 @@ def whole(log: Log) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands in the SDK."""
+    """Return the subcommands that the SDK adds to ``wavesim``."""
     from wavesim_sdk.cli_commands import commands as server_commands
     from wavesim_sdk.cli_fences import fence
 

@@ -261,7 +261,9 @@ def mission(
 
 
 def _waypoints_of(file: Path, speed: float | None, server: str) -> list[list[float]]:
-    """Return the waypoints of a mission file (north, east, depth, speed), and print its notices."""
+    """Return the waypoints of a mission file (north, east, depth, speed), and print notices about ignored or converted
+    contents.
+    """
     from wavesim_sdk.attach import SharedState
     from wavesim_sdk.geodesy import Origin
     from wavesim_sdk.guidance.mission_files import read_mission
@@ -275,7 +277,10 @@ def _waypoints_of(file: Path, speed: float | None, server: str) -> list[list[flo
         echo(f"wavesim: {file}: {text}", err=True)
     for name, value in (("acceptance radius", found.acceptance), ("lookahead distance", found.lookahead)):
         if value:
-            echo(f"wavesim: {file}: the program keeps its own {name}; the file states {value:g} m", err=True)
+            echo(
+                f"wavesim: {file}: the program uses its own {name}; the value in the file, {value:g} m, is ignored",
+                err=True,
+            )
     return [[w.north, w.east, w.depth, w.speed] for w in found.waypoints]
 
 

@@ -182,7 +182,9 @@ class CommanderQueue:
         return self._outbox.abandoned_count
 
     def reply(self, command: dict[str, Any], reply: CommandReply) -> None:
-        """Reply to a command if its sender created a queue. Pieces that do not fit now are sent later by :meth:`poll`."""
+        """Reply to a command if its sender created a reply queue. Pieces that do not fit into the queue now are sent
+        later by :meth:`poll`.
+        """
         name = str(command.get("reply"))
         if not reply_queue.is_reply_queue_name(self.server, name):
             return

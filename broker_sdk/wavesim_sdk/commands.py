@@ -38,7 +38,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission | VehicleCommand | Fence | SnapshotAction
 SNAPSHOT_ACTIONS = ("save", "restore", "remove")
-#: suffix of snapshot files; a name without this suffix and without a folder is that of a snapshot in memory
+#: suffix of snapshot files; a name without this suffix and without a folder refers to a snapshot in memory
 SNAPSHOT_SUFFIX = ".snapshot"
 TIME_CHANGE_VERBS = ("reset", "rewind")  #: verbs of the clock that change the simulation time
 
@@ -113,7 +113,9 @@ def for_body(command: Command, body: str) -> Command:
 
 
 def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
-    """Make a command from a verb and named values, as in JSON. Raises ValueError with a message for the user."""
+    """Make a command from a verb and named values, as received in JSON. If they are invalid, raises ValueError with a
+    message for the user.
+    """
     if verb in TIMER_VERBS:
         name = TIMER_VERBS[verb][0]
         value = arguments.get(name) if name else None
@@ -173,7 +175,9 @@ def _sensible_mission(command: Mission) -> None:
             f"mission: expected four numbers per waypoint (north, east, down, speed), got {len(points)} numbers"
         )
     if command.first + len(points) // 4 > command.count:
-        raise ValueError(f"mission: a part extends beyond waypoint {command.count}, the last one of the mission")
+        raise ValueError(
+            f"mission: a part has waypoints after number {command.count}, the last waypoint of the mission"
+        )
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")
 
@@ -188,7 +192,7 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
 
 
 def is_snapshot_file(name: str) -> bool:
-    """Return whether the name of a snapshot is that of a file on the server's machine."""
+    """Return whether the name of a snapshot refers to a file on the server's machine."""
     return "/" in name or name.endswith(SNAPSHOT_SUFFIX)
 
 
@@ -200,7 +204,7 @@ def _check_snapshot(command: SnapshotAction) -> None:
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
-    """Split waypoints (north, east, down in m, W; speed in m/s) into the parts of a mission message.
+    """Split waypoints (north, east, down in m, W; speed in m/s) into the MISSION requests that carry them.
 
     Raises ValueError if the waypoints are invalid.
     """

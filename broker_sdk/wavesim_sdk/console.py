@@ -25,7 +25,9 @@ def _interrupt_later(main_thread: int) -> None:
 
 
 def _unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Repeat an interrupt that Python ignored because it arrived during a callback, for example from a kernel."""
+    """Raise an interrupt again if Python ignored it, because it arrived during a callback (for example, a call from a
+    kernel).
+    """
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _thread.start_new_thread(_interrupt_later, (_thread.get_ident(),))
     else:

@@ -9,7 +9,7 @@ from wavesim_sdk.errors import InvalidArgument, UnknownName
 from wavesim_sdk.names import shorten, suggest_name
 
 PREFIX = "device:"
-#: kinds of faults whose amount is the probability that a byte is affected
+#: kinds of faults whose magnitude is the probability that a byte is affected
 BYTE_KINDS = {
     "lost": "bytes are lost",
     "garbled": "one bit of the byte is inverted",
@@ -17,12 +17,13 @@ BYTE_KINDS = {
 }
 LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
 DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
-MAX_NAME = 24  #: maximum length of the name of a device in bytes; the name of a part has at most 31 bytes
+#: maximum length of a device name in bytes; with the prefix, it must fit into the 31 bytes of the name of a faulty part
+MAX_NAME = 24
 KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 
 
 def device_of(part: str) -> str:
-    """Return the name of the device to which a part such as ``device:nmea`` refers; empty for other parts."""
+    """Return the device name in the name of a faulty part, such as ``device:nmea``; empty if the part is not a device."""
     return part.removeprefix(PREFIX) if part.startswith(PREFIX) else ""
 
 
@@ -32,10 +33,10 @@ def device_name(label: str) -> str:
 
 
 def line_fault_amount(kind: str, amount: float | str = 0.0) -> float:
-    """Return the amount of a fault as a number: a probability per byte, or a delay in s; 0 for the other kinds.
+    """Return the magnitude of a fault as a number: a probability per byte, or a delay in s; 0 for the other kinds.
 
-    If ``amount`` is a string, a delay must include its unit. An empty string means no amount. Raises ValueError if the
-    fault is invalid.
+    If ``amount`` is a string, a delay must include its unit. An empty string means that no magnitude is given. Raises
+    ValueError if the fault is invalid.
     """
     if kind not in KINDS:
         raise UnknownName(f"unknown fault '{shorten(kind)}'{suggest_name(shorten(kind), KINDS)}")
@@ -51,5 +52,5 @@ def line_fault_amount(kind: str, amount: float | str = 0.0) -> float:
     if kind == LATE and not 0.0 < amount <= 1e9:
         raise InvalidArgument("fault 'late' needs a delay, such as 'late 0.5s'")
     if kind not in (*BYTE_KINDS, LATE) and amount:
-        raise InvalidArgument(f"fault '{kind}' takes no amount")
+        raise InvalidArgument(f"fault '{kind}' does not have an amount")
     return amount

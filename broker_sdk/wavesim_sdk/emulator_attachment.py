@@ -1,8 +1,9 @@
 """Attachment of an emulator to a server, through shared memory on the same machine or over the network from any other
 machine.
 
-An emulator waits for a due tick, takes a snapshot of the bodies, writes the values for its sensor type and reports
-that it is done. Both kinds of attachment have these calls, so that an emulator can run on any machine::
+An emulator waits for a due tick, takes a snapshot of the bodies, writes the values for its sensor type and reports that
+it is done. Both kinds of attachment have the same methods, so the code of an emulator does not depend on the machine on
+which it runs::
 
     with attach_emulator("10.0.0.2:9750", "depth") as server:
         values = server.values()
@@ -91,8 +92,8 @@ class EmulatorAttachment(Protocol):
         """Publish the values of all rows at the tick of the snapshot."""
 
     def write_frame(self, row: int, record: Any, *payload: bytes) -> int:
-        """Publish a frame for the instrument in a row of the values. Return the number of the frame, for the `frame`
-        column.
+        """Publish a frame from the instrument whose values are in this row. Return the number of the frame, for the
+        `frame` column.
         """
 
     def take_restored(self) -> Record | None:
@@ -117,14 +118,14 @@ class EmulatorAttachment(Protocol):
 
 
 def is_remote(server: str) -> bool:
-    """Return whether a server is given by its address (HOST:PORT) instead of its name on this machine."""
+    """Return whether a server is specified by its address (HOST:PORT), rather than by its name on this machine."""
     return ":" in server
 
 
 def attach_emulator(
     server: str, sensor: str, tables: Sequence[str] = (), all_bodies: bool = True, key: bytes | None = None
 ) -> EmulatorAttachment:
-    """Attach an emulator to a server that is given by its name on this machine or as HOST:PORT.
+    """Attach an emulator to a server, which is specified by its name on this machine or as HOST:PORT.
 
     :param server: name of a server on this machine, or ``"HOST:PORT"``
     :param sensor: sensor type that the emulator serves

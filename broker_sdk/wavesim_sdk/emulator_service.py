@@ -112,7 +112,8 @@ class EmulatorService:
     another thread, and must schedule a call to :meth:`on_due` in the server's event loop. ``before_frame`` is called
     before a frame is overwritten.
 
-    If the emulator makes a mistake, the methods raise a ValueError with a message for the emulator.
+    If a request from the emulator is invalid, the methods raise a ValueError whose message is intended for the
+    emulator.
     """
 
     def __init__(

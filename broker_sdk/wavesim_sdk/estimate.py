@@ -26,7 +26,8 @@ class Estimate:
     sigma_north: float | None = None  #: standard deviation of ``north`` in m
     sigma_east: float | None = None  #: standard deviation of ``east`` in m
     sigma_depth: float | None = None  #: standard deviation of ``depth`` in m
-    dead_reckoning_north: float | None = None  #: position from heading and speed through the water only
+    #: north coordinate in m from dead reckoning: heading and speed through the water only
+    dead_reckoning_north: float | None = None
     dead_reckoning_east: float | None = None
     dead_reckoning_depth: float | None = None
     innovation: float | None = None  #: innovation of the last range measurement

@@ -16,7 +16,7 @@ EXTRAS = {
     "trimesh": "scenes",
 }
 
-#: for each command of an optional package, the distribution that provides it, with its extra (if any)
+#: for each optional command, what to install: the distribution that provides it, with an extra if the command needs one
 COMMANDS = dict.fromkeys(("campaign", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(

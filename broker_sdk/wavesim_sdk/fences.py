@@ -121,7 +121,7 @@ def _crossing_sides(corners: Floats) -> tuple[int, int] | None:
 
 
 def fence_rows(fences: Iterable[Fence]) -> Record:
-    """Return the fences as rows of the `fences` table: a row for each corner."""
+    """Return the fences as rows of the `fences` table, with one row for each corner."""
     rows = np.zeros(FENCE_CORNERS, FENCES.dtype)
     found = [
         (f.name.encode(), FENCE_SIDES.index(f.keep), north, east) for f in fences for north, east in corner_points(f)

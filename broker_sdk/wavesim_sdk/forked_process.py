@@ -28,7 +28,7 @@ NAME_BYTES = 15  #: maximum length of a process name in Linux
 
 
 class ForkedProcess:
-    """A child process with the same interface for waiting and ending as :class:`subprocess.Popen`."""
+    """A child process, with the methods of :class:`subprocess.Popen` for waiting and for ending the process."""
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
@@ -142,7 +142,7 @@ def _let_go(keep: set[int], output: int | None) -> None:
 
 
 def _meaning(code: object) -> int:
-    """Return the exit code that a SystemExit stands for."""
+    """Return the process exit code that corresponds to the code of a SystemExit."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -52,7 +52,7 @@ def rotation_elements(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, An
 
 
 def rotation(q_WB: Floats) -> Floats:
-    """Return R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
+    """Return R_WB (..., 3, 3) of unit quaternions (..., 4), such that ``v_W = R_WB v_B``."""
     w, x, y, z = _parts(q_WB)
     R = np.empty((*w.shape, 9))
     for k, element in enumerate(rotation_elements(w, x, y, z)):

@@ -108,7 +108,7 @@ class Gamepad:
                     self._take_event(0, 0, _ABSOLUTE, number, info[0])
 
     def _range(self, code: int) -> tuple[float, float]:
-        """Return the smallest and largest value of an axis: those that the device states or, for a pipe, those of a
+        """Return the smallest and largest value of an axis: as reported by the device or, for a pipe, the limits of a
         16-bit integer.
         """
         if code not in self._ranges:

@@ -115,8 +115,8 @@ FRAME = Table(
         ),
         value("altitude", "m", "Altitude of the sonar above the sea bed; NaN = unknown."),
         value("p_WS_W", "m", "Position of the sonar at transmission, or of a lidar at the end of its scan.", 3),
-        value("euler", "rad", "Roll, pitch and heading of the sensor frame S at the same time.", 3),
-        value("v_WS_W", "m/s", "Velocity of the sensor at the same time.", 3),
+        value("euler", "rad", "Roll, pitch and heading of the sensor frame S at the time of `p_WS_W`.", 3),
+        value("v_WS_W", "m/s", "Velocity of the sensor at the time of `p_WS_W`.", 3),
     ),
     "The payload.",
 )

@@ -54,7 +54,9 @@ def smallest_signed_angle(angle: Any) -> Floats:
 
 
 def skew(v: Any) -> Floats:
-    """Return S(v) (..., 3, 3) of vectors (..., 3), so that S(a) b is the cross product of a and b."""
+    """Return the skew-symmetric matrices S(v), shape (..., 3, 3), of vectors (..., 3), such that S(a) b is the cross
+    product of a and b.
+    """
     x, y, z = np.moveaxis(np.asarray(v, float), -1, 0)
     o = np.zeros_like(x)
     return _matrix([[o, -z, y], [z, o, -x], [-y, x, o]])
@@ -64,7 +66,7 @@ def skew(v: Any) -> Floats:
 
 
 def euler_to_rotation(euler: Any) -> Floats:
-    """Return R_WB (..., 3, 3) of Euler angles (..., 3): ``v_W = R_WB v_B``."""
+    """Return R_WB (..., 3, 3) of Euler angles (..., 3), such that ``v_W = R_WB v_B``."""
     roll, pitch, heading = np.moveaxis(np.asarray(euler, float), -1, 0)
     (sr, cr), (sp, cp), (sy, cy) = sin_cos(roll), sin_cos(pitch), sin_cos(heading)
     return _matrix(
@@ -85,8 +87,8 @@ def rotation_to_euler(R_WB: Any, near: Any = None) -> Floats:
     """Return roll, pitch and heading (..., 3) in rad of rotation matrices (..., 3, 3), with the pitch in [-pi/2, pi/2].
 
     If the bow points straight up or down (gimbal lock), only the sum or the difference of roll and heading is
-    determined. The function then takes the heading from ``near``, the previous Euler angles (..., 3), or uses 0 if
-    there are none. This choice changes the rotation by less than 1e-8 rad.
+    determined. The function then uses the heading of ``near``, the previous Euler angles (..., 3), or 0 if ``near`` is
+    not given. This choice changes the rotation by less than 1e-8 rad.
     """
     R = np.asarray(R_WB, float)
     level = np.sqrt(R[..., 0, 0] * R[..., 0, 0] + R[..., 1, 0] * R[..., 1, 0])  # cosine of the pitch
@@ -166,7 +168,7 @@ def rotate_vector(q_WB: Any, v_B: Any) -> Floats:
 
 
 def euler_rate_matrix(euler: Any) -> Floats:
-    """Return T (..., 3, 3), so that T w_WB_B are the rates of roll, pitch and heading.
+    """Return T, shape (..., 3, 3), such that T w_WB_B contains the rates of roll, pitch and heading.
 
     T grows without limit as the pitch approaches 90 degrees. Use quaternions there.
     """
@@ -188,7 +190,7 @@ def body_rate_matrix(euler: Any) -> Floats:
 
 
 def quaternion_rate_matrix(q_WB: Any) -> Floats:
-    """Return T (..., 4, 3), so that T w_WB_B is the rate of the quaternion.
+    """Return T, shape (..., 4, 3), such that T w_WB_B is the rate of the quaternion.
 
     T contains the factor 1/2, which some texts write separately.
     """
@@ -197,17 +199,17 @@ def quaternion_rate_matrix(q_WB: Any) -> Floats:
 
 
 def euler_rates(euler: Any, w_WB_B: Any) -> Floats:
-    """Return the rates of roll, pitch and heading (..., 3) in rad/s."""
+    """Return the rates of roll, pitch and heading (..., 3) in rad/s, computed from w_WB_B."""
     return np.asarray(matvec(euler_rate_matrix(euler), np.asarray(w_WB_B, float)))
 
 
 def quaternion_rates(q_WB: Any, w_WB_B: Any) -> Floats:
-    """Return the rates of the quaternions (..., 4) in 1/s."""
+    """Return the rates of the quaternions (..., 4) in 1/s, computed from w_WB_B."""
     return np.asarray(matvec(quaternion_rate_matrix(q_WB), np.asarray(w_WB_B, float)))
 
 
 def jacobian(euler: Any) -> Floats:
-    """Return J(eta) (..., 6, 6), so that ``eta_dot = J nu``.
+    """Return J(eta), shape (..., 6, 6), such that ``eta_dot = J nu``.
 
     eta contains north, east and down (m) and the Euler angles (rad). nu contains u, v, w (m/s) and p, q, r (rad/s).
     """
@@ -215,8 +217,8 @@ def jacobian(euler: Any) -> Floats:
 
 
 def quaternion_jacobian(q_WB: Any) -> Floats:
-    """Return J(eta) (..., 7, 6) for the attitude as a quaternion: the rates of north, east and down and of the
-    quaternion are J nu.
+    """Return J(eta), shape (..., 7, 6), such that ``eta_dot = J nu``, where eta contains north, east and down (m) and
+    the attitude quaternion.
     """
     return _blocks(quaternion_to_rotation(q_WB), quaternion_rate_matrix(q_WB))
 
@@ -224,7 +226,7 @@ def quaternion_jacobian(q_WB: Any) -> Floats:
 def euler_by_quaternion(q_WB: Any) -> Floats:
     """Return the derivatives (..., 3, 4) of roll, pitch and heading with respect to the quaternions (..., 4).
 
-    A change in the quaternion's length changes no angle. The derivatives grow without limit near gimbal lock.
+    Scaling the quaternion does not change the angles. The derivatives grow without limit near gimbal lock.
     """
     q = np.asarray(q_WB, float)
     rates = np.swapaxes(quaternion_rate_matrix(q), -1, -2) * (4.0 / dot(q, q)[..., None, None])

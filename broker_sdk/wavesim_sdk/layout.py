@@ -12,7 +12,9 @@ from wavesim_sdk.tables import LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES
 
 
 def layout_hash() -> str:
-    """Return the hash of the columns of all built-in tables. It is part of each segment's header."""
+    """Return a hash of the names, types and units of the columns in all built-in tables. Each segment's header contains
+    it.
+    """
     tables = (*SIMULATION_TABLES, *VEHICLE_TABLES, *SENSORS.values())
     layout = [
         (t.name, t.writer, [(f.name, f.type, f.unit, f.shape, f.hidden) for f in t.fields]) for t in tables

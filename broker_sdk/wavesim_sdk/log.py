@@ -41,7 +41,7 @@ __all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "f
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
 }
-#: possible first parts of a topic name whose second part is the name of a body
+#: possible first segments of a topic name whose second segment is the name of a body
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
@@ -82,7 +82,7 @@ class Log:
 
     @property
     def topics(self) -> dict[str, int]:
-        """Number of rows in each topic that has a table or texts."""
+        """Number of rows on each topic that contains table records or texts."""
         return {t: len(s.time_ns) for t, s in self.series.items()} | {t: len(m) for t, m in self.json.items()}
 
     def table(self, topic: str) -> LogTable:
@@ -211,7 +211,7 @@ class Log:
 
 
 def read(path: str | Path | Log) -> Log:
-    """Read a log into memory, from the part in this file to the last part.
+    """Read a log into memory, starting with the part in this file and ending with the last part.
 
     Messages that WaVeSim cannot have written are omitted. A :class:`Log` passed as the argument is returned unchanged.
     """

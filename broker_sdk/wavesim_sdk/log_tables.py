@@ -37,8 +37,8 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """The parts of a log that are needed to make columns: the texts about its bodies, and the names of the bodies in
-    its rows.
+    """The contents of a log that are needed to convert topics to columns: the texts about its bodies, and the name of
+    the body in each row.
     """
 
     json: dict[str, list[tuple[int, dict[str, Any]]]]

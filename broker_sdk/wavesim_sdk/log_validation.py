@@ -20,7 +20,7 @@ from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, Sig
 LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; MCAP times can be as large as 2**64 - 1
 Check = Callable[[Any], bool]
 _TOPIC = re.compile(r"(/[A-Za-z0-9_-]+)+")
-#: minimum and maximum of those integers that readers use as counts, lengths or indices; other integers are not limited
+#: minimum and maximum of each integer that readers use as a count, length or index; other integers are not limited
 _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
     **{(table.name, "kind"): (0, max(SignalKind)) for table in (SENT, RECEPTION)},
@@ -76,7 +76,7 @@ def _texts(value: Any) -> bool:
 
 
 def _each(**checks: Check) -> Check:
-    """Return a check that accepts a list of objects with these fields."""
+    """Return a check that accepts a list of JSON objects, each with these fields."""
     return lambda value: isinstance(value, list) and all(_has(v, checks) for v in value)
 
 

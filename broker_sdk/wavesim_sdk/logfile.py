@@ -1,5 +1,5 @@
-"""Reader for log files. It yields all records in order, part by part, within limits that protect against files from
-other programs.
+"""Reader for log files. It yields all records in order, part by part, within size limits that protect the reader
+against damaged or foreign files.
 
 A large log continues in additional files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own, because
 the beginning of a later part repeats the messages that its reader needs. These messages have the sequence number 0.
@@ -23,7 +23,7 @@ METADATA = "wavesim"
 RUN, PART = "run", "part"  #: metadata keys for the run and for the number of the part, counted from 1
 EARLIER_RUN = "earlier_run"  #: metadata key for the run of the log that ended when the simulation time changed
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a record in the file
-CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of an unpacked chunk
+CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a decompressed chunk
 _RECORD, _MESSAGE = (
     struct.Struct("<BQ"),
     struct.Struct("<HIQQ"),
@@ -31,7 +31,7 @@ _RECORD, _MESSAGE = (
 ROOM_BYTES, RATIO = (
     256 * 1024 * 1024,
     200,
-)  #: maximum size of an unpacked file: the larger of ROOM_BYTES and RATIO times the size of the file
+)  #: maximum size of a decompressed file: the larger of ROOM_BYTES and RATIO times the size of the file
 
 
 def encode_cdr_text(text: str) -> bytes:
@@ -61,7 +61,7 @@ def records(path: Path) -> Iterator[Any]:
     """Yield every readable record in a log, from the part in this file to the last part; stop without an error at a
     truncated end.
 
-    Raises LogError if the file is not a log or unpacks to more data than the limits allow.
+    Raises LogError if the file is not a log or decompresses to more data than the limits allow.
     """
     run, number, whole = "", 1, False
     for r in _records_of(path):
@@ -88,7 +88,7 @@ class LogComplete:
 
 
 def _identity(record: Any) -> tuple[str, int] | None:
-    """Return (run, number of the part) from a metadata record, or None if the record does not contain them."""
+    """Return the run and the part number in a metadata record, or None if the record does not contain them."""
     if type(record).__name__ != "Metadata" or record.name != METADATA:
         return None
     number = str(record.metadata.get(PART, "1"))
@@ -134,7 +134,9 @@ def _records_of(path: Path) -> Iterator[Any]:
                 r.data, r.compression = _unpacked(r, path), ""
                 room -= len(r.data)
                 if room < 0:
-                    raise LogError(f"{path} unpacks to more than {RATIO} times its size, so it is not a WaVeSim log")
+                    raise LogError(
+                        f"{path} decompresses to more than {RATIO} times its size, so it is not a WaVeSim log"
+                    )
                 yield from _broken_up(r)
         except (McapError, EOFError, struct.error, ValueError, OverflowError):
             return
@@ -162,7 +164,7 @@ def _skip_indices(reader: Any) -> None:
 
 
 def _broken_up(chunk: Any) -> list[Any]:
-    """Return the records in an unpacked chunk. Raises ValueError or EOFError if the chunk is damaged.
+    """Return the records in a decompressed chunk. Raises ValueError or EOFError if the chunk is damaged.
 
     This function replaces ``breakup_chunk`` of mcap. The mcap function reads each number separately, and would take
     half of the time needed to read a log.
@@ -193,7 +195,7 @@ def _broken_up(chunk: Any) -> list[Any]:
 
 
 def _unpacked(chunk: Any, path: Path) -> bytes:
-    """Return the unpacked bytes of a chunk, limited to CHUNK_BYTES regardless of the size stated in its header."""
+    """Return the decompressed bytes of a chunk, limited to CHUNK_BYTES regardless of the size stated in its header."""
     if chunk.compression == "zstd":
         import zstandard
 
@@ -206,7 +208,7 @@ def _unpacked(chunk: Any, path: Path) -> bytes:
         data = chunk.data
     if len(data) > CHUNK_BYTES:
         raise LogError(
-            f"{path} has a chunk that unpacks to more than {CHUNK_BYTES >> 20} MB, so it is not a WaVeSim log"
+            f"{path} has a chunk that decompresses to more than {CHUNK_BYTES >> 20} MB, so it is not a WaVeSim log"
         )
     if len(data) < chunk.uncompressed_size:
         raise EOFError

@@ -19,7 +19,7 @@ COUNTERS = (
     "commander_bad",
     "commander_unread",
 )
-#: for each map in the status, by name: the name of the metric, and the label that contains the keys of the map
+#: for each mapping in the status, the name of its metric and the label to which the keys of the mapping are written
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 

@@ -15,7 +15,7 @@ from wavesim_sdk.names import suggest_name
 
 __all__ = ["described", "load_object", "run_file"]
 
-#: parts of the file names of code that is not the user's
+#: parts of file names by which code that the user did not write is recognised
 _NOT_USERS = ("<frozen", "site-packages", "dist-packages", "wavesim_sdk")
 
 

@@ -1,4 +1,4 @@
-"""Check names that users type, and suggest corrections."""
+"""Validation of names that users type, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server_name(name: str) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?``, or a list of the valid names."""
+    """Return the end of an error message: ``; did you mean 'x'?``, or a list of the valid names if no name is similar."""
     known = list(known)
     close = difflib.get_close_matches(name, known, 1)
     if close:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["BrokerBase", "Command", "ReceivedMission", "RequestOutcomes", "Step"]
 
 KEPT_ANSWERS = 256
-KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow to take them
+KEPT_FRAMES = 4  #: number of frames kept for each sonar until the program retrieves them
 Command = Mapping[str, float] | Sequence[float | None]
 ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
 

@@ -21,7 +21,7 @@ HEAD_COLUMNS = 4  #: number of columns before the values in each sensor table
 MULTIBEAM_BEAMS = 256  #: maximum number of beams in a multibeam echosounder
 MAX_SCALARS = 4  #: maximum number of properties of the water that one sensor can measure
 LEAK_COMPARTMENTS = 4  #: maximum number of compartments that a leak detector monitors
-RANGER_BEAMS = 8  #: maximum number of beams in a ranger
+RANGER_BEAMS = 8  #: maximum number of beams in a rangefinder
 DVL_BEAMS = 4  #: maximum number of beams in a Doppler log
 ADCP_BEAMS = 4  #: number of beams in a current profiler
 ADCP_CELLS = 64  #: maximum number of cells in a current profile
@@ -32,9 +32,9 @@ AIS_STATIONS = 16  #: maximum number of stations listed by an AIS receiver, with
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
     """Make the table of a sensor. Each row contains the tick, time, validity, sequence number and values.
 
-    ``state`` lists hidden columns. They store what an emulator must keep from one value to the next, such as a bias
-    that follows a random walk, or the energy used. A process that takes over can therefore continue where the previous
-    one stopped.
+    ``state`` lists hidden columns. They store the state that an emulator carries from one value to the next, such as a
+    random-walk bias or the energy used. If another process takes over, it can therefore continue where the previous one
+    stopped.
     """
     head = (
         TICK,
@@ -80,12 +80,12 @@ _BUILT_IN = (
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),
     sensor_table(
         "ranger",
-        "Range sensor with fixed beams that point, for example, forward or towards the walls of a tunnel.",
+        "Rangefinder with fixed beams that point, for example, forward or towards the walls of a tunnel.",
         (value("range", "m", "Distance along each beam; NaN = nothing within range.", RANGER_BEAMS),),
     ),
     sensor_table(
         "scanner",
-        "Scanning pencil beam.",
+        "Scanning echosounder with a pencil beam.",
         (
             value("angle", "rad", "Angle of the beam in its plane, from forward towards starboard."),
             value("range", "m", "Distance; NaN = nothing within range."),
@@ -93,7 +93,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "multibeam",
-        "Fan of beams across the track.",
+        "Multibeam echosounder: a fan of beams across the track.",
         (value("range", "m", "Distance along each beam, from port to starboard; NaN = nothing within range.", MULTIBEAM_BEAMS),),
     ),
     sensor_table(
@@ -162,7 +162,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "gps",
-        "Satellite receiver; valid while its antenna is above the water.",
+        "Satellite navigation receiver; valid while its antenna is above the water.",
         (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
@@ -176,7 +176,7 @@ _BUILT_IN = (
         ),
         (value("error_W", "m", "Slowly varying position error, frame W.", 3),),
     ),
-    sensor_table("uwb", "Ultra-wideband position above water.", (value("position", "m", "Position: north, east, down.", 3),)),
+    sensor_table("uwb", "Position from an ultra-wideband system, above water only.", (value("position", "m", "Position: north, east, down.", 3),)),
     sensor_table(
         "dvl",
         "Doppler velocity log with four Janus beams.",
@@ -303,8 +303,8 @@ def all_sensor_tables() -> dict[str, Table]:
 
 
 def sensor_table_of(name: str) -> Table:
-    """Return the table of a sensor that WaVeSim or an installed package provides. Raises a ConfigError that lists the
-    known names.
+    """Return the table of a sensor that WaVeSim or an installed package provides. Raises ConfigError, listing the known
+    names, if there is no such sensor.
     """
     tables = all_sensor_tables()
     if name not in tables:
@@ -323,10 +323,10 @@ def value_fields(table: Table) -> tuple[Field, ...]:
 
 
 def find_columns(table: Table, name: str) -> tuple[int, int, str]:
-    """Return (index of the first number, count, unit) of a field such as `heading`, or of one of the numbers in a
-    field, such as `rates.2`.
+    """Return the (index of the first number, count, unit) of a field, such as `heading`, or of one number in a field,
+    such as `rates.2`.
 
-    Raises a ValueError that lists the available names if the sensor does not have this field.
+    Raises ValueError, listing the available names, if the sensor does not have this field.
     """
     field_name, dot, element = name.partition(".")
     at = 0

@@ -77,8 +77,8 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def no_such_server(server: str) -> NotRunning:
-    """Return the error for a name that no running server has. The error suggests another server, or states how to start
-    one.
+    """Return the error for a server name that is not in use. The error suggests a running server, or states how to
+    start one.
     """
     found = [name for name, _ in running_servers() if name != server]
     if not found:
@@ -122,7 +122,7 @@ class TableView:
             np.frombuffer(buffer, dtype, capacity, start),
             np.frombuffer(buffer, dtype, capacity, start + size),
         )
-        #: the buffers as whole numbers (rows, words), which NumPy copies ten times faster than rows with columns
+        #: the buffers as integers (rows, words), which NumPy copies ten times faster than structured rows
         self.words: tuple[Ints, Ints] = (as_words(self.buffers[0]), as_words(self.buffers[1]))
         #: the table's buffers in the form that kernels use
         self.numbers: tuple[Floats, Floats] = (as_numbers(self.buffers[0]), as_numbers(self.buffers[1]))
@@ -144,7 +144,7 @@ class TableView:
         raise AttachError("the table is changing faster than this program can read it")
 
     def take(self, rows: Ints, tries: int = 1_000_000) -> Ints:
-        """Copy some rows of the last completed write as numbers; see :meth:`snapshot`."""
+        """Copy selected rows of the last completed write as a matrix of numbers; see :meth:`snapshot`."""
         for _ in range(tries):
             done = self.header[DONE]
             copy = self.words[done & 1].take(rows, 0)
@@ -159,7 +159,7 @@ class TableView:
 
     @property
     def latest_words(self) -> Ints:
-        """Return :attr:`latest` as numbers."""
+        """Return the rows of :attr:`latest` as 64-bit integers."""
         return self.words[self.header[DONE] & 1]
 
     def begin_write(self) -> Record:
@@ -184,8 +184,8 @@ class TableView:
         self.header[DONE] = begun
 
     def publish_row(self, tick: int, *numbers: float | bytes) -> None:
-        """Publish the only row of a table, given as the numbers and texts of its columns; a column of three numbers
-        takes three values.
+        """Publish the only row of a table, given as the numbers and texts of its columns; a column with three elements
+        needs three values.
         """
         self.row_format.pack_into(self.words[self._begin()].data, 0, *numbers)
         self.end_write(tick)

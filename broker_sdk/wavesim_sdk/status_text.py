@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-#: counters that stay 0 in a run without problems, and the text that reports each of them
+#: counters that stay 0 in a run without problems, and the text with which the summary reports each of them
 TROUBLE = {
     "events_dropped": "records are missing from the log",
     "sensors_late": "values from an emulator were late",

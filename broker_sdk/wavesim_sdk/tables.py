@@ -22,7 +22,7 @@ LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet in bytes
-MAX_SIGNAL_S = 60.0  #: maximum length in s of a signal whose sender states its length
+MAX_SIGNAL_S = 60.0  #: maximum duration in s of a signal whose duration the sender specifies
 MAX_SEGMENTS = 64  #: maximum number of segments of a mooring or tether line
 
 
@@ -49,7 +49,7 @@ class Outcome(IntEnum):
 
     HEARD = 0
     BELOW_THRESHOLD = 1
-    FADED = 2  #: the signal became weaker than the ambient noise before it arrived
+    FADED = 2  #: the level of the signal fell below the ambient noise before it arrived
     OUT_OF_BAND = 3
     TRANSMITTING = 4  #: the node was transmitting (half duplex)
     RECHARGING = 5  #: the node could not receive while it was recharging
@@ -72,10 +72,11 @@ class SensorFault(IntEnum):
     NONE = 0
     LOST = 1  #: the sensor has no valid values
     FROZEN = 2  #: the last value is repeated as if it were new
-    BIAS = 3  #: the amount of the fault is added to every value
-    SPIKES = 4  #: the amount of the fault is the probability of a value with a large error
-    NOISY = 5  #: the noise is multiplied by the amount of the fault
-    WET = 6  #: for a leak detector, bit k of the amount is set if compartment k is wet
+    BIAS = 3  #: the magnitude of the fault is added to every value
+    SPIKES = 4  #: the magnitude of the fault is the probability of a value with a large error
+    NOISY = 5  #: the noise is multiplied by the magnitude of the fault
+    #: leak detector: the magnitude of the fault is a bit mask of the wet compartments (bit k for compartment k)
+    WET = 6
     UNLOCKED = 7  #: the Doppler log has no bottom lock
 
 
@@ -90,7 +91,7 @@ class SignalKind(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """Column of a table: its NumPy type, shape, unit and meaning. The meaning also states the frame.
+    """Column of a table: its NumPy type, shape, unit and meaning, which includes the reference frame.
 
     A hidden column exists only for an emulator that takes over from another one. Logs and clients do not receive it.
     """
@@ -134,7 +135,9 @@ class Table:
 
     @property
     def first_columns(self) -> dict[str, int]:
-        """Index of the first number of each column when a table of 8-byte values is viewed as a matrix (rows, numbers)."""
+        """Index of the first element of each column if the table is viewed as a matrix of 8-byte numbers, one row per
+        table row.
+        """
         return {name: offset // 8 for name, (_, offset, *_) in (self.dtype.fields or {}).items()}
 
 
@@ -216,7 +219,7 @@ WORLD = Table(
 
 WEATHER = Table(
     "weather",
-    "Spatially uniform parts of the current, wind and water level at this tick.",
+    "Spatially uniform components of the current, wind and water level at this tick.",
     "engine",
     (
         value("current_W", "m/s", "Uniform current: mean, tide and drift, frame W.", 3),
@@ -407,7 +410,7 @@ EFFORT = Table(
             "Rates of change of v_WB_B and w_WB_B. The contribution from contacts is averaged over the tick.",
             6,
         ),
-        value("total", _FORCE, "Sum of the contributions of all causes below.", 6),
+        value("total", _FORCE, "Total force and moment: the sum of the columns that follow.", 6),
         value("restoring", _FORCE, "Weight, buoyancy, linear restoring, ballast.", 6),
         value(
             "drag",
@@ -436,7 +439,7 @@ SURROUNDINGS = Table(
         value("current_W", "m/s", "Velocity of the water at the body, in frame W.", 3),
         value("wind_W", "m/s", "Wind velocity 10 m above the water, in frame W.", 3),
         value("level", "m", "Water level above the mean at the body: tide and waves."),
-        value("wave", "m", "Part of the water level due to waves."),
+        value("wave", "m", "Contribution of the waves to `level`."),
     ),
 )
 

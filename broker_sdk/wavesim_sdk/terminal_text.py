@@ -26,6 +26,8 @@ def echo(message: Any = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def finite_json(values: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
-    """Return values as JSON, in which NaN and infinity become null: JSON has neither, and other programs reject them."""
+    """Return values as JSON. NaN and infinity become null, because JSON cannot represent them and other programs reject
+    them.
+    """
     text = json.dumps(values, default=default)
     return json.dumps(json.loads(text, parse_constant=lambda _: None), indent=indent)

@@ -62,7 +62,9 @@ def admit_all(join: Join, _old: Session | None = None) -> Admission:
 
 
 def stopped_clock() -> tuple[int, int]:
-    """Return the tick and the run state of a simulation clock that is stopped at tick 0."""
+    """Return the tick and the run state of a simulation clock that is stopped at tick 0, for sessions without a
+    simulation.
+    """
     return 0, 0
 
 
@@ -188,7 +190,7 @@ class LossyProxy(_LoopThread):
     ) -> None:
         super().__init__()
         self.target, self.loss, self.duplicate, self.delay = target, loss, duplicate, delay
-        self.counts: Counter[str] = Counter()  #: numbers of datagrams that were passed on, lost and duplicated
+        self.counts: Counter[str] = Counter()  #: numbers of datagrams that were forwarded, lost and duplicated
         self.address: Address = ("", 0)
         self._random = random.Random(seed)
         self._clients: dict[Address, asyncio.DatagramTransport] = {}
@@ -238,8 +240,8 @@ class LossyProxy(_LoopThread):
 class FakeServer(_LoopThread):
     """Server side of the protocol over real UDP, without a simulation.
 
-    ``server_events`` lists what happened in the sessions, and ``raw`` lists every received datagram. Set
-    ``drop_datagram`` to a function that selects which incoming datagrams to lose, and ``answer`` to a function that
+    ``server_events`` lists the records of all sessions, and ``raw`` lists every received datagram. Set
+    ``drop_datagram`` to a function that selects the incoming datagrams to lose, and ``answer`` to a function that
     returns the answer to a request.
     """
 
@@ -322,7 +324,7 @@ class FakeServer(_LoopThread):
         self._do(lambda: self.sessions.push(session, check(event)))
 
     def item(self, name: str, item: Any) -> None:
-        """Send an event made from plain values, whether valid or not."""
+        """Send an event made from plain values, which may be invalid."""
         session = self.session(name)
 
         def push() -> None:

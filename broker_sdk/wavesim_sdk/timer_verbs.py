@@ -1,4 +1,6 @@
-"""Verbs of the simulation clock. They are separate from the message records, because the command line needs only the verbs."""
+"""Verbs that control the simulation clock. They have their own module, so that the command line does not have to load
+the message records.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from numbers import Real
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
-#: the units of each quantity, as {unit: factor to SI}. Documents print the first unit.
+#: the units of each quantity, as {unit: factor that converts to SI}. Documents print the first unit.
 QUANTITIES: dict[str, dict[str, float]] = {
     "length": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
     "area": {"m2": 1.0, "cm2": 1e-4},

@@ -1,4 +1,4 @@
-"""``wavesim conformance``: check a broker, an emulator or a server that others wrote."""
+"""The ``wavesim conformance`` command, which checks a broker, an emulator, a server or a device."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def conformance(
 ) -> None:
     """Check a broker, emulator, server or device.
 
-    The check shows whether the program, in any language, conforms to the documents.
+    The program may be written in any language. The check shows whether it conforms to the specification.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the checker replaces {port} and {name} in COMMAND. A broker must join at 127.0.0.1 under that
@@ -105,7 +105,7 @@ def conformance(
 
 
 def _refuse_unused(device: bool, has_place: bool, has_sensor: bool) -> None:
-    """Raise a UsageError for an option that has no effect on this check."""
+    """Raise a UsageError if an option is given that has no effect on this check."""
     if device:
         unused("with --device", "sensor", "step", "remote", "body")
     elif has_place:
@@ -119,7 +119,7 @@ def _refuse_unused(device: bool, has_place: bool, has_sensor: bool) -> None:
 
 
 def _place(where: str) -> str:
-    """Return the location of a port in the form that a device prints."""
+    """Return the location of a port in the form in which a device prints it."""
     from wavesim_conformance.running_device import place_of
 
     try:
@@ -129,7 +129,7 @@ def _place(where: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes of a text, in which escapes are written as in Python."""
+    """Return the bytes of a text, in which escape sequences are written as in Python."""
     try:
         data = text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1")
     except (UnicodeDecodeError, UnicodeEncodeError):

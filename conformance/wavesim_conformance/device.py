@@ -3,9 +3,9 @@
     wavesim conformance --device -- wavesim device run gauge.py {name} --port {port} --lockstep 0.1 --at tcp:0
 
 The checker acts as a scripted server with a sensor of each type, and connects to the ports that the device prints. It
-sends incomplete and malformed commands and 1 MB of noise, plays a host that never reads, and connects two hosts at the
-same time. After each test, the device must answer the next step and serve a new host. At the end, it must have counted
-all bytes and reported no failure.
+sends incomplete and malformed commands and 1 MB of noise, acts as a host that never reads, and connects two hosts at
+the same time. After each test, the device must answer the next step and serve a new host. At the end, it must have
+counted all bytes and reported no failure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.session import Admission, Session, StepDone
 
 NOISE_BYTES = 1_000_000
-#: size of a chunk of noise; a device may close a connection between chunks, for example after invalid HTTP
+#: size in bytes of a chunk of noise; a device may close a connection between chunks, for example after an invalid HTTP
+#: request
 CHUNK_BYTES = 4000
 ANSWER_S = 10.0
 NOISE_S = 60.0  #: time in s within which a device must process the noise
@@ -73,7 +74,7 @@ class HostLink(Protocol):
         """Wait until the device has read all bytes, if the port shows whether it has."""
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
 
 
 class TcpHost:
@@ -312,7 +313,7 @@ class PortChecker(ConformanceChecker):
                 break
         self._await_bytes()
         if not other.is_open():
-            return "another host is no longer served"
+            return "the device no longer serves other hosts"
         other.send(b"\r\n")
         return ""
 
@@ -395,7 +396,9 @@ class DeviceChecker(ConformanceChecker):
         with DeviceServer() as server, self._started(server) as process:
             assert process.stdout is not None
             first = process.stdout.readline()
-            if not self.record("the device joins and prints where its ports are", " at " in first, first or "it ended"):
+            if not self.record(
+                "the device joins and prints the locations of its ports", " at " in first, first or "the device exited"
+            ):
                 return self.findings
             alive = self.record(
                 "the device answers a step in lockstep", server.advance(), "no answer; use --lockstep 0.1"

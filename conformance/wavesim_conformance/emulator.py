@@ -95,7 +95,9 @@ class FakeEngine:
         entry["period"], entry["generation"] = PERIODS[instrument], entry["generation"] + 1
 
     def set_fault(self, kind: SensorFault, first: int = 0, count: int | None = None, amount: float = 0.0) -> None:
-        """Set the same fault for every instrument. The fault affects all numbers of a value unless ``count`` is set."""
+        """Set the same fault for every instrument. If ``count`` is set, the fault affects only that many numbers of a
+        value.
+        """
         i = self.instruments
         i["fault"], i["fault_first"], i["fault_amount"] = kind, first, amount
         i["fault_count"] = self.count if count is None else count
@@ -303,7 +305,7 @@ class EmulatorChecker(ConformanceChecker):
 
     @staticmethod
     def _next(engine: FakeEngine) -> Record:
-        """Return the values after the next tick at which all instruments are due."""
+        """Advance to the next tick at which all instruments are due, and return their values."""
         longest = max(PERIODS.values())
         engine.request_values((engine.tick // longest + 1) * longest)
         return engine.values()

@@ -19,7 +19,7 @@ RETRY_S = 0.2
 
 
 def place_of(where: str) -> str:
-    """Return the location of a port in the form that a device prints. Raises ValueError if the text is invalid."""
+    """Return the location of a port in the form in which a device prints it. Raises ValueError if the text is invalid."""
     kind, _, at = where.partition(":")
     if kind == "pty" and at:
         return at if "/" in at else f"./{at}"

@@ -145,7 +145,7 @@ class ServerChecker(ConformanceChecker):
         self.record(
             "a HELLO of less than 64 bytes is not answered",
             self.port.receive(QUIET_S) is None,
-            "the server answered it",
+            "the server answered the short HELLO",
         )
         nonce = msgpack.packb([NONCE, bytes(60)])
         self.port.send_raw(b"WVSM\x01\x01" + bytes(18) + nonce)
@@ -321,7 +321,7 @@ class ServerChecker(ConformanceChecker):
         )
 
     def _three_periods(self) -> float:
-        """Return three keep-alive periods plus a margin, at most 20 s."""
+        """Return the duration in s of three keep-alive periods plus a margin, at most 20 s."""
         return min(3.0 * float(self.welcome.keepalive_period) + 0.5, 20.0)
 
     def _keepalive(self) -> None:
@@ -355,7 +355,7 @@ class ServerChecker(ConformanceChecker):
             f"{time.monotonic() - begin:.2f} s",
         )
         ended = any(isinstance(x, m.Bye) for x in self._collect(0.5))
-        self.record("malformed datagrams do not end the session", not ended, "the server ended it")
+        self.record("malformed datagrams do not end the session", not ended, "the server ended the session")
 
     def _migration(self) -> None:
         new = ClientSocket(self.server)

@@ -29,7 +29,9 @@ def simulation(integrator: str, ms: float, **of_model: str) -> Simulation:
 
 
 def dragged(integrator: str, ms: float, y: float = 0.0) -> list[float]:
-    """Return surge speed and yaw rate 2 s after a start at 2 m/s. The body only surges and yaws; its drogue is at (0, y, 0)."""
+    """Return the surge speed and yaw rate of a hull with a drogue at (0, y, 0), 2 s after a start at 2 m/s. The hull
+    only surges and yaws.
+    """
     sim = simulation(integrator, ms, active="u r", low="0", drag="0 0 0 0 0 0", more=DROGUE.format(y=y))
     row = sim.enter("a", "hull", (0.0, 0.0, 100.0))
     sim.set_pose(row, velocity=[2.0, 0.0, 0.0, 0.0, 0.0, 0.0])

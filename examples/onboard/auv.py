@@ -1,4 +1,4 @@
-"""On-board program for an AUV, which never receives the AUV's true position.
+"""On-board program for an AUV. The program never receives the true position of the AUV.
 
 The AUV uses the survey made before the dive (beacons, mission, start position) and the values from its instruments:
 pressure, heading and rates, speed through water, and acoustic receptions.

@@ -34,7 +34,7 @@ class NmeaBoat(Boat):
         self.bow: float | None = None  #: heading in rad
 
     def take(self, line: bytes) -> None:
-        """Take a sentence."""
+        """Process a received NMEA sentence."""
         fields = line.decode("ascii").partition("*")[0].split(",")
         if fields[0] == "$GPRMC" and fields[2] == "A":
             north, east, _ = self.origin.ned(_angle(fields[3], fields[4]), _angle(fields[5], fields[6]))

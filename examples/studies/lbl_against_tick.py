@@ -45,7 +45,7 @@ def configuration(tick_ms: float) -> str:
 
 
 def on_circle(t: float) -> Any:
-    """Return the position of the vehicle."""
+    """Return the position of the vehicle on its circle."""
     a = SPEED * t / RADIUS
     return np.array([RADIUS * math.sin(a), RADIUS * (1.0 - math.cos(a)), DEPTH])
 

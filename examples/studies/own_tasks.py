@@ -68,12 +68,12 @@ class DepthAndHeading(learning.Task):
         return abs(s.depth - s.position[:, 2]) > 8.0
 
     def success(self, s: Any) -> Any:
-        """Require errors below 0.3 m and 5 deg at the time limit."""
+        """Count an episode as successful if the errors at the time limit are below 0.3 m and 5 deg."""
         turned = abs(wrapped(s.heading - s.attitude[:, 2]))
         return (s.time > 29.9) & (abs(s.depth - s.position[:, 2]) < 0.3) & (turned < 0.087)
 
     def info(self, s: Any) -> dict[str, Array]:
-        """Report the depth error."""
+        """Report the depth error of each copy, for evaluations."""
         return {"distance": abs(s.depth - s.position[:, 2])}
 
 
@@ -85,7 +85,7 @@ class Waypoints(learning.Task):
     variables: ClassVar = {"waypoints": (3, 3), "reached": 1, "before": 1}
 
     def start(self, s: Any) -> None:
-        """Draw waypoints about 25 m apart."""
+        """Draw random waypoints about 25 m apart."""
         u = s.uniform
         s.position[:, 2] = 15.0
         s.velocity[:, 0] = 1.0
@@ -113,18 +113,18 @@ class Waypoints(learning.Task):
         return ahead, s.attitude[:, :2], s.velocity, s.rates, s.action
 
     def reward(self, s: Any) -> Any:
-        """Reward the approach and each waypoint."""
+        """Reward progress towards the next waypoint, and each waypoint reached."""
         distance = np.linalg.norm(self.offset(s), axis=1)
         nearer = np.clip(s.before - distance, -1.0, 1.0)  # a new waypoint is not a step back
         s.before = distance
         return nearer + 10.0 * (s.reached >= 3.0)
 
     def terminated(self, s: Any) -> Any:
-        """End an episode at the last waypoint, or 60 m from the next one."""
+        """End an episode at the last waypoint, or if the vehicle is more than 60 m from the next waypoint."""
         return (s.reached >= 3.0) | (np.linalg.norm(self.offset(s), axis=1) > 60.0)
 
     def success(self, s: Any) -> Any:
-        """Require all three waypoints."""
+        """Count an episode as successful if the vehicle has passed all three waypoints."""
         return s.reached >= 3.0
 
 
@@ -136,7 +136,7 @@ class CourseLine(learning.Task):
     variables: ClassVar = {"course": 1, "speed": 1}
 
     def start(self, s: Any) -> None:
-        """Start up to 10 m off the line, in any direction."""
+        """Start up to 10 m from the line, with a random heading."""
         u = s.uniform
         s.course = 2.0 * math.pi * u[:, 0]
         s.speed = 0.8 + 0.7 * u[:, 1]
@@ -156,7 +156,7 @@ class CourseLine(learning.Task):
         return off, along, across
 
     def observe(self, s: Any) -> Any:
-        """Return the errors, the heading relative to the line, the velocity, the yaw rate and the wanted speed."""
+        """Return the errors, the heading relative to the line, the velocity, the yaw rate and the desired speed."""
         off, along, across = self.errors(s)
         turned = s.attitude[:, 2] - s.course
         return (
@@ -172,21 +172,21 @@ class CourseLine(learning.Task):
         )
 
     def reward(self, s: Any) -> Any:
-        """Reward being on the line at the wanted speed."""
+        """Reward a small distance from the line and the desired speed."""
         off, along, _ = self.errors(s)
         return 1.0 / (1.0 + off * off + 4.0 * (along - s.speed) ** 2)
 
     def terminated(self, s: Any) -> Any:
-        """End an episode 20 m off the line."""
+        """End an episode if the vessel is more than 20 m from the line."""
         return abs(self.errors(s)[0]) > 20.0
 
     def success(self, s: Any) -> Any:
-        """Require a distance below 1 m from the line at the time limit."""
+        """Count an episode as successful if the vessel is less than 1 m from the line at the time limit."""
         return (s.time > 59.9) & (abs(self.errors(s)[0]) < 1.0)
 
 
 class Autopilot:
-    """Proportional-derivative controller of each task, which acts on its observation."""
+    """Proportional-derivative controllers, one for each task, that use the observations of the task."""
 
     def __init__(self, core: CustomCore) -> None:
         self._control = {DepthAndHeading: steer, Waypoints: approach, CourseLine: follow}[type(core.task)]
@@ -197,7 +197,7 @@ class Autopilot:
 
 
 def planes(below: Array, pitch: Array, rate: Array) -> Array:
-    """Return the angle of the planes for a depth error in m."""
+    """Return the angle of the planes in rad for a depth error in m."""
     wanted = np.clip(-0.15 * below, -0.5, 0.5)
     return 4.0 * (wanted - pitch) - 2.0 * rate
 
@@ -216,7 +216,7 @@ def approach(o: Array) -> Array:
 
 
 def follow(o: Array) -> Array:
-    """Return the thrusts for :class:`CourseLine`: steer a line-of-sight course at the wanted speed."""
+    """Return the thrusts for :class:`CourseLine`: steer a line-of-sight course at the desired speed."""
     turned = np.arctan2(o[:, 3], o[:, 4]) + 1.5 * np.arctan(o[:, 0]) + 1.5 * o[:, 2]
     turn = -wrapped(turned) - 0.8 * o[:, 7]
     ahead = 0.35 * o[:, 8] + 0.5 * (o[:, 8] - o[:, 1])

@@ -3,10 +3,9 @@
     pip install wavesim scikit-learn pycocotools
     python examples/studies/sonar_detector.py sonar-data --scenes 300
 
-Each scene has three objects of random kinds at random places on the bed: a pipe, a cube or a post. The detector
+Each scene has three objects of random kinds at random positions on the sea bed: a pipe, a cube or a post. The detector
 classifies windows of the undistorted pictures. It reads only the files of the data set, and is scored on scenes that it
-has not seen. Another detector is trained with the same windows but shuffled classes; it shows the score that is
-possible without information.
+has not seen. Another detector is trained with the same windows but shuffled classes; its score is the chance level.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ WORLD = """<wavesim><world><bed depth="12 m"/><obstacles>{obstacles}</obstacles>
 <sonar name="eye" preset="m750d-low" range="25 m" rate="5 Hz" beams="256" bins="512" tilt="10 deg" truth="yes"/>
 </sensors></vehicle></fleet></wavesim>"""
 BACKGROUND, EMPTY = "background", 80  #: class of windows without an object, and their number in each picture
-WINDOW, CELL = 64, 8  #: width of a window, and of the cells whose means are its features, in pixels
+WINDOW, CELL = 64, 8  #: width in pixels of a window and of its cells; the cell means are the features of the window
 
 
 def scene(random: np.random.Generator, seed: int) -> Iterator[ImagingFrame]:
@@ -58,7 +57,7 @@ def scene(random: np.random.Generator, seed: int) -> Iterator[ImagingFrame]:
 
 
 def features(picture: Any, rows: Any, columns: Any) -> Any:
-    """Return the means of the cells of windows with these centres, relative to the mean of the window."""
+    """Return the cell means of the windows with these centres, relative to the mean of each window."""
     padded = np.pad(picture.astype(float), WINDOW // 2, mode="edge")
     sums = np.pad(padded.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     i, j = (np.arange(0, WINDOW, CELL)[:, None], np.arange(0, WINDOW, CELL)[None, :])
@@ -69,8 +68,8 @@ def features(picture: Any, rows: Any, columns: Any) -> Any:
 
 
 def windows(folder: Path, parts: tuple[str, ...], random: np.random.Generator) -> tuple[Any, Any]:
-    """Return the features and the classes of one window on each object, and of windows beside them, for example on their
-    shadows and on the edges of the picture.
+    """Return the features and classes of the windows in the given splits: one window centred on each object, and
+    windows at random positions away from the objects, for example on their shadows or at the edges of the picture.
     """
     found, classes = [], []
     for part in parts:
@@ -94,8 +93,8 @@ def windows(folder: Path, parts: tuple[str, ...], random: np.random.Generator) -
 
 
 def detections(model: Any, picture: Any, step: int = 8, surest: float = 0.4) -> list[tuple[int, int, str]]:
-    """Return row, column and class of the objects in a picture: the window with the highest probability in each
-    neighbourhood.
+    """Return the (row, column, class) of each detected object in a picture: the window with the highest probability in
+    its neighbourhood.
     """
     rows, columns = (a.ravel() for a in np.mgrid[0 : picture.shape[0] : step, 0 : picture.shape[1] : step])
     lit = picture[rows, columns] > 0
@@ -136,7 +135,7 @@ def detection_score(folder: Path, model: Any, part: str) -> tuple[float, float]:
 
 
 def train_and_score(folder: Path) -> dict[str, float]:
-    """Return scores on the scenes of the test part; the chance level of the balanced accuracy is 0.25."""
+    """Return scores on the scenes of the test split; the chance level of the balanced accuracy is 0.25."""
     random = np.random.default_rng(0)
     x, y = windows(folder, ("train", "validation"), random)
     unseen, expected = windows(folder, ("test",), random)

@@ -32,7 +32,7 @@ def lane_constant(kind: Any, value: float) -> Any:
 
 
 def declared_function(builder: Any, name: str, kind: Any) -> Any:
-    """Return an LLVM function, which is declared when a module first uses it."""
+    """Return an LLVM function. If the module does not declare the function yet, declare it."""
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 

@@ -187,7 +187,7 @@ def _name(function: Any) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-#: by kernel name, the address and the result type of each kernel that other kernels call by address
+#: address and result type of each kernel that other kernels call by address; the keys are the names of the kernels
 _addresses: dict[Any, int] = {}
 
 

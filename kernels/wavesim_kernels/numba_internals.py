@@ -1,5 +1,5 @@
 # mypy: disallow-untyped-calls=False, disallow-subclassing-any=False, disable-error-code="call-overload"
-"""Everything that relies on private parts of Numba. No other module uses such parts.
+"""All code that relies on private parts of Numba. No other module uses such parts.
 
 :data:`PRIVATE_PARTS` lists the parts of Numba that this module uses. They may change in any release of Numba;
 therefore, importing this module with an untested version of Numba raises

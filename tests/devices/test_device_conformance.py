@@ -51,7 +51,7 @@ DEFECTS: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "closes": (
         lambda _: ONE_HOST,
-        "a host that never reads does not harm the device: another host is no longer served",
+        "a host that never reads does not harm the device: the device no longer serves other hosts",
     ),
 }
 

@@ -194,7 +194,7 @@ def test_a_reader_of_the_page_opens_the_sealed_vectors(page: str, suffix: str) -
     key, cookie = bytes.fromhex(facts["key"]), bytes.fromhex(facts["cookie"])
     token = bytes.fromhex(facts["token, as bytes in header order"])
     key_id = bytes.fromhex(
-        facts["key ID of the key with the server's public key" if suffix else "key ID, as bytes in header order"]
+        facts["ID of the key that contains the server's public key" if suffix else "key ID, as bytes in header order"]
     )
     fixed = bytes.fromhex(facts["sealing nonce of JOIN and REFUSE"])
     own, theirs, static = (

@@ -46,8 +46,7 @@ HOLD = (
     60.0,
     90.0,
 )  #: distances, in ship lengths, for which a plan may hold its course
-#: possible lengths of the part of a plan that runs parallel to the leg, in ship lengths: 0, 10, 20, 40 and so on, up to
-#: 2560
+#: possible lengths of the plan's segment parallel to the leg, in ship lengths: 0, 10, 20, 40 and so on, up to 2560
 PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))
 STARBOARD_ONLY_ROLES = {
     EncounterRole.HEAD_ON,

@@ -131,7 +131,7 @@ class Plans:
 
     @property
     def across(self) -> float:
-        """Distance of the vessel from its leg in m, positive to the right."""
+        """Cross-track distance of the vessel from its leg in m, positive to starboard of the leg."""
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _corner(self, turn: Floats, share: Floats) -> tuple[Floats, Floats, Floats]:
@@ -161,8 +161,7 @@ class Plans:
         return n, e, lasts
 
     def _steep(self, across: Floats, later: Any) -> Floats:
-        """Return the course, relative to the leg in rad, of a return that begins at the distance ``across`` from the
-        leg.
+        """Return the course (rad, relative to the leg) of a return that begins at the cross-track distance ``across``.
 
         For a plan that starts with a return, the result is :attr:`home`.
         """
@@ -252,7 +251,7 @@ class Paths:
     back: Floats
     late: Floats
     ends: Floats
-    cut: Any  #: whether each plan (K) cuts off the next waypoint
+    cut: Any  #: for each plan (K), whether it bypasses the next waypoint
 
     def nearest(self, t: Target, until: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the closest approach of each plan to a target until the time ``until``: (distance, time, distance

@@ -94,10 +94,10 @@ class NamedAvoider:
 
 
 def make_avoider(source: str | AvoiderFactory, length: float, speed: float) -> NamedAvoider:
-    """Make the avoider of a vessel with a length in m and a mission speed in m/s.
+    """Create the avoider for a vessel with the given length (m) and mission speed (m/s).
 
-    ``source`` is a name (see :func:`avoider_named`), a class, or a function. Raise ConfigError if it yields no
-    avoider.
+    ``source`` is a name (see :func:`avoider_named`), a class, or a function. Raises ConfigError if ``source`` does not
+    provide an avoider.
     """
     factory: Any = avoider_named(source) if isinstance(source, str) else source
     name = source if isinstance(source, str) else getattr(source, "__name__", shorten(source))
@@ -133,8 +133,8 @@ def _accepts(function: Callable[..., Any], count: int) -> bool:
 def avoider_named(name: str) -> AvoiderFactory:
     """Find an avoider by its name.
 
-    The name is that of the reference avoider or of an installed one, FILE.py:OBJECT, or MODULE:OBJECT. Raise
-    ConfigError if the avoider does not exist or cannot be loaded.
+    ``name`` is ``reference``, the name of an installed avoider, FILE.py:OBJECT or MODULE:OBJECT. Raises ConfigError if
+    the avoider does not exist or cannot be loaded.
     """
     if ":" in name:
         return load_object(name, "avoider")  # type: ignore[no-any-return]  # make_avoider checks it

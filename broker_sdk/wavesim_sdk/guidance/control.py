@@ -100,7 +100,7 @@ class DepthController:
 
 class LineOfSight:
     """Line-of-sight guidance along the legs between waypoints (Fossen 2021, section 12.4). After the last waypoint, the
-    first one follows again.
+    vehicle continues to the first one.
 
     ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
     ``acceptance`` m. If a turning ``radius`` is given, an arc joins each leg to the next. The arc begins at the

@@ -21,7 +21,7 @@ MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
 )  #: radii of the minimum and the preferred ship domain, in own-ship lengths
 HEAD_ON = math.radians(12.0)  #: angle off the bow, seen from both vessels, within which courses count as reciprocal
 
-CONTACT_NOTICE_PREFIX = "contact with "  #: beginning of a notice about a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: beginning of a notice that reports a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
@@ -81,8 +81,8 @@ def role(
 
 
 def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
-    """Return the minimum distance in m of a relative track and the time in s at which it occurs. The track has
-    positions (n, 2) or (n, 3) at ``times`` (n,) and is straight between them.
+    """Return the minimum distance in m of a relative track and the time in s at which it occurs. The track consists of
+    positions (n, 2) or (n, 3) at ``times`` (n,), joined by straight lines.
     """
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])

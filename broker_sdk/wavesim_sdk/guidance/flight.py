@@ -23,8 +23,8 @@ from wavesim_sdk.guidance.control import clamp
 __all__ = ["FlightCommands", "FlightController", "FlightGains", "FlightState"]
 
 GRAVITY = 9.81
-NEAR_SPEED = 2.0  #: error of the airspeed in m/s beyond which its integral term stops
-MIN_AIRSPEED = 5.0  #: airspeed in m/s that the controller assumes if the aircraft is slower
+NEAR_SPEED = 2.0  #: airspeed error in m/s above which the integral term of the airspeed controller is frozen
+MIN_AIRSPEED = 5.0  #: lower limit of the airspeed in m/s that the controller uses in its equations
 
 
 class FlightState(NamedTuple):
@@ -52,7 +52,7 @@ class FlightCommands(NamedTuple):
 
 @dataclass(frozen=True)
 class FlightGains:
-    """Gains and limits of the flight controller, and the commands with which it starts."""
+    """Gains and limits of the flight controller, and its commands in level flight."""
 
     shaft: float = 80.0  #: shaft speed in level flight, 1/s
     elevator: float = -0.12  #: angle of the elevator in level flight
@@ -62,19 +62,19 @@ class FlightGains:
     max_roll: float = math.radians(35.0)
     max_pitch: float = math.radians(15.0)
     max_climb: float = 3.0  #: maximum rate of climb and of descent, m/s
-    course: float = 1.0  #: roll per course error
-    roll: float = 0.5  #: aileron per roll error
-    roll_rate: float = 0.02  #: aileron per roll rate, s
-    yaw_rate: float = 0.2  #: rudder per deviation from the yaw rate of a coordinated turn, s
-    turn: float = 0.08  #: rudder per yaw rate of a coordinated turn, s, which balances the yaw damping
-    height: float = 0.25  #: rate of climb per height error, 1/s
-    climb: float = 0.02  #: pitch per error of the rate of climb, rad s/m
-    climb_integral: float = 0.01  #: pitch per integrated error of the rate of climb, rad/m
-    tilt: float = 0.8  #: elevator per pitch error
-    pitch_rate: float = 0.15  #: elevator per pitch rate, s
-    tilt_integral: float = 0.3  #: elevator per integrated pitch error, 1/s
-    speed: float = 6.0  #: shaft speed per error of the airspeed, 1/m
-    speed_integral: float = 0.4  #: shaft speed per integrated error of the airspeed, 1/(m s)
+    course: float = 1.0  #: demanded roll angle per course error
+    roll: float = 0.5  #: aileron angle per roll error
+    roll_rate: float = 0.02  #: aileron angle per roll rate, s
+    yaw_rate: float = 0.2  #: rudder angle per deviation from the yaw rate of a coordinated turn, s
+    turn: float = 0.08  #: rudder angle per yaw rate of a coordinated turn, s; it balances the yaw damping
+    height: float = 0.25  #: demanded rate of climb per height error, 1/s
+    climb: float = 0.02  #: demanded pitch angle per error of the rate of climb, rad s/m
+    climb_integral: float = 0.01  #: demanded pitch angle per integrated error of the rate of climb, rad/m
+    tilt: float = 0.8  #: elevator angle per pitch error
+    pitch_rate: float = 0.15  #: elevator angle per pitch rate, s
+    tilt_integral: float = 0.3  #: elevator angle per integrated pitch error, 1/s
+    speed: float = 6.0  #: shaft speed per airspeed error, 1/m
+    speed_integral: float = 0.4  #: shaft speed per integrated airspeed error, 1/(m s)
     shaft_per_climb: float = 5.0  #: shaft speed per demanded rate of climb, 1/m
 
 
@@ -82,8 +82,8 @@ class FlightController:
     """Controller of the airspeed (with the propeller), the height (with the elevator) and the course (with banked
     turns).
 
-    The lift increases with the bank angle, so that a turn stays level. The rudder coordinates turns. Integral terms
-    stop while their output is limited.
+    In a turn, the controller increases the lift with the bank angle, so that the aircraft keeps its height. The rudder
+    keeps the turn coordinated. Integral terms are frozen while their output is limited.
     """
 
     def __init__(self, gains: FlightGains | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Mission items of MAVLink, and what they mean for a vehicle that follows waypoints.
+"""MAVLink mission items, and their effect on a vehicle that follows waypoints.
 
 Waypoints (NAV_WAYPOINT, NAV_SPLINE_WAYPOINT) and speed changes (DO_CHANGE_SPEED) have an effect. Every other item is
 reported as a notice.
@@ -115,7 +115,7 @@ class Route:
     """Points of a mission file before their conversion to W."""
 
     points: list[MissionItem] = field(default_factory=list)
-    speed: float | None = None  #: speed in m/s for points that state none
+    speed: float | None = None  #: speed in m/s for points without a speed of their own
     lookahead: float | None = None
     acceptance: float | None = None
     notices: list[str] = field(default_factory=list)

@@ -316,7 +316,7 @@ def _csv_columns(names: Sequence[str], file: str, line: int, notices: list[str])
         if column is None:
             notices.append(f"the column '{name.strip()}' is ignored")
         elif column in found:
-            raise ConfigError(f"two columns state the {column}", file, line)
+            raise ConfigError(f"two columns contain the {column}", file, line)
         else:
             found[column] = k
     local, geodetic = {"north", "east"} <= found.keys(), {"latitude", "longitude"} <= found.keys()

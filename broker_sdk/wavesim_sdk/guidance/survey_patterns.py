@@ -53,7 +53,7 @@ def parallel_legs(area: Sequence[Sequence[float]] | Floats, spacing: float, head
 
 
 def _crossings(along: Floats, across: Floats, at: float) -> Any:
-    """Yield where the line ``across = at`` crosses the sides of the polygon."""
+    """Yield the points at which the line ``across = at`` crosses the sides of the polygon."""
     for a, b, p, q in zip(across, np.roll(across, -1), along, np.roll(along, -1), strict=True):
         if (a <= at) != (b <= at):
             yield float(p + (at - a) / (b - a) * (q - p))

@@ -1,4 +1,6 @@
-"""Bounded state that a server keeps about addresses without a session: rate limits, cookies and used joins."""
+"""Bounded per-address state that a server keeps outside sessions: rate limits, cookies, and JOINs that cannot be used
+again.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,15 @@ Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
 TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second from all hosts together; the same limit applies to JOIN
-JOIN_COST = 5.0  #: one JOIN counts as this many datagrams, because the server decrypts it and may add a body
+JOIN_COST = 5.0  #: number of datagrams as which one JOIN counts, because the server must decrypt it and may add a body
 USED_JOIN_LIFETIME_S = (
     2.0 * COOKIE_PERIOD_S
-)  #: time in s for which used joins are stored; at least the lifetime of a cookie
+)  #: time in s for which JOINs of ended sessions are stored; at least the lifetime of a cookie
 
 
 class TokenBucket:
     """Rate limit in events (such as datagrams) per second. ``burst`` is the maximum number of events in one burst; by
-    default, it is the number that the rate permits in one second.
+    default, the number that the rate permits in one second.
     """
 
     __slots__ = ("burst", "rate", "received", "tokens", "updated_at")
@@ -38,7 +40,7 @@ class TokenBucket:
         self.received = 0
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Count another event with this cost if the rate permits the event; return whether it does."""
+        """Count an event with this cost if the rate permits it; return whether it does."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.burst)
@@ -49,12 +51,14 @@ class TokenBucket:
         return True
 
     def is_full(self, now: float) -> bool:
-        """Return whether the limit currently permits a whole burst, as a new limit does."""
+        """Return whether the limit currently permits a whole burst, so that it need not be stored: a new limit does the
+        same.
+        """
         return self.tokens + self.rate * (now - self.updated_at) >= self.burst
 
 
 class AddressValidator:
-    """Rate limits, cookies and used joins of addresses without a session."""
+    """Rate limits and cookies for addresses without a session, and the JOINs of ended sessions."""
 
     def __init__(self, rate: float, rng: random.Random) -> None:
         self._rate = rate
@@ -121,7 +125,7 @@ class AddressValidator:
         return self._number(token, address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_proof(self, number: int, token: int, address: Address, now: float) -> bool:
-        """Return whether the number was returned from the address to which the server sent it."""
+        """Return whether a PROOF contains the number that the server sent to this address."""
         period = int(now // COOKIE_PERIOD_S)
         return number in (self._number(token, address, period), self._number(token, address, period - 1))
 

@@ -115,8 +115,8 @@ class ClientSession:
         self.end_reason = ""  #: reason why the server ended the session; empty if the server has not ended it
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
-        self.body = Body()  #: actuators and sensors as the server described them
-        self.welcome: Welcome | None = None  #: reply of the server; None until the server has described the body
+        self.body = Body()  #: actuators and sensors, as described by the server
+        self.welcome: Welcome | None = None  #: the server's WELCOME; None until the server has described the body
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None
@@ -135,7 +135,7 @@ class ClientSession:
         self._pending_welcome: Welcome | None = None  # welcome to a body that is not fully described yet
         self._period = math.inf  # keep-alive period, s
         self._parts = Parts()
-        self.frames = FrameAssembler()  #: assembler of the frames from imaging sonars
+        self.frames = FrameAssembler()  #: assembles the frames from imaging sonars
         self._state: StateMessage | None = None  # a state that waits for its parts
         self._step: StepMessage | None = None
         self._first_step_event = 0  # number of the last TIME_CHANGED event
@@ -153,7 +153,7 @@ class ClientSession:
         return self.token if self._seal is None else self._seal.ticket
 
     def actuate(self, command: Sequence[float | None]) -> None:
-        """Send actuator commands; only the latest commands count."""
+        """Send actuator commands. The server uses only the latest commands that it has received."""
         self._queue(check(Actuate(command)))
 
     def request(self, request: AnyRequest) -> int:
@@ -199,8 +199,8 @@ class ClientSession:
     # -- called by the socket --------------------------------------------------------------
 
     def receive(self, data: bytes, now: float) -> list[SessionEvent]:
-        """Process a datagram from the server and return its events. This method never raises an exception, whatever the
-        bytes are.
+        """Process a datagram from the server and return its events. This method never raises an exception, even if the
+        bytes are invalid.
         """
         try:
             header = codec.decode_header(data, from_client=False)
@@ -271,7 +271,9 @@ class ClientSession:
             self._rtt_estimator.add_sample(now - self._asked_at)
 
     def _described(self) -> list[SessionEvent]:
-        """Return the welcome, once the server has described all actuators and sensors that the welcome announces."""
+        """Return the WELCOME as an event once the server has described all actuators and sensors that it announces;
+        until then, return no events.
+        """
         w = self._pending_welcome
         if w is None or len(self.body.actuators) < w.actuators or len(self.body.layouts) < w.sensors:
             return []
@@ -371,7 +373,9 @@ class ClientSession:
         return self._release_step()
 
     def _release_step(self) -> list[SessionEvent]:
-        """Return each step exactly once, as soon as all its parts and every event before it have arrived."""
+        """Return the next step as soon as all its parts and every event before it have arrived. Each step is returned
+        once.
+        """
         step = self._step
         if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.is_complete(step):
             return []
@@ -425,8 +429,8 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """Return the time of the next ACK. The client sends it if nothing arrives before then, because the client's
-        address may have changed.
+        """Return the time at which the client sends an ACK if nothing arrives before then. The silence may mean that
+        the client's address has changed; the ACK shows the server the new address.
         """
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent
@@ -451,7 +455,7 @@ class ClientSession:
         return codec.encode(join, seal.key_id(self.key), self._sequence, 0, closer)
 
     def next_timer(self) -> float | None:
-        """Return the time at which :meth:`outgoing` must be called again, or None if there is no such time."""
+        """Return the time at which :meth:`outgoing` must be called again, or None if no timer is running."""
         if self._idle_until == -math.inf:
             return self._timer()
         return self._idle_until if self._idle_until < math.inf else None

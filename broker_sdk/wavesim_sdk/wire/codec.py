@@ -1,7 +1,7 @@
-"""The codec, which converts between bytes and checked messages with pure functions.
+"""Codec: pure functions that convert between bytes and validated messages.
 
-For any bytes that a peer sends, :func:`decode_header` and :func:`decode_payload` raise only :class:`Dropped`. Its
-reason is one of the names in docs/PROTOCOL.md.
+Whatever bytes a peer sends, :func:`decode_header` and :func:`decode_payload` raise no exception except
+:class:`Dropped`, whose reason is one of the drop reasons in docs/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def message_type(message: Any) -> Type:
 
 
 def encode_payload(message: Any) -> tuple[Type, bytes]:
-    """Return the type and the plain payload of a message. The message is not checked, because this program made it."""
+    """Return the type and the plain payload of a message. The message is not checked, because this program created it."""
     kind, values = _ENCODE[type(message)]
     return Type(kind), _pack(values(message))
 
@@ -101,13 +101,15 @@ def encode_datagram(
 
 
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """Return the datagram for a message. The message is not checked, because this program made it."""
+    """Return the datagram for a message. The message is not checked, because this program created it."""
     kind, values = _ENCODE[type(message)]
     return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
 def protocol_version(data: bytes) -> int | None:
-    """Return the version of a datagram that begins like a datagram of this protocol, or None otherwise."""
+    """Return the protocol version of a datagram, or None if the datagram does not begin with the magic bytes of this
+    protocol.
+    """
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 

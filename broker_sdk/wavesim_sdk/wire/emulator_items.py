@@ -33,7 +33,7 @@ class TableDescription:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """New content for a part of a table."""
+    """New content for a range of bytes in a table."""
 
     table: int = record_field(TABLE_NUMBER, _TABLE)
     offset: int = record_field(_BYTES, _OFFSET)
@@ -80,7 +80,7 @@ class Serve:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """New content for a part of the table that belongs to the emulator's sensor type. WRITTEN publishes this content."""
+    """New content for a range of bytes in the table of the emulator's sensor type. WRITTEN publishes this content."""
 
     offset: int = record_field(_BYTES, _OFFSET)
     data: bytes = record_field(_DATA, "new bytes, little-endian")

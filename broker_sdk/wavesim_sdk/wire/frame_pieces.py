@@ -28,7 +28,7 @@ def split_frame(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
 
 @dataclass
 class _PartialFrame:
-    """The incomplete frame of a sonar, and the number of the last complete frame."""
+    """The incomplete frame from a sonar, and the number of its last complete frame."""
 
     number: int = 0
     parts: int = 0

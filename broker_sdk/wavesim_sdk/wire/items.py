@@ -33,11 +33,11 @@ MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mi
 MAX_MISSION_WAYPOINTS = 4096
 MAX_SNAPSHOT_NAME = 1000  #: maximum number of bytes in the name of a snapshot, or in the path of its file
 MAX_ITEM_CORNERS = 48  #: maximum number of corners of a fence in a request
-#: six numbers for each thruster; the matrix of twelve thrusters is the largest that fits into a datagram
+#: maximum size of an allocation matrix: six numbers for each of twelve thrusters, the most that fits into a datagram
 ALLOCATION_NUMBERS = 6 * 12
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
-_MISSION = "number of the mission, chosen by its sender; the same in all parts"
+_MISSION = "number of the mission, chosen by its sender; the same in all parts of the mission"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "goto, loiter, return, pause, resume or abort"
@@ -111,7 +111,7 @@ class Reception:
     """
 
     reception_ns: int = record_field(
-        TIME, "time of arrival that the receiver reports, according to its own clock", "ns"
+        TIME, "time of arrival, as reported by the receiver according to its own clock", "ns"
     )
     id: int = record_field(SIGNAL, "number of the signal")
     query: int = record_field(SIGNAL, "number of the signal that this signal answers; 0 = none")
@@ -169,7 +169,7 @@ class RunStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class TimeChanged:
-    """The simulation was reset or has returned to a snapshot, so ticks and times may be lower than before."""
+    """The simulation was reset or has returned to a snapshot. Ticks and times may therefore be lower than before."""
 
     time_ns: int = record_field(TIME, "simulation time from now on", "ns")
     before_ns: int = record_field(TIME, "simulation time before the change", "ns")
@@ -381,7 +381,11 @@ class Range:
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
     payload: bytes = record_field(
-        Bin(0, MAX_PAYLOAD), "payload, whose reception the reply confirms", "", True, default=b""
+        Bin(0, MAX_PAYLOAD),
+        "payload of the request; a reply confirms that the modem has received the payload",
+        "",
+        True,
+        default=b"",
     )
     duration: float | None = record_field(*_DURATION, default=None)
 
@@ -434,7 +438,9 @@ class Fault:
     body: str = record_field(*_BODY)
     part: str = record_field(NAME, "name of an actuator or a sensor, or `device:` followed by the name of a device")
     kind: str = record_field(NAME, "type of fault, as in docs/CONFIG.md; `none` clears the fault")
-    amount: float = record_field(Number(-MAX_VALUE, MAX_VALUE), "amount of the fault, if its type has one", default=0.0)
+    amount: float = record_field(
+        Number(-MAX_VALUE, MAX_VALUE), "magnitude of the fault, if its type has one", default=0.0
+    )
     field: str = record_field(NAME, "field of a sensor; empty = all", default="")
 
 
@@ -551,7 +557,7 @@ class Mission:
 
 @dataclass(frozen=True, slots=True)
 class Missions:
-    """State whether a pilot accepts missions, and what it does with them."""
+    """Announce whether a pilot accepts missions, and what it does with them."""
 
     take: int = record_field(FLAG, "1 = send MISSION events; 0 = stop sending them")
     text: str = record_field(
@@ -561,9 +567,7 @@ class Missions:
 
 @dataclass(frozen=True, slots=True)
 class VehicleCommand:
-    """Command the pilot of a body to do something with its vehicle (requires the `mission` right). ANSWER contains the
-    pilot's answer.
-    """
+    """Send a vehicle command to the pilot of a body (requires the `mission` right). ANSWER contains the pilot's answer."""
 
     body: str = record_field(*_BODY)
     action: str = record_field(NAME, _ACTION)
@@ -600,7 +604,7 @@ class SnapshotAction:
 class CommandAnswer:
     """A pilot's answer to a vehicle command."""
 
-    number: int = record_field(UINT32, "number of the command, as in its event")
+    number: int = record_field(UINT32, "number of the command, as in the VEHICLE_COMMAND event")
     result: int = record_field(Int(0, 2), "0 accepted, 1 refused, 2 not supported")
     text: str = record_field(MESSAGE_TEXT, "human-readable text: what the vehicle does, or the reason for the refusal")
 

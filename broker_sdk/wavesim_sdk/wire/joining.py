@@ -1,4 +1,4 @@
-"""Evaluation of a JOIN, and the answers to it, as pure functions."""
+"""Pure functions that evaluate a JOIN and make the answers to it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def resolve_join(
     pilots: Mapping[str, Session],
     takeover: bool,
 ) -> tuple[Join, Session | None, Resumption]:
-    """Return the join, the earlier session that it continues (or None), and the kind of continuation.
+    """Return the JOIN message, the earlier session that it continues (or None), and the kind of continuation.
 
     Raises NotAdmitted if the join is invalid or refused, or if ``check_key`` finds that the key is not valid for the
     name. ``find_previous`` returns the live session that the field `previous` of a join refers to.

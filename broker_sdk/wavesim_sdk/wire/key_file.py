@@ -1,4 +1,4 @@
-"""Key files, which state the clients that may join a server, and their keys.
+"""Key files, which list the names and keys of the clients that may join a server.
 
 Each line of a key file is one of::
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from wavesim_sdk.errors import ConfigError
 
 KEY_BYTES = 32
-ANY_CLIENT = "*"  #: name of a key that is valid for every client name that has no key of its own
+ANY_CLIENT = "*"  #: name of a key that is valid for every client whose name does not have its own key
 SERVER = "@server"  #: first word of the line with the private key of the server
 RETIRED = "retired"
 _KEEP = "surrogateescape"  # so that a changed file keeps comments in any encoding

@@ -52,7 +52,7 @@ def local_address(server: str) -> str:
 
 
 def no_answer_error(server: tuple[str, int], session: ClientSession) -> SessionLost:
-    """Return the error for a server that does not answer, including the probable cause."""
+    """Return the error, with its probable cause, for a server that does not answer."""
     host, port = server
     if session.phase is Phase.JOINING:
         why = "check that it has this key" if session.key else f"it may require a key ({KEYS_VARIABLE}=FILE)"

@@ -37,13 +37,15 @@ class LocalServer(Protocol):
         """Start serving a session in this process."""
 
     def request(self, session: LocalSession, number: int, item: Any) -> None:
-        """Accept a request with its number. The request is an item of REQUESTS."""
+        """Accept a request (one of the items of REQUESTS) and its number."""
 
     def deliver(self, session: LocalSession, message: Any) -> None:
         """Accept a message from a session."""
 
     def wait(self, session: LocalSession, limit: float) -> None:
-        """Let the simulation advance until the session has received something, or until the wall time ``limit``."""
+        """Let the simulation advance until the session has received something or the wall-clock time ``limit`` has
+        passed.
+        """
 
     def take_received(self, session: LocalSession) -> list[SessionEvent]:
         """Return and remove the events that the session has received."""
@@ -59,12 +61,12 @@ def set_local_server(server: LocalServer | None) -> None:
 
 
 def find_local_server(address: tuple[str, int]) -> LocalServer | None:
-    """Return the server of this process if it has this address."""
+    """Return the server of this process if it has this address, otherwise None."""
     return _server if _server is not None and _server.address == address else None
 
 
 def find_server_by_name(name: str) -> LocalServer | None:
-    """Return the server of this process if it has this name."""
+    """Return the server of this process if it has this name, otherwise None."""
     return _server if _server is not None and _server.name == name else None
 
 

@@ -254,7 +254,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class KeepaliveReply:
-    number: int = record_field(UINT32, "number of the KEEPALIVE")
+    number: int = record_field(UINT32, "number from the KEEPALIVE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    number: int = record_field(UINT64, "number of the PROVE")
+    number: int = record_field(UINT64, "number from the PROVE")
 
 
 # ------------------------------------------------------------------------------------------------ from the server
@@ -299,7 +299,7 @@ READINGS = List(Struct(Reading), MAX_DATAGRAM)
 # not frozen: that would triple the cost of making one, and each step brings one
 @dataclass(slots=True)
 class StateContents:
-    """The fields that STATE and STEP have in common."""
+    """The fields common to STATE and STEP."""
 
     tick: int = record_field(TICKS, "tick of this state")
     time_ns: int = record_field(TIME, "simulation time", "ns")
@@ -429,12 +429,12 @@ FLEET_RECORD = (
 FLEET_DTYPE = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
 FLEET_BODIES = 16  #: maximum number of bodies in one datagram
 
-#: parts of `effort`; each part consists of six numbers, in B
+#: components of `effort`; each component consists of six numbers, in B
 EFFORT = (
     ("acceleration", "m/s2, rad/s2", "linear acceleration (three values) and angular acceleration (three values)"),
     ("total", "N, N m", "total force and moment"),
     ("restoring", "N, N m", "weight and buoyancy"),
-    ("drag", "N, N m", "damping of the hull"),
+    ("drag", "N, N m", "hull damping"),
     ("actuators", "N, N m", "thrusters and fins"),
     ("environment", "N, N m", "wind and waves"),
     ("external", "N, N m", "external force and moment set by PUSH"),

@@ -41,14 +41,14 @@ _RIGHTS = {
 }
 _OUTCOMES = {
     Outcome.HEARD: "received",
-    Outcome.BELOW_THRESHOLD: "too weak relative to the noise at the receiver",
-    Outcome.FADED: "fell below the ambient noise before it arrived",
-    Outcome.OUT_OF_BAND: "outside the receiver's band",
+    Outcome.BELOW_THRESHOLD: "signal too weak relative to the noise at the receiver",
+    Outcome.FADED: "the signal level fell below the ambient noise before the signal arrived",
+    Outcome.OUT_OF_BAND: "signal outside the receiver's frequency band",
     Outcome.TRANSMITTING: "the receiver was transmitting",
     Outcome.RECHARGING: "the receiver was recharging",
     Outcome.RECEIVER_LEFT: "the receiver had already left the simulation",
     Outcome.NOT_SENT: "not sent: the sender was still recharging",
-    Outcome.COLLISION: "another signal overlapped it and was too strong",
+    Outcome.COLLISION: "another signal overlapped this one and was too strong to separate the two",
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
     Outcome.SHADOW: "no ray reaches the receiver through the sound-speed profile",
     Outcome.ECHO: "the signal had already been detected on an earlier path",

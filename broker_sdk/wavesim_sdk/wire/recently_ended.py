@@ -14,7 +14,7 @@ from wavesim_sdk.wire.session import Session
 
 MAX_SESSIONS = 4096
 KEPT_S = 10.0
-#: number of times that the server sends a BYE without being asked, including the one at the end of the session
+#: number of times that the server sends a BYE unprompted, including the one at the end of the session
 MAX_BYES = 3
 AGAIN_S = 0.2  #: time in s between the first two BYEs; the interval doubles after each BYE
 ANSWER_S = 0.1  #: minimum time in s between two answers to the same client
@@ -52,11 +52,11 @@ class RecentlyEnded:
         self._by_token[session.token] = _EndedSession(session, text, now + KEPT_S, now + AGAIN_S, said, now)
 
     def find_for(self, token: int, address: Address, now: float) -> tuple[Session, str] | None:
-        """Return the session and its text if a datagram with this token and address must be answered with BYE, or None
-        otherwise.
+        """Return the ended session and the text of its BYE if a datagram with this token and address must be answered
+        with BYE; otherwise, return None.
 
-        The session must have ended, the datagram must come from the address of its client, and the last answer must not
-        be too recent.
+        A datagram must be answered if its session has ended, it comes from the address of the session's client, and the
+        last answer is not too recent.
         """
         f = self._by_token.get(token)
         if f is None or f.session.address != address or now < f.answer_at:

@@ -14,7 +14,7 @@ import msgpack
 
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEAL_BYTES, Join, Role
 
-FIRST_WAIT_S = 0.2  #: timeout in s before the first measurement
+FIRST_WAIT_S = 0.2  #: timeout in s until the round-trip time has been measured
 MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
 #: number of unacknowledged lists of items after which a receiver no longer delays its acknowledgement
@@ -31,7 +31,7 @@ EMULATOR_WINDOW = (
 
 
 class RttEstimator:
-    """Estimator of the round-trip time, from which the timeout for an answer follows."""
+    """Estimator of the round-trip time and of the timeout for an acknowledgement."""
 
     __slots__ = ("rtt_variation", "smoothed_rtt")
 
@@ -158,7 +158,7 @@ class Outbox:
         return found
 
     def next_timer(self) -> float | None:
-        """Return the time at which :meth:`take_due` must be called again, or None if there is no such time."""
+        """Return the time at which :meth:`take_due` must be called again, or None if no timer is running."""
         return self._repeat_at if self._pending else None
 
 
@@ -174,7 +174,7 @@ class Inbox:
         self.received = 0
 
     def accept(self, first: int, items: Any) -> list[tuple[int, Any]]:
-        """Return the new (number, item) pairs; the result is empty if they would leave a gap."""
+        """Return those items that are new, as (number, item) pairs. If earlier items are missing, accept none of them."""
         if first < 1 or first > self.received + 1:
             return []
         new = items[self.received + 1 - first :]

@@ -88,7 +88,7 @@ def record_field(kind: ValueType, doc: str, unit: str = "", optional: bool = Fal
 
 
 class Schema(Generic[T]):
-    """Checks and encoder of a record, prepared once from the declaration of the record."""
+    """Checks and encoder of a record type, prepared once from its declaration."""
 
     def __init__(self, record: type[T]) -> None:
         self.record = record
@@ -112,7 +112,8 @@ class Schema(Generic[T]):
         self._encoders = tuple((k, e) for k, e in encoders if e is not None)
 
     def _quick(self) -> Callable[[Any], T]:
-        """Return ``decode``, which makes a record from values and checks them; Malformed names the invalid value.
+        """Return the ``decode`` function, which checks received values and makes a record of them. It raises Malformed,
+        naming the invalid value, if a value is invalid.
 
         ``decode`` is one generated function for all items, because a separate call for each item would take most of the
         time spent on a datagram. Values that fail its quick tests go to :meth:`_carefully`.

@@ -31,7 +31,7 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, Type
 
 NONCE_BYTES = 12
 PUBLIC_BYTES = 32
-WINDOW = 64  #: size of the replay window in sequence numbers; older datagrams are dropped
+WINDOW = 64  #: size of the replay window in sequence numbers; datagrams with older numbers are dropped
 LABEL = b"wavesim/2 "  #: prefix of all labels; the digit is the version of the sealing
 JOIN, REFUSE = LABEL + b"join", LABEL + b"refuse"
 _TYPE = slice(5, 6)  # the message type in a header
@@ -44,8 +44,8 @@ def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
 
 
 def key_id(key: bytes) -> int:
-    """Return the number of a key as used in a JOIN: the first 8 bytes of SHA-256 over a label and the key,
-    little-endian.
+    """Return the ID of a key, as used in a JOIN: the first 8 bytes of SHA-256 over a label and the key, as a
+    little-endian integer.
     """
     return int.from_bytes(hashlib.sha256(LABEL + b"key id" + key).digest()[:8], "little")
 
@@ -114,8 +114,9 @@ def previous_proof(ticket: int, public: bytes) -> int:
 class SessionSeal:
     """Seal of one side of a session: it seals the datagrams that this side sends, and opens those that it receives.
 
-    ``secret`` consists of the key and the results of the exchange; ``salt`` consists of all the public data of the
-    session. ``public`` is the server's ephemeral public key, which WELCOME carries in front of its sealed payload.
+    ``secret`` consists of the pre-shared key and the results of the key exchange; ``salt`` consists of all public data
+    of the session. ``public`` is the server's ephemeral public key, which WELCOME carries in front of its sealed
+    payload.
     """
 
     def __init__(self, secret: bytes, salt: bytes, token: int, is_client: bool, public: bytes = b"") -> None:
@@ -168,7 +169,7 @@ class SessionSeal:
             self._seen |= 1 << -ahead
 
     def proves(self, previous: int, public: bytes) -> bool:
-        """Return whether a JOIN with this `previous` and this public key was made by the client of the session."""
+        """Return whether a JOIN with this `previous` and this public key comes from the client that opened the session."""
         expected = previous_proof(self.ticket, public)
         return hmac.compare_digest(previous.to_bytes(8, "little"), expected.to_bytes(8, "little"))
 
@@ -193,8 +194,8 @@ class ClientExchange:
 
 
 class WelcomeSeal:
-    """Seal that opens a WELCOME, which carries the server's public key. It keeps the seal of the new session in
-    :attr:`session`.
+    """Seal with which a client opens a WELCOME. The WELCOME carries the server's public key, from which the seal of the
+    new session is derived; :attr:`session` contains that seal.
     """
 
     def __init__(self, exchange: ClientExchange, cookie: bytes, nonce: int, token: int) -> None:
@@ -202,7 +203,7 @@ class WelcomeSeal:
         self.session: SessionSeal | None = None
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """Raise an error, because a client sends no WELCOME."""
+        """Raise an error, because only a server sends a WELCOME."""
         raise NotImplementedError
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:

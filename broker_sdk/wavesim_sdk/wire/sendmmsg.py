@@ -1,4 +1,4 @@
-"""Send many datagrams with one system call (sendmmsg on Linux), which costs half as much as one call for each datagram."""
+"""Sending of many datagrams with one system call (sendmmsg on Linux), at half the cost of one call for each datagram."""
 
 from __future__ import annotations
 

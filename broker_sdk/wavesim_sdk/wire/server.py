@@ -113,7 +113,7 @@ class ServerSessions:
         self._now = 0.0  # time of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
-        #: whether a replaced pilot is suspended while another client is driving, and drives again afterwards
+        #: whether a replaced pilot is only suspended while another client drives, and resumes control afterwards
         self.returns_pilot = False
         self._recently_ended = RecentlyEnded()
         self._ended_events: list[Happening] = []  # ends of sessions between two calls
@@ -175,10 +175,10 @@ class ServerSessions:
     ) -> list[Happening]:
         """Process a session's datagram from a new address, which must be validated first (RFC 9000, section 9).
 
-        A datagram from an address that has not been validated may be a copy that overtook the original. It therefore
-        changes nothing: it does not move the replay window and does not count as activity. Nor is it checked against
-        the window. If a copy has moved the session to another address, the original datagram can therefore move the
-        session back.
+        A datagram from an address that has not been validated may be an attacker's copy that overtook the original. It
+        therefore changes nothing: it neither moves the replay window nor counts as activity. It is not checked against
+        the replay window either, so if a copy has moved the session to another address, the original datagram can move
+        it back.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_payload(data, header, session.seal, record=False), header.type)
@@ -203,7 +203,7 @@ class ServerSessions:
         raise Dropped("address")
 
     def _answer_unknown_token(self, token: int, address: Address, now: float) -> None:
-        """Repeat BYE to a client that does not yet know that its session has ended."""
+        """Send BYE again to a client that does not yet know that its session has ended."""
         self._address_validator.count_datagram(address[0], now)
         over = self._recently_ended.find_for(token, address, now)
         if over is not None:
@@ -353,8 +353,8 @@ class ServerSessions:
 
     def _find_previous(self, join: Join, owner: KeyHolder | None, public: bytes) -> Session | None:
         """Return the session that a join resumes. If keys are used, only the client that opened a session can resume
-        it. The ticket proves that the client is the same. The token does not prove this, because it is visible to
-        everybody in the headers.
+        it, and must prove its identity with the ticket. The token is not a proof, because every header contains it
+        unencrypted.
         """
         if owner is None:
             found = self.by_token.get(join.previous)
@@ -367,8 +367,8 @@ class ServerSessions:
         return None
 
     def replace_keys(self, keys: Keyring) -> list[Session]:
-        """Use other keys from now on. End the sessions whose keys were removed, and return these sessions. All other
-        sessions continue, including those of retired keys, because each session has its own derived keys.
+        """Replace the keys of the server. End the sessions whose keys were removed, and return these sessions. All
+        other sessions continue, including those of retired keys, because each session has its own derived keys.
         """
         assert self.keys is not None
         self.keys = keys
@@ -527,7 +527,9 @@ class ServerSessions:
             self.fail_session(session, error)
 
     def announce_time_change(self, event: TimeChanged) -> None:
-        """Report to all clients that the simulation time has changed. Their unanswered steps are void."""
+        """Report to all clients that the simulation time has changed, and discard the steps that they have not
+        answered.
+        """
         for session in list(self.by_token.values()):
             session.pending_step = session.pending_done = None
             session.last_answered_tick = -1
@@ -623,7 +625,9 @@ class ServerSessions:
     # -- time ------------------------------------------------------------------------------
 
     def poll(self, now: float) -> list[Happening]:
-        """Send keep-alives and repetitions, and remove silent clients. Call this method at least every 50 ms."""
+        """Send keep-alives, repeat messages that were not acknowledged, and remove silent clients. Call this method at
+        least every 50 ms.
+        """
         self._now = max(self._now, now)
         for session in list(self.by_token.values()):
             try:

@@ -1,4 +1,4 @@
-"""Session on the server's side, and records of the changes in sessions."""
+"""Server side of a session, and the records that report what happened in sessions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PendingStep:
 class LocalClient(Protocol):
     """Client in the server's process, which receives messages, events and states as objects."""
 
-    body: Body  #: the body as the server has described it
+    body: Body  #: the body, as described by the server
 
     def take_state(self, state: State) -> None:
         """Receive a state from the server."""
@@ -123,8 +123,8 @@ class Session:
         self.resumed = Resumption.NEW
         self.key_holder: KeyHolder | None = None  #: key with which the client joined; None if the server has no keys
         self.is_over = False  #: True after the session has ended
-        self.is_suspended = False  #: True while another client is driving in place of this pilot
-        self.suspended: Session | None = None  #: pilot that drives again after this session has ended
+        self.is_suspended = False  #: True while another client drives the body in place of this pilot
+        self.suspended: Session | None = None  #: suspended pilot that resumes control after this session has ended
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()

@@ -17,8 +17,8 @@ _NAN = math.nan
 
 
 def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
-    """Return the message for a missing name. The message states that ``what`` is missing, and gives the nearest name
-    and the available names.
+    """Return the error message for a name that does not exist. It begins with ``what``, suggests the nearest name, and
+    lists the available names.
     """
     names = list(there)
     near = difflib.get_close_matches(name, names, 1)
@@ -68,7 +68,9 @@ class Value:
 
 
 class Layout:
-    """Positions of the fields of a sensor among its numbers: an index, or a slice for a field with several numbers."""
+    """Where each field of a sensor is among the sensor's numbers: an index, or a slice if the field has several
+    numbers.
+    """
 
     def __init__(self, description: SensorDescription) -> None:
         self.description, self.name = description, description.name
@@ -131,7 +133,7 @@ class Actuation(tuple[float, ...]):
 
     @classmethod
     def from_values(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
-        """Make an actuation from the values and the index of each name."""
+        """Create an Actuation from the values and a mapping from actuator names to indices."""
         made = cls(values)
         made.names = names
         return made
@@ -163,7 +165,7 @@ class Effort:
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[float]) -> Effort:
-        """Make an effort from the numbers in a datagram."""
+        """Create an Effort from the numbers in a datagram."""
         return cls(*(tuple(numbers[6 * k : 6 * k + 6]) for k in range(len(EFFORT))))
 
 
@@ -249,7 +251,7 @@ class Body:
 
 
 def _with_nan(values: Sequence[float | None]) -> tuple[float, ...]:
-    """Return values with NaN in place of each missing number."""
+    """Return the values with None replaced by NaN."""
     return tuple([_NAN if v is None else v for v in values])
 
 

@@ -8,7 +8,8 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, SEAL_BYTES, Re
 
 FLOAT_BYTES = 9
 READING_BYTES = 24  #: maximum size in bytes of a reading without its values
-AROUND_BYTES = 34  #: maximum size in bytes of a STATE or STEP without its lists; a SENSORS without its lists is smaller
+#: maximum size in bytes of a STATE or STEP message without its lists; a SENSORS message without its list is smaller
+AROUND_BYTES = 34
 LIST_BYTES = 3
 ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum size of a payload in bytes
 FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum total size in bytes of the readings in a SENSORS datagram

@@ -34,13 +34,13 @@ class Malformed(Exception):
         self.reason, self.path = why, place
 
     def with_prefix(self, outer: str) -> Malformed:
-        """Return the same error with the name of the enclosing item prefixed to its path."""
+        """Return a copy of this error whose path begins with the name of the enclosing item."""
         inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
         return Malformed(self.reason, outer + inner)
 
 
 def sanitise_text(text: str, most: int) -> str:
-    """Return a text without control characters, cut to at most ``most`` bytes of UTF-8."""
+    """Return a text without control characters, truncated to at most ``most`` bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
@@ -79,7 +79,8 @@ class ValueType:
         """Return a Python expression that quickly checks a value of this type, or None if there is no such expression.
 
         The expression is true if the variable ``value`` is valid and needs no conversion. Nearly all values pass this
-        check; for the others, the checker explains why they fail. The expression may use the names in FAST_CHECK_NAMES.
+        check. All other values go to the checker, which converts them or reports what is wrong. The expression may use
+        the names in FAST_CHECK_NAMES.
         """
         return None
 

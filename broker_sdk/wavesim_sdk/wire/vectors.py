@@ -106,7 +106,7 @@ _DEVICE_EVENTS = _items(i.EVENTS, i.DeviceFault("late", 0.5))
 _TIME_EVENTS = _items(i.EVENTS, i.TimeChanged(0, 2_500_000_000))
 _TIME_REQUESTS = _items(i.REQUESTS, i.SnapshotAction("save", "before-turn"))
 
-#: test vectors, each as (token, sequence, ack, message)
+#: test vectors, each as (token, sequence number, acknowledgement, message)
 VECTORS: list[tuple[int, int, int, Any]] = [
     (0, 1, 0, m.Hello(2**63 - 1, bytes(40))),
     (0, 0, 0, m.Challenge(2**63 - 1, _COOKIE)),
@@ -237,7 +237,7 @@ def sealed_markdown() -> str:
         "ephemeral private key of the server": server_private.hex(),
         "private key of the server": static_private.hex(),
         "public key of the server": key[32:].hex(),
-        "key ID of the key with the server's public key": seal.key_id(key).to_bytes(8, "little").hex(),
+        "ID of the key that contains the server's public key": seal.key_id(key).to_bytes(8, "little").hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
     datagrams: dict[str, bytes] = {}
