@@ -174,8 +174,8 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
-    """Parse a command text separated by spaces: either numbers in the order of the actuators (``8 0.1``), or one
-    ``NAME=VALUE`` for each actuator.
+    """Parse the text of a command, whose elements are separated by spaces: either numbers in the order of the actuators
+    (``8 0.1``), or ``NAME=VALUE`` for individual actuators.
     """
     words = text.split()
     pairs = [w.partition("=") for w in words]

@@ -106,7 +106,9 @@ def _known(value: float) -> float | None:
 
 
 def reports(value: Value) -> list[AisReport | None]:
-    """Return the reports from an `ais` sensor by slot, with own station first and None for an empty slot."""
+    """Return the reports in a value of an `ais` sensor, in the order of its slots: own station first, None for an empty
+    slot.
+    """
     found: list[AisReport | None] = []
     for i in range(AIS_STATIONS):
         if not math.isfinite(value.mmsi[i]):

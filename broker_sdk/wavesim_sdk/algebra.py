@@ -130,11 +130,11 @@ def covariance_factor(matrix: Any) -> Floats:
 
 
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, Floats]:
-    """Return the pseudo-inverse (k, n) of a matrix (n, k), the rank of the matrix, and its singular directions (k, k),
-    for small k.
+    """Return the pseudo-inverse (k, n) of a matrix (n, k), the rank of the matrix, and its right singular vectors (k,
+    k), for small k.
 
     For a matrix M, the function keeps the eigenvectors of M^T M whose singular values exceed ``tolerance`` times the
-    largest one. The last directions span the null space.
+    largest one. The last singular vectors span the null space.
     """
     m = np.asarray(points, float)
     values, directions = symmetric_eigen(matmul(m.T, m))
@@ -146,8 +146,8 @@ def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Floats, int, F
 
 
 def interpolate(x: Any, at: Sequence[float] | Floats, values: Sequence[float] | Floats) -> Floats:
-    """Interpolate linearly between values at ascending points ``at``; outside these points, use the first or last
-    value.
+    """Return the values at ``x``, interpolated linearly between the ascending points ``at``. Outside these points,
+    return the first or last value.
     """
     x, at, values = (np.asarray(a, float) for a in (x, at, values))
     if len(at) == 1:

@@ -80,7 +80,7 @@ def short_name(name: str, value: Any) -> str:
 
 
 def names(name: str, values: Any) -> tuple[str, ...] | None:
-    """Check and return names, or None for all names."""
+    """Check and return a sequence of names. None, which means all names, is returned unchanged."""
     if values is None:
         return None
     if isinstance(values, str) or not hasattr(values, "__iter__"):

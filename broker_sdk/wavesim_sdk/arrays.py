@@ -1,4 +1,4 @@
-"""Array types for readers and type checkers, and functions that view a table as numbers."""
+"""Array types for annotations, and functions that view a table as a matrix of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access the shared memory of a running server: read consistent snapshots and write sensor tables."""
+"""Access to the shared memory of a running server: consistent snapshots for readers, and sensor tables for writers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class FleetSnapshot:
 
 
 class SharedState:
-    """Reader of a server's two shared-memory areas, which it maps read-only.
+    """Reader of a server's two shared-memory areas. It maps them read-only.
 
     ``SharedState("wavesim")`` attaches to the server with that name. Raises :class:`~wavesim_sdk.errors.NotRunning` if
     no such server is running.

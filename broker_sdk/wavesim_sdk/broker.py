@@ -1,4 +1,4 @@
-"""Brokers, which connect on-board programs to the server.
+"""Brokers: the clients through which on-board programs connect to the server.
 
 A broker joins a body by name and then works step by step::
 

@@ -1,4 +1,4 @@
-"""Command-line commands for a running server."""
+"""Commands of the ``wavesim`` program for a running server."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
-    """Inject a fault into a part of BODY, or clear it.
+    """Inject a fault into an actuator, sensor or device of BODY, or clear it.
 
     PART is the name of an actuator or a sensor, or `device:` followed by the name of a running device, such as
     device:nmea. The KIND `none` clears the fault.
@@ -227,8 +227,8 @@ def mission(
 
     The program must accept missions. NUMBERS are the north, east and depth coordinates (m) and the speed (m/s) of each
     waypoint. Alternatively, --file names a QGroundControl plan (.plan), a MAVLink mission as text (.waypoints), a
-    Panisim guidance file (.yml) or a table with a header (.csv). The origin of the server's world converts latitudes
-    and longitudes.
+    Panisim guidance file (.yml) or a table with a header (.csv). Latitudes and longitudes are converted with the origin
+    of the server's world.
     """
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError

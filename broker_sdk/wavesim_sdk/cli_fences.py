@@ -1,4 +1,4 @@
-"""Command-line commands for the fences of a running server."""
+"""Commands of the ``wavesim`` program for the fences of a running server."""
 
 from __future__ import annotations
 

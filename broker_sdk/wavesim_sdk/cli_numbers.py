@@ -1,4 +1,4 @@
-"""Parameter types for numbers on the command line, which may have a unit or be negative."""
+"""Command-line parameter types for numbers that may have a unit or be negative."""
 
 from __future__ import annotations
 

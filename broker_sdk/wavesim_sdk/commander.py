@@ -1,4 +1,4 @@
-"""The commander, which sends commands to a running server through a POSIX message queue.
+"""Commander: client and server sides of a POSIX message queue that carries commands to a running server.
 
 A command is one JSON object: ``{"verb": "start", "reply": "/wavesim.SERVER.reply...", "id": 1, ...}``.
 The server replies with ``{"id": 1, "ok": true, "text": "...", "data": {...}}`` on a queue that the sender created. The

@@ -17,13 +17,15 @@ BYTE_KINDS = {
 }
 LATE, SILENT, STALLED, DISCONNECTED, RESTARTED = "late", "silent", "stalled", "disconnected", "restarted"
 DEAF_KINDS = (SILENT, DISCONNECTED, RESTARTED)  #: kinds of faults during which all bytes are lost
-#: maximum length of a device name in bytes; with the prefix, it must fit into the 31 bytes of the name of a faulty part
+#: maximum length of a device name in bytes; with the prefix, it must fit into the 31 bytes for the target of a fault
 MAX_NAME = 24
 KINDS = (*BYTE_KINDS, LATE, SILENT, STALLED, DISCONNECTED, RESTARTED)
 
 
 def device_of(part: str) -> str:
-    """Return the device name in the name of a faulty part, such as ``device:nmea``; empty if the part is not a device."""
+    """Return the name of the device in the target of a fault, such as ``device:nmea``; empty if the target is not a
+    device.
+    """
     return part.removeprefix(PREFIX) if part.startswith(PREFIX) else ""
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 _ARRAYS = (np.ndarray, list, tuple)
 _SMALL = 16  #: maximum size of an array whose elements are computed one by one, which is faster for small arrays
-_NEAREST = 6755399441055744.0  #: 1.5 x 2^52: adding and then subtracting this number rounds a float to an integer
+_NEAREST = 6755399441055744.0  #: 1.5 * 2^52: adding and then subtracting this number rounds a float to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1: multiplying by this number splits a float into two halves (Veltkamp)
 _NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller numbers are subnormal
 #: magnitude below which states, actuators and filters of the simulation are set to zero, see :func:`flush`
@@ -56,7 +56,7 @@ def _mantissa(x: Any) -> Any:
 
 
 def _exponent(x: Any) -> Any:
-    """Return the exponent of positive normal numbers, such that x = mantissa x 2^exponent."""
+    """Return the exponent of positive normal numbers, such that x = mantissa * 2^exponent."""
     return np.frexp(x)[1].astype(float) if isinstance(x, np.ndarray) else float(math.frexp(x)[1])
 
 
@@ -285,8 +285,8 @@ class _ForFloats(ast.NodeTransformer):
 
 @functools.cache
 def _functions_of_floats() -> dict[str, Callable[..., Any]]:
-    """Return the functions of this module, rewritten from the same source for floats only. The rewritten functions take
-    half the time of the original ones.
+    """Return versions of this module's functions that accept only floats. They are generated from the same source and
+    are twice as fast.
     """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[__name__]))

@@ -129,8 +129,8 @@ def attach_emulator(
 
     :param server: name of a server on this machine, or ``"HOST:PORT"``
     :param sensor: sensor type that the emulator serves
-    :param tables: tables that it needs at each tick, in addition to `identity`, `state` and `instruments`
-    :param all_bodies: whether it needs all bodies, or only those with an instrument of its type
+    :param tables: tables that the emulator needs at each tick, in addition to `identity`, `state` and `instruments`
+    :param all_bodies: whether the emulator needs all bodies, or only those with an instrument of its type
     :param key: key of 32 or 64 bytes (`wavesim keys`); None: the key in the file that WAVESIM_KEYS names, if this
         environment variable is set
     """

@@ -70,7 +70,7 @@ def row_pieces(words: Ints, rows: Ints) -> Iterator[tuple[int, bytes]]:
 
 
 class _Feed:
-    """One table of an emulator, with the content that the emulator already has."""
+    """One table that an emulator receives, with the content that the emulator already has."""
 
     def __init__(self, number: int, words: Ints) -> None:
         self.number, self.sent = number, np.zeros_like(words)
@@ -131,7 +131,7 @@ class EmulatorService:
         self._write_count = self.claim.table.header[
             DONE
         ]  # number of writes of the table, as of the last one by the emulator
-        self._rows = state.values(sensor)  #: values as the emulator has written them so far
+        self._rows = state.values(sensor)  #: newest values written by the emulator
         self._count = value_count(sensor_table_of(sensor))
         self._feeds: dict[str, _Feed] = {}
         self._tables: tuple[str, ...] = ()

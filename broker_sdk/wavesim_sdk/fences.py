@@ -1,5 +1,4 @@
-"""Fences: the rules for their polygons, the test that determines on which side a point lies, and their rows in shared
-memory.
+"""Fences: the rules for their polygons, the point-in-polygon test, and their rows in shared memory.
 
 A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` contain the north and east coordinates (m, W) of
 each corner in turn.
@@ -43,8 +42,8 @@ def corner_points(fence: Fence) -> Floats:
 
 
 def is_inside(corners: Floats, p: Floats) -> Mask:
-    """Return which of the points (n, 2) are inside the polygon (m, 2). A point is inside if the number of edges to its
-    east is odd.
+    """Return a mask (n,) of the points (n, 2) that are inside the polygon (m, 2). A point is inside if the number of
+    edges to its east is odd.
     """
     a, b = corners, np.roll(corners, -1, axis=0)
     north, east = p[:, 0, None], p[:, 1, None]
@@ -56,7 +55,7 @@ def is_inside(corners: Floats, p: Floats) -> Mask:
 
 
 def violates(keep: str, corners: Floats, p: Floats) -> Mask:
-    """Return which of the points (n, 2) are on the wrong side of a fence with these corners (m, 2)."""
+    """Return a mask (n,) of the points (n, 2) that are on the wrong side of a fence with these corners (m, 2)."""
     wrong: Mask = is_inside(corners, p) != (keep == "inside")
     return wrong
 

@@ -1,4 +1,4 @@
-"""Child processes created by fork, which start with everything that their parent has imported.
+"""Child processes created by fork. They start with all modules that their parent has imported.
 
 A new interpreter needs at least a third of a second of processor time for imports. A forked process starts with the
 imported modules, and shares with its parent all memory to which neither process writes. The child first releases
@@ -77,7 +77,8 @@ class ForkedProcess:
 def fork_process(
     name: str, run: Callable[[], object], keep: Iterable[int] = (), output: int | None = None
 ) -> ForkedProcess:
-    """Fork a process that calls ``run`` and then exits. It has its own session, so that Ctrl-C does not reach it.
+    """Fork a process that calls ``run`` and then exits. The process has its own session, so that Ctrl-C does not reach
+    it.
 
     ``name`` (at most 15 bytes) appears in process lists. The child has an empty standard input and the descriptors in
     ``keep``. Its standard output and standard error go to the descriptor ``output``, if given. It prints exceptions;

@@ -67,7 +67,7 @@ class LabelNames(Mapping[int, str]):
         return SHADOW if number < NOTHING else self.objects[int(number)].category
 
     def with_body(self, row: int, name: str, model: str) -> LabelNames:
-        """Return a copy of these names to which the body that has entered a row is added."""
+        """Return a copy of these names, extended by the name of the body that has entered ``row``."""
         return LabelNames(self.materials, {**self.objects, FIRST_BODY + row: LabelName(name, model)})
 
     def to_json(self) -> str:

@@ -1,7 +1,7 @@
 """Gamepads and joysticks on Linux, read from their device files without other packages.
 
-``/dev/input/js*`` delivers the joystick API: records of 8 bytes (``struct js_event``). ``/dev/input/event*`` delivers
-input events (``struct input_event``). A pipe or a file with the same records also works.
+``/dev/input/js*`` delivers the events of the joystick API: records of 8 bytes (``struct js_event``).
+``/dev/input/event*`` delivers input events (``struct input_event``). A pipe or a file with the same records also works.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def with_dead_zone(value: float, dead_zone: float) -> float:
 class Gamepad:
     """Current axes (from -1 to 1) and buttons of a gamepad, read by a thread.
 
-    The axes of the joystick API are numbered from 0; those of input events have the numbers of Linux (ABS_X is 0, ABS_Y
-    is 1, ABS_RX is 3, ABS_RY is 4). Buttons of input events have their Linux codes. When the device is unplugged, every
-    axis returns to 0 and :attr:`is_lost` is true.
+    The axes of the joystick API are numbered from 0; the axes of input events have their Linux codes (ABS_X is 0, ABS_Y
+    is 1, ABS_RX is 3, ABS_RY is 4), and so do the buttons of input events. When the device is unplugged, every axis
+    returns to 0 and :attr:`is_lost` is true.
     """
 
     def __init__(self, path: str | Path, events: str = "") -> None:
-        """``events`` is ``js`` or ``evdev``; if empty, the name of the device decides. Opening a pipe waits for its
-        writer.
+        """``events`` is the format of the events, ``js`` or ``evdev``; if it is empty, the format follows from the name
+        of the device. Opening a pipe waits for its writer.
 
         Raises ConfigError if the device cannot be opened.
         """

@@ -29,7 +29,7 @@ class Origin:
         return np.stack(np.broadcast_arrays(*self._ecef(p_W)), axis=-1)
 
     def from_ecef(self, p_E: Any) -> Floats:
-        """Return the points (..., 3) in W, in m, of Earth-centred, Earth-fixed coordinates (..., 3) in m."""
+        """Convert Earth-centred, Earth-fixed coordinates (..., 3) in m to points (..., 3) in W, in m."""
         x, y, z = np.moveaxis(np.asarray(p_E, float), -1, 0)
         (s, c), (sl, cl) = self._latitude, self._longitude
         ahead, east = cl * x + sl * y - self._radius * c, cl * y - sl * x
@@ -48,7 +48,7 @@ class Origin:
         return _geodetic(*self._ecef(p_W))
 
     def degrees(self, p_W: Any) -> tuple[Any, Any]:
-        """Return (latitude, longitude) in degrees of points (..., 3) in W."""
+        """Return the latitudes and longitudes in degrees of points (..., 3) in W."""
         latitude, longitude, _ = self.geodetic(p_W)
         return np.degrees(latitude), np.degrees(longitude)
 
@@ -86,7 +86,8 @@ def geodetic(p_E: Any) -> tuple[Floats, Floats, Floats]:
 
 def ned_to_ecef(latitude: Any, longitude: Any) -> Floats:
     """Return the rotation matrices R_EW (..., 3, 3) of local north-east-down frames W at latitudes and longitudes in
-    rad: ``v_E = R_EW v_W``, with the Earth-centred, Earth-fixed frame E. The transposed matrices convert from E to W.
+    rad, such that ``v_E = R_EW v_W``; E is the Earth-centred, Earth-fixed frame. The transposed matrices convert from E
+    to W.
     """
     (s, c), (sl, cl) = sin_cos(np.asarray(latitude, float)), sin_cos(np.asarray(longitude, float))
     zero = np.zeros_like(s * sl)
@@ -95,7 +96,7 @@ def ned_to_ecef(latitude: Any, longitude: Any) -> Floats:
 
 
 def _geodetic(x: Any, y: Any, z: Any) -> tuple[Floats, Floats, Floats]:
-    """Convert Earth-centred, Earth-fixed coordinates (Bowring 1976, computed with tangents)."""
+    """Convert Earth-centred, Earth-fixed to geodetic coordinates (Bowring 1976, computed with tangents)."""
     p = np.maximum(np.sqrt(x * x + y * y), 1e-9)  # the tangent is infinite on the axis
     tangent = z / (p * math.sqrt(1.0 - E2))  # tangent of the reduced latitude
     for _ in range(3):

@@ -6,8 +6,8 @@
 
 The world frame W is north-east-down and the body frame B is forward-starboard-down. Euler angles (..., 3) are roll,
 pitch and heading in rad: rotations about z, then y, then x (ZYX). Quaternions (..., 4) are scalar-first, and ``w_WB_B``
-(..., 3) contains p, q and r in rad/s. Every function takes one value or an array of values. To multiply the results,
-use :mod:`wavesim_sdk.algebra`, which gives the same bits on every machine.
+(..., 3) contains p, q and r in rad/s. Every function takes one value or an array of values. To multiply the returned
+matrices, use :mod:`wavesim_sdk.algebra`, which gives the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def rotate_vector(q_WB: Any, v_B: Any) -> Floats:
 def euler_rate_matrix(euler: Any) -> Floats:
     """Return T, shape (..., 3, 3), such that T w_WB_B contains the rates of roll, pitch and heading.
 
-    T grows without limit as the pitch approaches 90 degrees. Use quaternions there.
+    T grows without limit as the pitch approaches 90 degrees. Near 90 degrees, use quaternions.
     """
     roll, pitch, _ = np.moveaxis(np.asarray(euler, float), -1, 0)
     (sr, cr), (sp, cp) = sin_cos(roll), sin_cos(pitch)
@@ -255,7 +255,7 @@ def _matrix(rows: list[list[Any]]) -> Floats:
 
 
 def _blocks(a: Floats, b: Floats) -> Floats:
-    """Return matrices with the blocks a and b on their diagonals."""
+    """Return block-diagonal matrices with the blocks a and b."""
     found = np.zeros((*a.shape[:-2], a.shape[-2] + b.shape[-2], a.shape[-1] + b.shape[-1]))
     found[..., : a.shape[-2], : a.shape[-1]] = a
     found[..., a.shape[-2] :, a.shape[-1] :] = b

@@ -172,8 +172,8 @@ class Log:
         return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
-        """Return the horizontal errors of a vehicle: times in s, errors of its estimate in m, and errors of dead
-        reckoning in m.
+        """Return the horizontal navigation errors of a vehicle: times in s, errors of its estimate in m, and errors of
+        dead reckoning in m.
 
         The errors cover the times with both an estimate and a true position. They are empty for a vehicle without
         estimates. Raises UnknownName if the log does not contain this body.
@@ -190,8 +190,8 @@ class Log:
     def get(self, topic: str, table: Table) -> Series:
         """Return the series of a topic; it is empty if the topic has no messages.
 
-        Raises UnknownName if this log cannot have the topic: its kind is unknown, or the log does not contain the body
-        or instrument.
+        Raises UnknownName if this log cannot contain the topic: the kind of topic is unknown, or the log does not
+        contain the body or instrument.
         """
         if (found := self.series.get(topic)) is not None:
             return found
@@ -273,7 +273,8 @@ def read(path: str | Path | Log) -> Log:
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
     """Yield the logged frames of imaging sonars and cameras: those of all bodies, of one body, or of one instrument on
-    a body. The ``names`` of each frame are the names of its labels, including the bodies that had entered by then.
+    a body. The ``names`` of each frame are the names of its labels, including the bodies that had entered the
+    simulation by then.
 
     Frames that WaVeSim cannot have written are omitted.
     """

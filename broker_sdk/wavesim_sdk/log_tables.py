@@ -33,7 +33,7 @@ class Series:
 
     time_ns: Ints
     records: Record
-    type: str = ""  #: name of the table whose columns the records have
+    type: str = ""  #: name of the table that declares the columns of the records
 
 
 class LoggedBodies(Protocol):

@@ -154,7 +154,9 @@ def possible(table: Table, records: Any) -> Any:
 
 
 def _within(values: Any) -> Any:
-    """Return a mask of those sonar values that the file formats of survey software can represent; NaN means unknown."""
+    """Return a mask of the sonar values that the file formats of survey software can represent. NaN (unknown) is one of
+    them.
+    """
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 
@@ -164,8 +166,8 @@ def possible_topic(topic: str) -> bool:
 
 
 def possible_frame(frame: ImagingFrame, topic: str) -> bool:
-    """Return whether the record and the soundings of a frame are possible for a simulated sonar, and the frame has the
-    names in its topic.
+    """Return whether a simulated sonar can have produced the record and the soundings of a frame, and whether the names
+    in the record match the topic.
     """
     if topic != f"/sonar/{frame.body}/{frame.name}":
         return False

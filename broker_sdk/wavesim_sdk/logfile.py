@@ -21,7 +21,8 @@ CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 METADATA = "wavesim"
 RUN, PART = "run", "part"  #: metadata keys for the run and for the number of the part, counted from 1
-EARLIER_RUN = "earlier_run"  #: metadata key for the run of the log that ended when the simulation time changed
+#: metadata key for the ID of the preceding run, whose log ended when the simulation time changed
+EARLIER_RUN = "earlier_run"
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a record in the file
 CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size in bytes of a decompressed chunk
 _RECORD, _MESSAGE = (
@@ -41,7 +42,7 @@ def encode_cdr_text(text: str) -> bytes:
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """Decode a message made by :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is cut off."""
+    """Decode a message made by :func:`encode_cdr_text`. Raises ValueError if it is not such a message or is truncated."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()

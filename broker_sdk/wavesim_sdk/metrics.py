@@ -19,7 +19,7 @@ COUNTERS = (
     "commander_bad",
     "commander_unread",
 )
-#: for each mapping in the status, the name of its metric and the label to which the keys of the mapping are written
+#: for each mapping in the status, the name of its metric and of the label that contains the key
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 

@@ -15,12 +15,13 @@ from wavesim_sdk.names import suggest_name
 
 __all__ = ["described", "load_object", "run_file"]
 
-#: parts of file names by which code that the user did not write is recognised
+#: substrings of file names that identify code not written by the user
 _NOT_USERS = ("<frozen", "site-packages", "dist-packages", "wavesim_sdk")
 
 
 def load_object(text: str, kind: str) -> Any:
-    """Load the object that ``text`` names. Raise ConfigError if it does not exist or its module fails.
+    """Load the object that ``text`` names. Raises ConfigError if it does not exist or if its module raises an
+    exception.
 
     ``kind`` is the first word of each message, as in "avoider 'mine.py:Mine': ...". The path of a file is relative to
     the working folder.
@@ -45,8 +46,8 @@ def load_object(text: str, kind: str) -> Any:
 
 
 def run_file(path: Path, prefix: str = "file") -> ModuleType:
-    """Execute a Python file as a separate module; the file can import its neighbours. An exception of
-    the file propagates to the caller.
+    """Execute a Python file as a separate module. The file can import other modules in its folder. An exception of the
+    file propagates to the caller.
 
     No bytecode is written, because it would also be used for a version of the file that was changed within the same
     second.

@@ -63,7 +63,7 @@ class Step:
     #: requests that the server refused, with the reason for each
     refused: list[RequestRefused] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)  #: results of the requests that the server did not refuse
-    #: starts and pauses of the simulation clock, and its end
+    #: starts and pauses of the simulation clock, and the end of the run
     run_states: list[RunStateChanged] = field(default_factory=list)
     #: human-readable texts, for example from the watchdog or about fences, faults and contacts
     notices: list[Notice] = field(default_factory=list)
@@ -117,8 +117,8 @@ class ReceivedMission:
 
 
 class MissionAssembler:
-    """Assembler of missions from parts that arrive in order. It drops a part that does not continue the current
-    mission, for example because another sender sent it.
+    """Assembler for missions whose parts arrive in order. It drops a part that does not continue the current mission,
+    for example because another sender sent it.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class MissionAssembler:
 
 
 class RequestOutcomes:
-    """Store of the newest answers to requests, and of refusals; it returns each of them once."""
+    """The newest answers to requests and refusals of requests. Each can be retrieved once."""
 
     def __init__(self) -> None:
         self._said: dict[int, Answer | RequestRefused] = {}
@@ -154,7 +154,9 @@ class RequestOutcomes:
             del self._said[next(iter(self._said))]
 
     def take(self, request: int) -> str | None:
-        """Return the text of the answer to a request, or None before it arrives. Raises Refused if the server refused it."""
+        """Return the text of the answer to a request, or None if the answer has not arrived yet. Raises Refused if the
+        server refused it.
+        """
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
                 return text
@@ -164,7 +166,7 @@ class RequestOutcomes:
 
 
 class StepCollector:
-    """Collector that combines the events for a session into steps."""
+    """Combines the events of a session into steps."""
 
     def __init__(self) -> None:
         self.ended = False

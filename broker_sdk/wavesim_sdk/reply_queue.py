@@ -58,7 +58,7 @@ def split_reply(number: int, text: bytes) -> deque[bytes]:
 
 
 class ReplyAssembler:
-    """Assembler of the pieces of one reply."""
+    """Assembler for the pieces of one reply."""
 
     def __init__(self, number: int) -> None:
         self._number = str(number).encode()

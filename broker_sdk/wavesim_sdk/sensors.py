@@ -30,11 +30,10 @@ AIS_STATIONS = 16  #: maximum number of stations listed by an AIS receiver, with
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
-    """Make the table of a sensor. Each row contains the tick, time, validity, sequence number and values.
+    """Create the table declaration of a sensor. Each row contains the tick, time, validity, sequence number and values.
 
     ``state`` lists hidden columns. They store the state that an emulator carries from one value to the next, such as a
-    random-walk bias or the energy used. If another process takes over, it can therefore continue where the previous one
-    stopped.
+    random-walk bias or the energy used. An emulator that replaces another one can therefore continue from that state.
     """
     head = (
         TICK,
@@ -222,7 +221,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "navigation",
-        "Reference for navigation: true pose, velocity and acceleration.",
+        "Navigation reference: true pose, velocity and acceleration.",
         (
             value("p_WB_W", "m", "Position.", 3),
             value("euler", "rad", "Roll, pitch, heading.", 3),
@@ -268,9 +267,9 @@ _BUILT_IN = (
             value("heading", "rad", "True heading, 0..2 pi.", AIS_STATIONS),
             value("turn", "rad/s", "Rate of turn, positive to starboard; class A only.", AIS_STATIONS),
             value("age", "s", "Time since the last report from the station.", AIS_STATIONS),
-            value("station", "", "Class of the station: 1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 "
-                                 "receiver only.", AIS_STATIONS),
-            value("kind", "", "Type of ship or of mark.", AIS_STATIONS),
+            value("station", "", "Class of the station: 1 class A, 2 class B (carrier sense), 3 class B (self-organised), "
+                  "4 aid to navigation, 5 receiver only.", AIS_STATIONS),
+            value("kind", "", "Type of ship or of aid to navigation.", AIS_STATIONS),
             value("status", "", "Navigational status.", AIS_STATIONS),
             value("length", "m", "Length of the ship.", AIS_STATIONS),
             value("width", "m", "Width of the ship.", AIS_STATIONS),
@@ -323,8 +322,8 @@ def value_fields(table: Table) -> tuple[Field, ...]:
 
 
 def find_columns(table: Table, name: str) -> tuple[int, int, str]:
-    """Return the (index of the first number, count, unit) of a field, such as `heading`, or of one number in a field,
-    such as `rates.2`.
+    """Return the index of the first number, the count of numbers and the unit of a field, such as `heading`, or of one
+    number in a field, such as `rates.2`.
 
     Raises ValueError, listing the available names, if the sensor does not have this field.
     """

@@ -66,7 +66,7 @@ def is_process_alive(pid: int, start: int) -> bool:
 
 
 def running_servers() -> Iterator[tuple[str, int]]:
-    """Yield (name, PID of the engine) of every server on this machine, sorted by name."""
+    """Yield the name of every server on this machine and the PID of its engine, sorted by name."""
     for path in sorted(MEMORY.glob("wavesim.*.simulation")):
         with contextlib.suppress(OSError, ValueError, UnicodeError):
             with path.open("rb") as segment:
@@ -130,7 +130,7 @@ class TableView:
         self.row_format = struct.Struct("<" + "".join(_format(dtype[name]) for name in dtype.names or ()))
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """Copy the last completed write and return (tick, all rows). This never blocks the writer.
+        """Copy the last completed write, and return its tick and all rows. This never blocks the writer.
 
         Raises AttachError if ``tries`` attempts fail because the table changes too often or its header is damaged.
         """

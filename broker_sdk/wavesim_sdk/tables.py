@@ -70,7 +70,7 @@ class SensorFault(IntEnum):
     """Fault of a sensor."""
 
     NONE = 0
-    LOST = 1  #: the sensor has no valid values
+    LOST = 1  #: the sensor produces no valid values
     FROZEN = 2  #: the last value is repeated as if it were new
     BIAS = 3  #: the magnitude of the fault is added to every value
     SPIKES = 4  #: the magnitude of the fault is the probability of a value with a large error
@@ -93,7 +93,7 @@ class SignalKind(IntEnum):
 class Field:
     """Column of a table: its NumPy type, shape, unit and meaning, which includes the reference frame.
 
-    A hidden column exists only for an emulator that takes over from another one. Logs and clients do not receive it.
+    A hidden column is used only by an emulator that replaces another one. Logs and clients do not receive it.
     """
 
     name: str
@@ -106,8 +106,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """Table with its columns and its writer. ``tail`` describes the bytes that follow a record in the log, if there are
-    any.
+    """Declaration of a table: its columns, and the process that writes it. ``tail`` describes the bytes that follow a
+    record in the log, if there are any.
     """
 
     name: str
@@ -290,7 +290,7 @@ SIGNALS = Table(
         integer("id", "", "Number of the signal, from 1; 0 = empty row."),
         integer("source", "", "Row of the sender."),
         value("frequency", "Hz", "Carrier frequency."),
-        value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        value("source_level", "dB re 1 uPa at 1 m", "Source level of the signal."),
         value("level", "dB re 1 uPa", "Level at the current radius."),
         value("radius", "m", "Current radius of the sphere, c (t - t0)."),
         integer("emission_ns", "ns", "Time of emission, t0."),
@@ -457,7 +457,7 @@ LINES = Table(
         integer("broken", "", "Number of the broken segment, from 0; -1 = none."),
         value("tension", "N", "Tension at the two ends.", 2),
         value("greatest", "N", "Maximum tension in any segment."),
-        value("on_bed", "m", "Length of the part of the line that lies on the bed."),
+        value("on_bed", "m", "Length of the segment of the line that rests on the bed."),
         value(
             "nodes_W",
             "m",
@@ -488,7 +488,7 @@ SENT = Table(
         integer("clock_ns", "ns", "Time of emission according to the sender's clock."),
         integer("out_of_reach", "", "Number of nodes that were out of range when the signal was emitted."),
         value("frequency", "Hz", "Carrier frequency."),
-        value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+        value("source_level", "dB re 1 uPa at 1 m", "Source level of the signal."),
         value("duration", "s", "Duration of the signal."),
         value("origin_W", "m", "Position of the transducer at emission, frame W.", 3),
         integer("payload_bytes", "", "Length of the payload in bytes."),

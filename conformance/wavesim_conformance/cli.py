@@ -140,5 +140,5 @@ def _bytes(text: str) -> bytes:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands in this package."""
+    """Return the subcommands that this package adds to ``wavesim``."""
     return [conformance]

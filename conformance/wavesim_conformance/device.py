@@ -162,7 +162,7 @@ class PtyHost:
         return bool(ready) and bool(os.read(self._file, 65536))
 
     def finish(self) -> None:
-        """Do nothing, because the terminal buffers up to 4 kB and does not show whether the device has read them."""
+        """Do nothing, because the terminal buffers up to 4 kB and does not show whether the device has read the bytes."""
 
     def close(self) -> None:
         os.close(self._file)

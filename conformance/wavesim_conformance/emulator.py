@@ -80,7 +80,7 @@ class FakeEngine:
         self.simulation[WORLD.name].publish(world, 0)
 
     def set_body(self, row: int, name: str) -> None:
-        """Add a body in a row; an empty name removes the body."""
+        """Put a body into a row; an empty name removes the body."""
         who = self.identity[row]
         who["present"], who["type"], who["name"] = bool(name), BodyType.SURFACE, name.encode()
         who["model"], who["generation"] = b"jolner", who["generation"] + bool(name)

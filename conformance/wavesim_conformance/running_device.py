@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from wavesim_conformance.broker import ConformanceChecker, Finding
 from wavesim_conformance.device import ANSWER_S, PortChecker, open_host
 
-#: time in s after which a command is sent again: after noise, the device may have read the command as a part of the noise
+#: time in s after which a command is sent again: the device may have read a command that follows noise as part of the
+#: noise
 RETRY_S = 0.2
 
 

@@ -11,7 +11,7 @@ TABLE = sensor_table("altitude", "Height above the bottom.", [value("height", "m
 
 
 class Altitude(Emulator):
-    """Altimeter with 5 cm of noise; `scale` is the factor of its scale error."""
+    """Altimeter with 5 cm of noise and a scale error: `scale` is the factor by which the height is multiplied."""
 
     sensor = "altitude"
 

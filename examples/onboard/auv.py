@@ -27,7 +27,7 @@ from wavesim_world.ocean.water import depth_of_pressure
 
 
 class Auv:
-    """Navigation, guidance and control of one AUV, which turn the values of one step into actuator commands."""
+    """Navigation, guidance and control of one AUV: they compute the actuator commands from the values of a step."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace | None = None) -> None:
         config = loaded.config

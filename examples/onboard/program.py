@@ -1,4 +1,4 @@
-"""Common parts of the on-board programs: arguments, broker and main loop."""
+"""Code that all on-board programs share: arguments, broker and main loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wavesim_world.config import load
 
 
 class Vehicle(Protocol):
-    """On-board software, which converts the values of a step into named actuator commands and an estimate (or None)."""
+    """On-board software: it converts the values of a step into named actuator commands and an estimate (or None)."""
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], Estimate | None]: ...
 

@@ -29,7 +29,7 @@ SOON = 1e-6  #: tolerance in s: a line of commands already counts as due this lo
 
 
 class Recorded:
-    """Recorded commands over time, and a track for comparison."""
+    """Recorded actuator commands over time, and a measured track for comparison (if given)."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         columns, self.times = read_columns(loaded.data_file(options.commands), options.rate)

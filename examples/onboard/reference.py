@@ -3,10 +3,10 @@
 The filter uses round trips, one-way travel times and directions from a USBL head, and replaces
 :class:`navigator.Navigator`.
 
-Rates and angles of the AHRS propagate the filter. The acceleration is computed from the turn rate and the speed; its
-uncertainty is the random acceleration of the vehicle. Speed through water, depth, angles and acoustic measurements
-correct the filter; the current is part of the state. A round trip involves two positions: the one at the query, and the
-one at the reception of the reply.
+The filter propagates its state with the rates and angles of the AHRS. The acceleration is computed from the turn rate
+and the speed; its uncertainty is the random acceleration of the vehicle. Speed through water, depth, angles and
+acoustic measurements correct the filter; the current is part of the state. A round trip involves two positions: the one
+at the query, and the one at the reception of the reply.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ STATUS = struct.Struct("<Hhhh")  # number, north, east (dm), depth (dm)
 
 
 class Talker(Auv):
-    """An AUV that transmits in its slot, at the exact time by its own clock."""
+    """An AUV that transmits in its own time slot, exactly timed by its own clock."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

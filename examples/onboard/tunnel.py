@@ -25,7 +25,7 @@ from wavesim_sdk.frames import quaternion, rotation
 from wavesim_world.config import BodyConfig, LoadedConfig
 from wavesim_world.config.validation import matrix
 
-PERIOD = 17.5  #: period in s of the sine that the vehicle follows
+PERIOD = 17.5  #: period in s of the sinusoidal depth variation
 GUIDANCE = 0.05  #: time in s between readings from the echosounders
 SMOOTH = 0.72  #: bandwidth of the reference filter in rad/s
 LIFT_ARM = 0.02  #: distance in m from the centre of mass up to the centre of buoyancy

@@ -46,7 +46,7 @@ class DepthAndHeading(learning.Task):
         s.net_weight = 1.0 * (u[:, 8] - 0.5)
 
     def command(self, s: Any) -> Any:
-        """Set 60 % of the maximum thrust, both rudders and both planes."""
+        """Set 60 % of the maximum thrust, and the angles of both rudders and both planes."""
         rudder, plane = s.action.T
         return 0.6, rudder, rudder, plane, plane
 

@@ -1,4 +1,4 @@
-"""Kernels, which are called from Python, and device functions, which are only compiled into kernels.
+"""Compilation of kernels, which Python calls, and of device functions, which are only compiled into kernels.
 
 Numba builds a separate library for every compiled function: it optimises the function, generates machine code and
 caches the result. It then links the function into each caller and repeats all of these steps there. For functions that

@@ -44,7 +44,7 @@ def mantissa_code(builder: Any, x: Any) -> Any:
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
-    """Build code that reads the exponent by way of a number near 2^52, because integer conversions of vectors are slow."""
+    """Build code that reads the exponent via a number near 2^52, because integer conversions of vectors are slow."""
     long = lane_type(_LONG, x.type)
     bits = builder.lshr(builder.bitcast(x, long), lane_constant(long, 52))
     found = builder.bitcast(builder.or_(bits, lane_constant(long, 0x4330000000000000)), x.type)
@@ -52,7 +52,7 @@ def exponent_code(builder: Any, x: Any) -> Any:
 
 
 def power_code(builder: Any, n: Any) -> Any:
-    """Build code for 2^n. The lowest bits of n + 1.5 2^52 are the bits of n."""
+    """Build code for 2^n. The lowest bits of n + 1.5 * 2^52 are the bits of n."""
     long = lane_type(_LONG, n.type)
     bits = builder.bitcast(builder.fadd(n, lane_constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
     return builder.bitcast(builder.shl(bits, lane_constant(long, 52)), n.type)

@@ -48,7 +48,7 @@ def describe(kind: Any) -> Any:
 
 
 class _Words:
-    """Values that are read from consecutive words."""
+    """Generator of code that reads values from consecutive words."""
 
     def __init__(self, context: Any, builder: Any, address: Any) -> None:
         self._context, self._builder, self._address, self._next = context, builder, address, 0

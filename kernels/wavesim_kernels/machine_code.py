@@ -137,8 +137,8 @@ def _library(package: str) -> _Library:
 
 
 def check_sources(package: str) -> None:
-    """Raise WaveSimError if a file that is compiled into the kernels of a package has been changed since its
-    installation.
+    """Raise WaveSimError if a file that is compiled into the kernels of a package has been changed since the package
+    was installed.
     """
     from wavesim_kernels.cache import file_digest
 

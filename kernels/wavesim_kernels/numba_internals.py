@@ -41,7 +41,7 @@ from numba.core.registry import CPUDispatcher, cpu_target  # noqa: E402
 from numba.core.typing.templates import AttributeTemplate as AttributeTemplate  # noqa: E402
 from numba.np import arrayobj  # noqa: E402
 
-#: private parts of Numba, and what each of them is used for
+#: private parts of Numba, each with the purpose for which this module uses it
 PRIVATE_PARTS = {
     # device functions are linked into kernels before any machine code is generated
     "numba.core.codegen.JITCodeLibrary.finalize": "overridden to link device functions into a kernel, or to generate no machine code for a device function",
@@ -313,7 +313,7 @@ class _Cache(FunctionCache):
 
     @property
     def _family(self) -> str:
-        """First part of the file names for all versions of this function."""
+        """Prefix of the cache file names for all versions of this function."""
         name = f"{Path(self._py_func.__code__.co_filename).stem}.{self._py_func.__qualname__}"
         return name.replace("<", "").replace(">", "")
 
@@ -344,9 +344,9 @@ class _Cache(FunctionCache):
         return (*own, kernel_sources.named_tuple_members(signature), str(self._options))
 
 
-#: first list: all kernels of this process; second list: those that other kernels call by address
+#: all kernels of this process
 kernels: list[Any] = []
-kernels_with_address: list[Any] = []
+kernels_with_address: list[Any] = []  #: kernels that other kernels call by address
 
 
 def make_kernel(function: Any, options: dict[str, Any]) -> Any:
@@ -454,8 +454,8 @@ def call_kernel(context: Any, builder: Any, made: Any, arguments: list[Any]) -> 
 
 
 def keep_portable_modules() -> None:
-    """Make libraries keep their optimised modules unchanged, because code generation would adapt the modules to the
-    processor of this machine.
+    """Make libraries keep an unchanged copy of their optimised modules, because code generation adapts the modules to
+    the processor of this machine.
 
     Call this function before any function is compiled.
     """

@@ -234,7 +234,7 @@ def test_items_that_are_no_waypoints_are_named(tmp_path: Path) -> None:
         ("a.csv", "a,b\n1,2", ":1: the header must name"),
         ("a.csv", "north,east,latitude,longitude\n1,2,3,4", ":1: the header must name"),
         ("a.csv", "north,east\n1,2\n3", ":3: expected 2 values, got 1"),
-        ("a.csv", "north,east\n1,\n", ":2: the line states no north and east"),
+        ("a.csv", "north,east\n1,\n", ":2: the line has no values for north and east"),
         ("a.csv", "north,east\n1,nan\n", "'nan' is not a number"),
         ("a.csv", "", "contains no header"),
         ("a.gpx", "<gpx/>", "unknown type of mission file '.gpx'"),
@@ -313,7 +313,7 @@ def test_a_configuration_obeys_the_rules_of_files(tmp_path: Path) -> None:
     assert load_standalone(loaded.text)[0].config.fleet.vehicle[0].waypoint == (), "a log has no files"
     (folder / "a.csv").write_text("north,east\n1,\n")
     done = subprocess.run([*CLI, "check", str(loaded.path)], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "a.csv:2: the line states no north and east" in done.stderr
+    assert done.returncode == 2 and "a.csv:2: the line has no values for north and east" in done.stderr
     assert "Traceback" not in done.stderr
 
 

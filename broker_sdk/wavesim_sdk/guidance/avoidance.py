@@ -1,5 +1,5 @@
-"""Reference collision avoidance, which evaluates plans for course and speed, using costs derived from the collision
-regulations (COLREG 8, 13 to 17).
+"""Reference collision avoidance: it evaluates plans for course and speed, with costs derived from the collision
+regulations (COLREG rules 8 and 13 to 17).
 
     avoider = Avoider(length=2.0, speed=3.0)
     order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
@@ -45,7 +45,7 @@ HOLD = (
     40.0,
     60.0,
     90.0,
-)  #: distances, in ship lengths, for which a plan may hold its course
+)  #: possible distances, in ship lengths, over which a plan holds its course
 #: possible lengths of the plan's segment parallel to the leg, in ship lengths: 0, 10, 20, 40 and so on, up to 2560
 PARALLEL = (0.0, *(10.0 * 2.0**k for k in range(9)))
 STARBOARD_ONLY_ROLES = {
@@ -63,8 +63,8 @@ CONFLICT_COST = 20.0  #: cost of a plan with an imminent conflict
 #: cost of a plan that passes a target at exactly ``clear_distance``, which is too close for the next stage of the plan
 #: to start
 MARGIN = 3.0
-#: minimum distances as fractions of ``clear_distance``: to select a plan, to start its next stage, and to continue its
-#: current stage
+#: minimum passing distances, as multiples of ``clear_distance``, required to select a plan, to start its next stage,
+#: and to continue its current stage
 PLAN, RESUME, KEEP = 1.25, 1.15, 1.0
 #: the next stage of a plan must stay free of conflicts until BEYOND horizons after the end of the manoeuvre; the
 #: current stage must stay free of conflicts until 1 horizon after that end
@@ -138,8 +138,8 @@ class Avoider:
         targets: Sequence[Target],
         way: Sequence[Place] = (),
     ) -> tuple[float, float] | None:
-        """Return the (course, speed) of a manoeuvre, or None if the vessel should keep the (course, speed) ``wanted``
-        by the mission.
+        """Return the (course, speed) of a manoeuvre, or None if the vessel should follow ``wanted``, the (course,
+        speed) of its mission.
 
         ``way`` consists of the start of the leg, the next waypoint and the waypoint after it; without ``way``, the
         desired course defines the leg.
@@ -159,14 +159,14 @@ class Avoider:
         return order
 
     def _under_way(self) -> tuple[Place, Place, float] | None:
-        """Return the turn in progress, for :class:`Plans`."""
+        """Return the turn in progress, in the form that :class:`Plans` uses."""
         t = self._turn
         if t is None or t.ends - self._now < 0.5:
             return None
         return (t.order if self.chosen_order is not None else (math.nan, t.order[1])), t.end, t.ends - self._now
 
     def _turns_to(self, order: tuple[float, float], plans: Plans) -> None:
-        """Record the start of a turn.
+        """Record the start of a turn, for predictions during the turn.
 
         During the turn, the current speed and course do not show where the turn will end, because the vessel is losing
         speed.
@@ -291,7 +291,7 @@ class Avoider:
         self._unseen = {who: n for who, n in self._unseen.items() if who in self.roles}
 
     def _acts_for(self, t: Target, place: Place, velocity: Place) -> bool:
-        """Return whether the vessel must act because of a target."""
+        """Return whether the vessel must manoeuvre because of a target."""
         if self.roles[t.track_id] not in STAND_ON_ROLES or self.chosen_order is not None:
             return True
         n, e = t.place[0] - place[0], t.place[1] - place[1]
@@ -340,7 +340,8 @@ class Avoider:
         """Find the free plans that start with an ordered course and speed. Return the earliest time in s at which one
         of them is back on the track, or inf.
 
-        The remainder of the current plan is also a candidate, because it does not lie on the grid of durations.
+        The remainder of the current plan is added as a candidate, because its duration is usually not on the grid of
+        candidate durations.
         """
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]

@@ -15,7 +15,7 @@ from wavesim_sdk.frames import wrap
 from wavesim_sdk.guidance.targets import Target
 
 Place = tuple[float, float]
-RETURN = math.radians(60.0)  #: maximum angle to the leg at which the vessel returns after a manoeuvre
+RETURN = math.radians(60.0)  #: maximum angle in rad between the leg and the course of a return to it
 COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
 ANSWER, RADIUS = (
     2.3,
@@ -276,7 +276,7 @@ class Paths:
 
 
 def _along(n: Floats, e: Floats, begin: Place, ahead: Place) -> tuple[Floats, Floats]:
-    """Return (along-track, cross-track) coordinates relative to a leg."""
+    """Return the along-track and cross-track coordinates of a point relative to a leg, in m."""
     n, e = n - begin[0], e - begin[1]
     return n * ahead[0] + e * ahead[1], e * ahead[0] - n * ahead[1]
 

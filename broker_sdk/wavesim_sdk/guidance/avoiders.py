@@ -1,8 +1,9 @@
 """Avoiders: methods of collision avoidance that decide for one vessel, once a second.
 
 An avoider is a class, or a function that returns an object. Both are called with the length of the vessel in m and its
-speed in m/s. The object has the method ``order``, or is itself a function with the parameters of ``order``. An avoider
-that needs neither length nor memory can be such a function instead of a class. This is an avoider as a class::
+speed in m/s. The object has the method ``order``, or is itself a function with the parameters of ``order``. A function
+with the parameters of ``order`` can itself be the avoider if it needs neither the length nor a memory. This is an
+avoider as a class::
 
     class Mine:
         def __init__(self, length, speed): ...
@@ -61,7 +62,7 @@ class AvoiderFailed(WaveSimError):
 
 
 class NamedAvoider:
-    """An avoider with its name, whose orders are checked."""
+    """Wrapper that gives an avoider a name and checks its orders."""
 
     def __init__(self, name: str, avoider: Any) -> None:
         self.name, self.avoider = name, avoider

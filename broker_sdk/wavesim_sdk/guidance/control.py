@@ -163,7 +163,7 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """Return the (direction, curvature) of the arc at ``lead`` m ahead. Also set the cross-track error of the
+        """Return the direction and the curvature of the arc ``lead`` m ahead, and set the cross-track error of the
         current position.
         """
         dn, de = north - arc.centre[0], east - arc.centre[1]
@@ -174,7 +174,7 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """Return the (direction, curvature) of the leg at ``lead`` m ahead. Also set the cross-track error of the
+        """Return the direction and the curvature of the leg ``lead`` m ahead, and set the cross-track error of the
         current position.
         """
         target = self.target
@@ -200,8 +200,8 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return the (distance, turn) at the next waypoint. The arc starts ``distance`` m before the waypoint;
-        ``distance`` is at most half of the shorter of the two legs. ``turn`` is in rad.
+        """Return the distance in m between the start of the arc and the next waypoint, and the angle in rad of the turn
+        there. The distance is at most half the length of the shorter of the two legs.
         """
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east

@@ -25,7 +25,8 @@ CONTACT_NOTICE_PREFIX = "contact with "  #: beginning of a notice that reports a
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
-    """Return (DCPA in m, TCPA in s) for bodies that keep their velocities.
+    """Return the distance (DCPA, m) and the time (TCPA, s) of the closest approach of bodies that keep their
+    velocities.
 
     ``p_AB_W`` (..., n) is the position of B relative to A in m. ``v_AB_W`` (..., n) is the velocity of B relative to A
     in m/s. Both have two components (ships) or three. TCPA is negative if the closest approach is in the past, and 0 if the
@@ -81,8 +82,9 @@ def role(
 
 
 def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
-    """Return the minimum distance in m of a relative track and the time in s at which it occurs. The track consists of
-    positions (n, 2) or (n, 3) at ``times`` (n,), joined by straight lines.
+    """Return the minimum distance in m between two bodies and the time in s at which it occurs, given the track of one
+    body relative to the other. The relative track consists of positions (n, 2) or (n, 3) at ``times`` (n,), joined by
+    straight lines.
     """
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])

@@ -75,8 +75,8 @@ class MissionItem:
     def of_mavlink(
         cls, number: int, command: int, frame: int, values: Sequence[float], file: str, line: int = 0
     ) -> MissionItem:
-        """Return an item from its seven parameters. Raises ConfigError if the frame of a waypoint is unknown, or
-        relative to the terrain.
+        """Create an item from the command, frame and seven parameters of a MAVLink mission item. Raises ConfigError if
+        the frame of a waypoint is unknown, or relative to the terrain.
         """
         x, y, z = values[4:7]
         if command not in (WAYPOINT, SPLINE_WAYPOINT):

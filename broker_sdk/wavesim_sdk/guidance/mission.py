@@ -31,8 +31,8 @@ MAX_DISTANCE_M = 1e5  #: maximum distance in m from the vehicle to a point; a co
 
 
 class MissionLimits(Protocol):
-    """Any mission with a lookahead distance and an acceptance radius in m, such as the ``mission`` of a body in a
-    configuration or :class:`~.mission_files.MissionFile`; 0 or None = not set.
+    """Interface of any mission with a lookahead distance and an acceptance radius in m, such as the ``mission`` of a
+    body in a configuration or :class:`~.mission_files.MissionFile`; 0 or None = not set.
     """
 
     @property

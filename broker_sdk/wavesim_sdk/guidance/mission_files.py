@@ -10,8 +10,9 @@
 | Panisim guidance (YAML): XYZ, NED or LLA waypoints | `.yml` or `.yaml` |
 | CSV with a header: `north,east` or `latitude,longitude` | `.csv` |
 
-The world's origin converts latitudes and longitudes. An altitude is positive upwards, relative to the water surface
-(mean sea level, or the home position); the depth is its negative. Entries that are not waypoints are listed as notices.
+Latitudes and longitudes are converted to W with the world's origin. An altitude is positive upwards, relative to the
+water surface (mean sea level, or the home position); the depth is its negative. Entries that are not waypoints are
+listed as notices.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MAX_DISTANCE_M = 1e6  #: maximum distance in m of a waypoint from the world's or
 DEFAULT_SPEED = 1.0  #: speed in m/s if neither the file nor the user states one
 SUFFIXES = (".plan", ".json", ".waypoints", ".yml", ".yaml", ".csv")
 _BOATS = (10, 11, 12)  #: MAVLink vehicle types: ground rover, surface boat, submarine
-#: names of columns in a CSV file
+#: accepted names for each column of a CSV file
 _COLUMNS = {
     "north": ("north", "n", "northing"),
     "east": ("east", "e", "easting"),
@@ -59,7 +60,7 @@ class MissionFile:
     waypoints: tuple[Waypoint, ...]
     lookahead: float | None = None  #: lookahead distance in m that the file states; None = not stated
     acceptance: float | None = None  #: acceptance radius in m that the file states; None = not stated
-    notices: tuple[str, ...] = ()  #: contents of the file other than waypoints, and conversions of values
+    notices: tuple[str, ...] = ()  #: notices about contents other than waypoints, and about converted values
     text: str = field(default="", repr=False)  #: text of the file
 
 
@@ -68,9 +69,10 @@ def read_mission(
 ) -> MissionFile:
     """Read a mission file.
 
-    ``origin`` is the origin of the world, or a function that returns it. It is needed only for latitudes and
-    longitudes. ``speed`` (m/s) applies to waypoints for which the file states no speed. It takes precedence over the
-    vehicle's default speed in a plan. Raises ConfigError if the file is invalid or contains no waypoint.
+    ``origin`` is the origin of the world, or a function that returns it. It is needed only if the file contains
+    latitudes and longitudes. ``speed`` (m/s) applies to waypoints for which the file states no speed. It takes
+    precedence over the vehicle's default speed in a plan. Raises ConfigError if the file is invalid or contains no
+    waypoint.
     """
     return parse_mission(str(path), _text(Path(path)), origin, speed=speed)
 
@@ -159,7 +161,8 @@ class _Converter:
     def _world_origin(self) -> Origin:
         if self._origin is None:
             raise ConfigError(
-                "the waypoints are latitudes and longitudes, which need the origin of a world", self._file
+                "the waypoints are latitudes and longitudes; the origin of a world is needed to convert them",
+                self._file,
             )
         if not isinstance(self._origin, Origin):
             self._origin = self._origin()
@@ -202,7 +205,7 @@ def _read_plan(text: str, file: str) -> Route:
         ("rally points", rally.get("points") if isinstance(rally, dict) else []),
     ):
         if found:
-            notices.append(f"the {name} of the plan ({len(found)}) are not read")
+            notices.append(f"the {name} of the plan ({len(found)}) are ignored")
     route.notices[:0] = notices
     return route
 
@@ -333,7 +336,7 @@ def _csv_point(values: Mapping[str, float], file: str, line: int) -> MissionItem
     is_geodetic = "latitude" in values
     first, second = ("latitude", "longitude") if is_geodetic else ("north", "east")
     if first not in values or second not in values:
-        raise ConfigError(f"the line states no {first} and {second}", file, line)
+        raise ConfigError(f"the line has no values for {first} and {second}", file, line)
     depth = values.get("depth", -values["altitude"] if "altitude" in values else 0.0)
     return MissionItem(
         values[first],

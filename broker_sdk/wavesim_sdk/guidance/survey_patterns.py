@@ -1,4 +1,4 @@
-"""Survey patterns: parallel legs over an area, and circles. Mission control draws the same tracks.
+"""Survey patterns: parallel legs over an area, and circles. Mission control (the viewer) generates the same tracks.
 
 area = [(0, 0), (100, 0), (100, 60), (0, 60)]
 mission = [Waypoint(north, east, depth=5.0, speed=1.2) for north, east in parallel_legs(area, 10.0)]
@@ -23,12 +23,11 @@ MAX_LEGS = 100_000  #: maximum number of legs of a pattern
 
 
 def parallel_legs(area: Sequence[Sequence[float]] | Floats, spacing: float, heading: float = 0.0) -> Floats:
-    """Return the ends (n, 2) of parallel legs back and forth (lawnmower pattern), in the order in which a vehicle
-    visits them.
+    """Return the end points (n, 2) of parallel legs (lawnmower pattern), in the order in which a vehicle visits them.
 
     ``area`` contains the corners (north, east) of a polygon in m, and may be concave. ``spacing`` is the largest
     distance in m between legs, and ``heading`` is their direction in rad. No point of the polygon is farther than half
-    the spacing from a leg's line. Raises InvalidArgument for fewer than three corners or a spacing that is not
+    the spacing from a leg's line. Raises InvalidArgument if there are fewer than three corners or the spacing is not
     positive.
     """
     corners = np.asarray(area, float)

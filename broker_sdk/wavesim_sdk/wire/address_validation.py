@@ -19,7 +19,7 @@ Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
 TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second from all hosts together; the same limit applies to JOIN
-JOIN_COST = 5.0  #: number of datagrams as which one JOIN counts, because the server must decrypt it and may add a body
+JOIN_COST = 5.0  #: cost of a JOIN, counted in datagrams: the server must decrypt it and may add a body
 USED_JOIN_LIFETIME_S = (
     2.0 * COOKIE_PERIOD_S
 )  #: time in s for which JOINs of ended sessions are stored; at least the lifetime of a cookie
@@ -51,9 +51,7 @@ class TokenBucket:
         return True
 
     def is_full(self, now: float) -> bool:
-        """Return whether the limit currently permits a whole burst, so that it need not be stored: a new limit does the
-        same.
-        """
+        """Return whether the limit currently permits a whole burst. It then equals a new limit and need not be stored."""
         return self.tokens + self.rate * (now - self.updated_at) >= self.burst
 
 

@@ -176,7 +176,7 @@ class ClientSession:
     def done(
         self, tick: int, command: Sequence[float | None] | None, estimate: Sequence[float | None] | None = None
     ) -> None:
-        """Answer a lockstep step."""
+        """Answer the current step in lockstep."""
         numbers = None if command is None else tuple(command)
         estimated = None if estimate is None else tuple(estimate)
         self._done = _DONE.decode((tick, self._outbox.last, numbers, estimated))

@@ -1,7 +1,7 @@
 """Codec: pure functions that convert between bytes and validated messages.
 
-Whatever bytes a peer sends, :func:`decode_header` and :func:`decode_payload` raise no exception except
-:class:`Dropped`, whose reason is one of the drop reasons in docs/PROTOCOL.md.
+:func:`decode_header` and :func:`decode_payload` accept any bytes that a peer may send. The only exception that they
+raise is :class:`Dropped`, with one of the drop reasons in docs/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ DROP_REASONS = (
 )
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
-#: functions with which the engine checks the payloads that the front end has forwarded; the fault search in
-#: benchmarks/world disables only the check in the front end
+#: functions with which the engine checks the payloads that the front end has forwarded; separate from the functions of
+#: the front end, because a test in benchmarks/world replaces only those
 _DECODE_FORWARDED = {int(kind): schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
 _pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
@@ -52,7 +52,7 @@ class Sealer(Protocol):
     """Interface of the payload seals; see :mod:`wavesim_sdk.wire.seal`."""
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """Seal a payload and return it."""
+        """Return the sealed payload."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
         """Decrypt a payload and record its sequence number as received. Raises Dropped if this fails."""

@@ -70,7 +70,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Ask for DUE events."""
+    """Request DUE events."""
 
     lockstep: int = record_field(
         FLAG,

@@ -37,7 +37,7 @@ class _PartialFrame:
 
 
 class FrameAssembler:
-    """Assembler of frames from pieces that arrive in any order.
+    """Assembler for frames whose pieces may arrive in any order.
 
     Each sonar has one incomplete frame at a time; a piece of a newer frame discards it.
     """

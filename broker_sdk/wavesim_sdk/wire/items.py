@@ -106,8 +106,8 @@ class CommandResult(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """A signal that the body's transducer received, as its instrument reports it. Times are readings of the node's
-    clock.
+    """A signal that the body's transducer received, with the values that the instrument reports. Times are readings of
+    the node's clock.
     """
 
     reception_ns: int = record_field(

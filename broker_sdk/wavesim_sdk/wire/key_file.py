@@ -167,7 +167,9 @@ def _retired(line: str) -> str:
 
 
 def _write(path: Path, lines: Sequence[str]) -> None:
-    """Replace a key file only when the new one is complete, because a server may read it at any time."""
+    """Write a key file atomically: replace it only when the new file is complete, because a server may read it at any
+    time.
+    """
     try:
         if path.is_symlink():  # the link's target may be a file that other programs own
             raise ConfigError("this key file is a symbolic link; specify the file to which it points", str(path))

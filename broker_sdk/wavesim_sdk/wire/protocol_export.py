@@ -86,7 +86,7 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def protocol_tables() -> dict[str, str]:
-    """Return the tables in docs/PROTOCOL.md, by the names of their markers."""
+    """Return the generated tables of docs/PROTOCOL.md, as a mapping from the names of their markers."""
     rows = [
         f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {len(schema_of(record).fields)} |"
         for kind, (client, session, record) in MESSAGES.items()

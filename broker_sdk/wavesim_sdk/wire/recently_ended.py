@@ -1,4 +1,4 @@
-"""Recently ended sessions, whose clients may not yet know that they have ended.
+"""Recently ended sessions. Their clients may not yet know that the sessions have ended.
 
 The server repeats the BYE of such a session a few times. For a while, it also answers each datagram from the client
 with BYE.

@@ -26,7 +26,7 @@ MAX_PENDING = 4096
 WINDOW = 32  #: maximum number of datagrams in flight; after a loss, the window restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
 EMULATOR_WINDOW = (
-    128  #: maximum number of datagrams in flight in a session of an emulator, whose states and frames are large
+    128  #: maximum number of datagrams in flight in an emulator's session, because its states and frames are large
 )
 
 
@@ -121,8 +121,8 @@ class Outbox:
         )
 
     def take_due(self, now: float) -> list[tuple[int, list[Any]]]:
-        """Return (number of the first item, items) for each datagram to send now. A datagram contains new items, or
-        items whose timeout has expired.
+        """Return the items to send now, as one (number of the first item, items) pair for each datagram. A datagram
+        contains new items, or items whose timeout has expired.
         """
         if not self._pending:
             return []

@@ -171,7 +171,7 @@ class Schema(Generic[T]):
         return self.decode(self.encode(record))
 
     def from_dict(self, values: Mapping[str, Any]) -> T:
-        """Make a record from named values, as from JSON, and return it; values with a default may be missing."""
+        """Return a record made from named values, for example from JSON. Values that have a default may be missing."""
         known = {i.name: check for i, check in zip(self.fields, self._checks, strict=True)}
         for name in values:
             if name not in known:

@@ -1,5 +1,5 @@
-"""Sealed datagrams, which are encrypted and authenticated by ChaCha20-Poly1305 (RFC 8439). HKDF-SHA256 (RFC 5869)
-derives the keys of a session from a pre-shared key and an exchange of ephemeral keys (X25519, RFC 7748).
+"""Sealed datagrams: encryption and authentication with ChaCha20-Poly1305 (RFC 8439). HKDF-SHA256 (RFC 5869) derives the
+keys of a session from a pre-shared key and an exchange of ephemeral keys (X25519, RFC 7748).
 
 The ``cryptography`` package provides all three algorithms (``pip install 'wavesim-sdk[keys]'``). A pre-shared key has
 32 bytes; the public key of the server may follow. JOIN carries the ephemeral public key of the client, and WELCOME

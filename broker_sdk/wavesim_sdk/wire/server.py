@@ -123,8 +123,8 @@ class ServerSessions:
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
-        """Process a datagram and return the resulting records. This method never raises an exception, whatever the
-        bytes are.
+        """Process a datagram and return the resulting records. This method never raises an exception, even if the bytes
+        are invalid.
         """
         self._now = max(self._now, now)
         before, happened = self.take_ended(), []

@@ -189,7 +189,7 @@ class State:
 
 
 class Body:
-    """The client's own body as the server described it. It creates states in which values have names."""
+    """The client's own body, as described by the server. It creates states in which values have names."""
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
@@ -256,7 +256,7 @@ def _with_nan(values: Sequence[float | None]) -> tuple[float, ...]:
 
 
 class Parts:
-    """Store of SENSORS datagrams, by tick, for states that are not yet complete."""
+    """SENSORS datagrams for states that are not yet complete, by tick."""
 
     KEPT_TICKS = 2  #: maximum number of ticks for which parts are kept
 
