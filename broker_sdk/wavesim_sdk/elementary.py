@@ -254,7 +254,7 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
 
 
 def _beside(x: Any) -> tuple[Any, Any]:
-    """Return sqrt(1 - x^2) as a sum of two numbers."""
+    """Return sqrt(1 - x^2) as a sum of two numbers, for :func:`asin` and :func:`acos`."""
     s, s_low = _two_product(x, x)
     r = 1.0 - s
     r_low = ((1.0 - r) - s) - s_low

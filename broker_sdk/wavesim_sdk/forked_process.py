@@ -32,10 +32,13 @@ class ForkedProcess:
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
-        self.returncode: int | None = None  #: exit code, or -signal; None while the process is running
+        #: exit code, or minus the signal number if a signal ended the process; None while the process is running
+        self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """Return the exit code or -signal, or None while the process is running."""
+        """Return the exit code (minus the signal number if a signal ended the process), or None while the process is
+        running.
+        """
         if self.returncode is None:
             with contextlib.suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -44,8 +47,8 @@ class ForkedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the process to exit; return the exit code or -signal. Raises subprocess.TimeoutExpired after
-        ``timeout`` seconds.
+        """Wait for the process to exit, and return the exit code (minus the signal number if a signal ended the
+        process). Raises subprocess.TimeoutExpired after ``timeout`` seconds.
         """
         limit = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:

@@ -50,7 +50,7 @@ def _text(name: str, doc: str) -> Field:
 
 FRAME = Table(
     "frame",
-    "Record of an imaging sonar frame. The payload follows the record. It contains samples (beams, bins), beam by beam, or soundings.",
+    "Record of an imaging sonar frame. The payload follows the record: samples (beams, bins), beam by beam, or soundings.",
     "emulator sonar",
     (
         integer("number", "", "Frame number, from 1."),
@@ -88,7 +88,7 @@ FRAME = Table(
             "labels",
             "",
             "1 = labels follow the samples; 0 = no labels. For a camera: 1 = depths follow the image; 2 = labels "
-            "follow it; 3 = depths and then labels follow it.",
+            "follow the image; 3 = depths, and then labels, follow the image.",
         ),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),
         value("range", "m", "Maximum range: the end of the last bin."),

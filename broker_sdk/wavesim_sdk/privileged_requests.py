@@ -104,7 +104,7 @@ class PrivilegedRequests:
         except TypeError:
             known = items.Weather.__dataclass_fields__
             strange = next((name for name in values if name not in known), "")
-            raise UnknownName(missing_name_text("the weather has no value", strange, known)) from None
+            raise UnknownName(missing_name_text("the weather has no value named", strange, known)) from None
 
     def fence(self, name: str, corners: Sequence[Sequence[float]], keep: str = "inside") -> int:
         """Add a fence, or replace the fence with this name (requires the `fence` right).

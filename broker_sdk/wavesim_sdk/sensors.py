@@ -251,7 +251,7 @@ _BUILT_IN = (
             value("scans", "", "Number of scans in which the track was detected.", RADAR_TARGETS),
             value("missed", "", "The last ten scans as bits, 1 = not detected.", RADAR_TARGETS),
             value("since", "s", "Time of the first detection.", RADAR_TARGETS),
-            value("next", "", "Number of the next track."),
+            value("next", "", "Number that the next new track receives."),
         ),
     ),
     sensor_table(

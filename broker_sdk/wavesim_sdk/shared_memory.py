@@ -256,7 +256,9 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
-    """Return the layout of a segment (offset and columns of each table, as in the header) and its size."""
+    """Return the layout of a segment (offset and columns of each table, in the form that the header contains) and the
+    size of the segment.
+    """
     layout: list[dict[str, Any]] = []
     for table, capacity in tables:
         fields = [
@@ -357,7 +359,7 @@ class SharedMemoryArea:
         return area
 
     def unlink(self) -> None:
-        """Remove the name of the segment, if it has a name; existing mappings stay valid."""
+        """Remove the name of the segment, if it has one. Existing mappings stay valid."""
         if self.name:
             with contextlib.suppress(posix_ipc.ExistentialError):
                 posix_ipc.unlink_shared_memory(self.name)

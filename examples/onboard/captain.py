@@ -84,7 +84,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--avoider",
         default=REFERENCE,
-        help="avoider: the name of an installed one, FILE.py:OBJECT or MODULE:OBJECT (default: %(default)s)",
+        help="avoider: the name of an installed avoider, FILE.py:OBJECT or MODULE:OBJECT (default: %(default)s)",
     )
     parser.add_argument("--after", type=float, default=0.0, help="s")
     parser.add_argument("--charted", action="store_true", help="avoid the piers of the chart")

@@ -30,7 +30,8 @@ ALONG = 0.25  #: speed to starboard along the quay in m/s
 NEAREST = 1.0  #: range in m below which the program ignores echoes
 GATE_M, GATE_RAD = 1.5, 0.3  #: maximum deviation in range (m) and bearing (rad) from the last position of the pile
 FAINT_DB = 18.0  #: level in dB below the strongest echo at which a sample no longer belongs to the same object
-PATIENCE_S = 5.0  #: time in s to wait for a frame that the sensor announced; afterwards the last picture is used
+#: time in s to wait for a frame that the sensor announced; afterwards, the program uses the last image
+PATIENCE_S = 5.0
 
 
 class Axis:

@@ -45,9 +45,9 @@ from numba.np import arrayobj  # noqa: E402
 PRIVATE_PARTS = {
     # device functions are linked into kernels before any machine code is generated
     "numba.core.codegen.JITCodeLibrary.finalize": "overridden to link device functions into a kernel, or to generate no machine code for a device function",
-    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called in an override of finalize",
+    "numba.core.codegen.JITCodeLibrary._raise_if_finalized": "called by this module's version of finalize",
     "numba.core.codegen.JITCodeLibrary._ensure_finalized": "called before a module is linked",
-    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called in an override of finalize",
+    "numba.core.codegen.JITCodeLibrary._finalize_dynamic_globals": "called by this module's version of finalize",
     "numba.core.codegen.JITCodeLibrary._get_module_for_linking": "overridden to return the module together with every function that it calls",
     "numba.core.codegen.JITCodeLibrary.get_pointer_to_function": "overridden because a device function has no address",
     "numba.core.codegen.JITCodeLibrary.enable_object_caching": "called so that the object code of a kernel is stored",
@@ -55,7 +55,7 @@ PRIVATE_PARTS = {
     # one translation of each device function, for all callers and all literal arguments
     "numba.core.compiler.Compiler.define_pipelines": "overridden to omit the passes that kernels do not need; the passes are identified by name",
     "numba.core.compiler.Flags.copy": "overridden so that all functions share one set of flags",
-    "numba.core.registry.cpu_target.options.parse_as_flags": "makes the shared flags",
+    "numba.core.registry.cpu_target.options.parse_as_flags": "called to create the shared flags",
     "numba.core.registry.CPUDispatcher.get_call_template": "overridden to ignore the values of literals",
     # less work in type inference
     "numba.core.typing.context.Context.resolve_function_type": "overridden to reuse the signatures of operators",
@@ -64,24 +64,24 @@ PRIVATE_PARTS = {
     "numba.core.caching.FunctionCache.save_overload": "overridden to remove the cache files of earlier versions of the source",
     "numba.core.caching.FunctionCache._index_key": "extended to add the members of named tuples and the options to the key",
     "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that decide what can be stored, and how",
-    "numba.core.caching.IndexDataCacheFile": "determines the names of a kernel's files, and reads them",
-    "numba.core.caching.UserProvidedCacheLocator.ensure_cache_path": "creates the folder when a kernel is stored",
+    "numba.core.caching.IndexDataCacheFile": "determines the names of a kernel's cache files, and reads these files",
+    "numba.core.caching.UserProvidedCacheLocator.ensure_cache_path": "creates the cache folder when a kernel is stored",
     "numba.core.dispatcher.Dispatcher.enable_caching": "not called; the attribute _cache is set to our cache instead",
     # arrays and kernels by address
-    "numba.core.typing.templates.AttributeTemplate": "types of the members of a tuple of arrays",
-    "numba.core.base.BaseContext.make_array": "access to the address and the strides of an array",
-    "numba.core.base.BaseContext.get_abi_sizeof": "size of an element",
-    "numba.core.base.BaseContext.get_data_type": "LLVM type of an element",
-    "numba.np.arrayobj.populate_array": "view of an array without a reference count",
-    "numba.core.base.BaseContext.get_value_type": "LLVM type of a number",
-    "numba.core.base.BaseContext.cast": "number as float64",
-    "numba.core.base.BaseContext.make_tuple": "tuple of views",
-    "numba.core.callconv.CPUCallConv.call_function": "call of a kernel by its address",
+    "numba.core.typing.templates.AttributeTemplate": "declares the types of the members of a tuple of arrays",
+    "numba.core.base.BaseContext.make_array": "gives access to the address and the strides of an array",
+    "numba.core.base.BaseContext.get_abi_sizeof": "returns the size of an array element",
+    "numba.core.base.BaseContext.get_data_type": "returns the LLVM type of an array element",
+    "numba.np.arrayobj.populate_array": "creates a view of an array without a reference count",
+    "numba.core.base.BaseContext.get_value_type": "returns the LLVM type of a number",
+    "numba.core.base.BaseContext.cast": "converts a number to float64",
+    "numba.core.base.BaseContext.make_tuple": "creates a tuple of views",
+    "numba.core.callconv.CPUCallConv.call_function": "calls a kernel by its address",
     "numba.core.callconv.CPUCallConv.return_status_propagate": "propagates exceptions from a kernel that is called by address",
     # machine code in wheels
     "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended to keep a copy of each module, which is compiled for other processors",
-    "numba.np.numpy_support.as_dtype": "dtype of the elements of an array",
-    "numba.core.callconv.CPUCallConv.get_function_type": "LLVM type of a kernel",
+    "numba.np.numpy_support.as_dtype": "returns the dtype of the elements of an array",
+    "numba.core.callconv.CPUCallConv.get_function_type": "returns the LLVM type of a kernel",
 }
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}

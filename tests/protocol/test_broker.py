@@ -165,7 +165,7 @@ def test_requests_that_cannot_be_sent_are_refused_here(server: FakeServer) -> No
                 lambda: broker.subscribe(["x" * 40]),
                 "each name in sensors must be printable text of at most 31 bytes, got 'x",
             ),
-            (lambda: broker.weather(wind=3.0), "the weather has no value 'wind'"),
+            (lambda: broker.weather(wind=3.0), "the weather has no value named 'wind'"),
             (
                 lambda: broker.allocate([[1.0] * 20] * 6),
                 "matrix must be a list of at most 72 numbers, got a list of 120",

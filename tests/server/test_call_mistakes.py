@@ -48,7 +48,7 @@ UNKNOWN: dict[str, tuple[Callable[[Lab], object], str]] = {
     "field": (lambda lab: SENSORS.ctd.temprature, "'ctd' has no field 'temprature'; did you mean 'temperature'?"),
     "role": (lambda lab: broker(role="captain"), "unknown role 'captain' (available: pilot, instrument, listener)"),
     "actuator of a broker": (lambda lab: broker().command({"propeler": 1.0}), "'lauv' has no actuator 'propeler'"),
-    "weather": (lambda lab: broker().weather(wind=1.0), "the weather has no value 'wind'"),
+    "weather": (lambda lab: broker().weather(wind=1.0), "the weather has no value named 'wind'"),
 }
 PERIOD = "must be a positive number of seconds, or 0 ("
 INVALID: dict[str, tuple[Callable[[Lab], object], str]] = {

@@ -348,7 +348,7 @@ def test_a_mission_file_is_sent_to_a_running_vehicle(
         assert shown.stdout.splitlines()[1].split()[3] == "20.00"
         done = mission("--file", str(path), "--speed", "1.2")
         assert done.returncode == 0, done.stderr
-        assert "the file states 4 m" in done.stderr and "the geofence" in done.stderr
+        assert "the value in the file, 4 m, is ignored" in done.stderr and "the geofence" in done.stderr
         shared = SharedState(name)
         missing = mission("--file", str(tmp_path / "none.csv"))
         assert missing.returncode == 2 and "cannot read the mission file" in missing.stderr

@@ -231,7 +231,9 @@ def _plan_items(items: Sequence[Any], notices: list[str], file: str) -> Iterator
 
 
 def _read_text_items(text: str, file: str) -> Route:
-    """Read MAVLink items as text. In version 110, item 0 is the home position; in 120, it is an ordinary item."""
+    """Read a MAVLink mission in text format (QGC WPL). In version 110 of the format, item 0 is the home position; in
+    version 120, it is an ordinary item.
+    """
     lines = text.splitlines()
     version = lines[0].split() if lines else []
     if version[:2] != ["QGC", "WPL"] or version[2:] not in (["110"], ["120"]):

@@ -40,7 +40,7 @@ POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
 _MISSION = "number of the mission, chosen by its sender; the same in all parts of the mission"
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
-_ACTION = "goto, loiter, return, pause, resume or abort"
+_ACTION = "action: goto, loiter, return, pause, resume or abort"
 _POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = no target. `goto` needs a target"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
@@ -422,7 +422,7 @@ class Subscribe:
 class Control:
     """Control the simulation clock (requires the `control` right)."""
 
-    verb: str = record_field(NAME, "start, pause, step, speed, stop, reset, rewind or shutdown")
+    verb: str = record_field(NAME, "verb: start, pause, step, speed, stop, reset, rewind or shutdown")
     value: float | None = record_field(
         Nullable(Number(0.0, 1e9)),
         "for step: number of ticks; for speed: simulated seconds per second of wall time, 0 = as fast as possible; for "
@@ -455,7 +455,7 @@ class Push:
     )
     duration: float | None = record_field(
         Nullable(Number(0.0, MAX_VALUE)),
-        "simulation time after which the force ends; nil = it acts until the next PUSH",
+        "simulation time after which the force ends; nil = the force acts until the next PUSH",
         "s",
         True,
         default=None,
@@ -596,7 +596,7 @@ class SnapshotAction:
     right).
     """
 
-    action: str = record_field(NAME, "save, restore or remove")
+    action: str = record_field(NAME, "action: save, restore or remove")
     name: str = record_field(Text(MAX_SNAPSHOT_NAME), "name of the snapshot: 1 to 32 letters, digits, `-`, `_` or `.`")
 
 

@@ -110,7 +110,7 @@ class UdpSocket:
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
         """Return up to ``most`` further datagrams that are waiting in the socket. This is needed because asyncio reads
-        only one per iteration of its loop.
+        only one datagram per iteration of its event loop.
         """
         for _ in range(MAX_PENDING if most is None else most):
             try:
