@@ -52,7 +52,7 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Estimate", "St
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time in s between two checks of whether the server is still answering
+LOOK_S = 0.5  #: maximum interval in s at which to check whether the server is still answering
 #: number of steps kept for a slow program; the oldest kept step also contains the events of the discarded steps
 KEPT_STEPS = 1024
 
@@ -225,8 +225,8 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send everything that is due. Schedule the next call for the next timer or the next check of whether the
-        server is answering, whichever comes first.
+        """Send everything that is due. Schedule the next call for the next timer or the next check that the server is
+        answering, whichever comes first.
         """
         if self._local is not None:
             self._local.session.flush()

@@ -30,7 +30,7 @@ def device_of(part: str) -> str:
 
 
 def device_name(label: str) -> str:
-    """Return the name of a device with this label, truncated to the maximum length."""
+    """Return the device name for a label, truncated to the maximum length."""
     return label.encode()[:MAX_NAME].decode(errors="ignore")
 
 

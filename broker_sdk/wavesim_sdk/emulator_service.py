@@ -45,7 +45,7 @@ BODY_TABLES = frozenset(t.name for t in VEHICLE_TABLES if t is not INSTRUMENTS) 
 ALWAYS = ("identity", "instruments", "state")  #: tables sent with the first ATTACH and with each DUE
 #: tables that an emulator may receive, in addition to the tables of sensors
 EMULATOR_TABLES: dict[str, Table] = {t.name: t for t in (*VEHICLE_TABLES, WORLD, WEATHER, CLOCK)}
-WATCH_S = 0.5  #: interval in s between two checks of whether the service has ended
+WATCH_S = 0.5  #: interval in s at which to check whether the service has ended
 
 
 def column_hash(dtype: np.dtype[Any]) -> str:

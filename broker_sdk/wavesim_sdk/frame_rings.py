@@ -41,7 +41,7 @@ VERSION = 2
 HEADER_NUMBERS = 11  #: number of 8-byte integers in the header
 HEADER, RING = 4096, 64
 SLOTS = 4
-LOOK_S = 0.0005  #: interval in s between two checks of whether the log writer has read a frame
+LOOK_S = 0.0005  #: interval in s at which to check whether the log writer has read a frame
 
 
 def _hash() -> bytes:

@@ -1,4 +1,4 @@
-"""Observers: clients that receive all bodies of a server over the network, but do not have a body of their own.
+"""Observers: clients that receive all bodies of a server over the network, but do not have their own body.
 
     with Observer("monitor", ("127.0.0.1", 9750), rate=20.0) as observer:
         for frame in observer.frames():

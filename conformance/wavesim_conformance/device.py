@@ -169,7 +169,7 @@ class PtyHost:
 
 
 class UdpHost:
-    """Host on a UDP port: it answers a device that sends to the port, or sends to a device that listens on the port."""
+    """Host on a UDP port. It sends to a device that listens on the port, or answers a device that sends to the port."""
 
     def __init__(self, port: int, *, reads: bool = True) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -21,7 +21,7 @@ from wavesim_studies.learning.evaluation import evaluate_core
 
 
 def wrapped(angle: Array) -> Array:
-    """Return angles between -pi and pi."""
+    """Wrap angles to the range from -pi to pi."""
     return np.asarray(np.mod(angle + math.pi, 2.0 * math.pi) - math.pi)
 
 

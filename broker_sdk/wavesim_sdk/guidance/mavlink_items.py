@@ -115,7 +115,7 @@ class Route:
     """Points of a mission file before their conversion to W."""
 
     points: list[MissionItem] = field(default_factory=list)
-    speed: float | None = None  #: speed in m/s for points without a speed of their own
+    speed: float | None = None  #: speed in m/s for points that do not specify one
     lookahead: float | None = None
     acceptance: float | None = None
     notices: list[str] = field(default_factory=list)

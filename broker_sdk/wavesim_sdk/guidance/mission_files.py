@@ -35,7 +35,7 @@ __all__ = ["MissionFile", "parse_mission", "read_mission"]
 MAX_BYTES = 4 * 1024 * 1024
 MAX_WAYPOINTS = 10_000
 MAX_DISTANCE_M = 1e6  #: maximum distance in m of a waypoint from the world's origin
-DEFAULT_SPEED = 1.0  #: speed in m/s if neither the file nor the user states one
+DEFAULT_SPEED = 1.0  #: speed in m/s if neither the file nor the user specifies one
 SUFFIXES = (".plan", ".json", ".waypoints", ".yml", ".yaml", ".csv")
 _BOATS = (10, 11, 12)  #: MAVLink vehicle types: ground rover, surface boat, submarine
 #: accepted names for each column of a CSV file
