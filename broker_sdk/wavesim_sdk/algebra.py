@@ -99,8 +99,8 @@ def symmetric_eigen(matrix: Any) -> tuple[Floats, Floats]:
     return a.diagonal()[order], v[order]
 
 
-#: most negative eigenvalue of a covariance, relative to the largest, that still counts as zero: rounding a matrix to
-#: eight digits can lead to such values
+#: lowest eigenvalue of a covariance, relative to the largest, that still counts as zero: rounding a covariance to eight
+#: digits can make eigenvalues slightly negative
 INDEFINITE = -1e-6
 
 

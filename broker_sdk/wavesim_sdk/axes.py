@@ -1,4 +1,5 @@
-"""Conversion between the axes of WaVeSim and those of ROS (REP 103): NED and ENU in the world, FRD and FLU on a body.
+"""Conversion between the axis conventions of WaVeSim and ROS (REP 103): NED and ENU in the world, FRD and FLU on a
+body.
 
 Each function is its own inverse.
 """

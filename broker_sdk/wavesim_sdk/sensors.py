@@ -110,7 +110,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "camera",
-        "Camera. Its images are frames in rings, like those of sonars.",
+        "Camera. Its images are in shared-memory rings, like the frames of sonars.",
         (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
@@ -121,7 +121,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "lidar",
-        "Lidar. Its scans are frames in rings, like those of sonars.",
+        "Lidar. Its scans are in shared-memory rings, like the frames of sonars.",
         (
             value("frame", "", "Number of the newest frame, from 1."),
             value("channels", "", "Number of channels: rows of the scan."),

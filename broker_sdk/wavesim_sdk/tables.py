@@ -648,7 +648,7 @@ HISTORY_ROWS = 512  #: number of SENT, RECEPTION and NOTICE records kept in shar
 
 
 def ros2_definition(table: Table) -> str:
-    """Return the table as a ROS 2 message definition. The CDR body of such a message consists of the bytes of the
+    """Return the table as a ROS 2 message definition. The CDR body of the message is identical to the bytes of the
     record.
     """
     lines = []

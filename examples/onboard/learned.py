@@ -1,4 +1,4 @@
-"""On-board program for a BlueROV2 that keeps its position with a learned policy alone.
+"""On-board program for a BlueROV2: a learned policy alone holds the position of the vehicle.
 
     python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
 

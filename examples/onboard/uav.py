@@ -1,7 +1,8 @@
 """On-board program for a fixed-wing aircraft. It follows waypoints at their heights (negative depths) and airspeeds.
 
-The true state replaces its satellite receiver and gyros, and the anemometer replaces its airspeed sensor. The program
-accepts missions and commands while it is running (`wavesim mission`, `wavesim command`, mission control).
+The program uses the true state instead of a satellite receiver and gyros, and the anemometer instead of an airspeed
+sensor. The program accepts missions and commands while it is running (`wavesim mission`, `wavesim command`, mission
+control).
 
     python uav.py --config ../trials/mixed-fleet.xml --vehicle uav
 """
