@@ -180,8 +180,8 @@ def euler_rate_matrix(euler: Any) -> Floats:
 
 
 def body_rate_matrix(euler: Any) -> Floats:
-    """Return the inverse of T (..., 3, 3): it converts the rates of roll, pitch and heading to w_WB_B. It exists for
-    every pitch.
+    """Return the inverse of the matrix T of :func:`euler_rate_matrix`, shape (..., 3, 3). It converts the rates of
+    roll, pitch and heading to w_WB_B, and exists for every pitch.
     """
     roll, pitch, _ = np.moveaxis(np.asarray(euler, float), -1, 0)
     (sr, cr), (sp, cp) = sin_cos(roll), sin_cos(pitch)

@@ -499,7 +499,7 @@ SENT = Table(
 RECEPTION = Table(
     "reception",
     "Outcome of a signal at one node on one propagation path: received, or lost, with the reason. Shared memory holds "
-    "the newest records, as for `sent`.",
+    "the newest records, as in the `sent` table.",
     "front",
     (
         integer("id", "", "Number of the signal."),
@@ -560,7 +560,7 @@ NOTICE_BYTES = 160
 NOTICE = Table(
     "notice",
     "Human-readable notice, for example that a watchdog has acted or a vehicle has crossed a fence. Shared memory holds the "
-    "newest records, as for `sent`.",
+    "newest records, as in the `sent` table.",
     "front",
     (
         TIME,
