@@ -113,7 +113,7 @@ def for_body(command: Command, body: str) -> Command:
 
 
 def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
-    """Make a command from a verb and named values, as received in JSON. If they are invalid, raises ValueError with a
+    """Create a command from a verb and named values, as received in JSON. If they are invalid, raises ValueError with a
     message for the user.
     """
     if verb in TIMER_VERBS:

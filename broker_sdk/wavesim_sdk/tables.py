@@ -55,7 +55,7 @@ class Outcome(IntEnum):
     RECHARGING = 5  #: the node could not receive while it was recharging
     RECEIVER_LEFT = 6
     NOT_SENT = 7  #: the transmitter was still recharging
-    #: another reception overlapped this one in time and frequency, and this one was not stronger than the other by the
+    #: the reception overlapped another one in time and frequency, and its level did not exceed the other level by the
     #: capture ratio
     COLLISION = 8
     BLOCKED = 9  #: an obstacle or a hill on the sea bed blocked the path

@@ -48,7 +48,7 @@ _OUTCOMES = {
     Outcome.RECHARGING: "the receiver was recharging",
     Outcome.RECEIVER_LEFT: "the receiver had already left the simulation",
     Outcome.NOT_SENT: "not sent: the sender was still recharging",
-    Outcome.COLLISION: "another signal overlapped this one and was too strong to separate the two",
+    Outcome.COLLISION: "the signal overlapped another one, and its level did not exceed the other level by the capture ratio",
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
     Outcome.SHADOW: "no ray reaches the receiver through the sound-speed profile",
     Outcome.ECHO: "the signal had already been detected on an earlier path",
