@@ -87,7 +87,7 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
-    """Inject a fault into an actuator, sensor or device of BODY, or clear it.
+    """Inject a fault into BODY, or clear it.
 
     PART is the name of an actuator or a sensor, or `device:` followed by the name of a running device, such as
     device:nmea. The KIND `none` clears the fault.
