@@ -234,7 +234,7 @@ def trace_ray(
     time = length = top = way = noted = 0.0
     gz_above, gz_below, at_level = 0.0, 0.0, False
     best = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    nearest = math.inf
+    nearest, deflected, approaches = math.inf, True, False
     sparse = guide.max_range / 128.0
     square_range = guide.max_range * guide.max_range
     for _ in range(MAX_ARCS):
@@ -333,11 +333,15 @@ def trace_ray(
         if aimed:
             rx, ry, rz = x - goal.x, y - goal.y, z - goal.z
             before = arc.tx * rx + arc.ty * ry + arc.tz * rz
+            # between two arcs without a bounce, rounding must not change whether the ray comes nearer
+            approached = before < 0.0 if deflected else approaches
             fx, fy, fz = rx + dx, ry + dy, rz + dz
             ux, uy, uz = _arc_direction(arc, s)
             bounces = meeting >= 0.0 or (face == NEAR and last.name == DOWN and last.cell == 0)
             fits = abs(leg - target.reversals) <= 1 and surface + beds == target.bounces
-            if fits and before < 0.0 and (bounces or ux * fx + uy * fy + uz * fz >= 0.0):
+            approaches = ux * fx + uy * fy + uz * fz < 0.0
+            deflected = bounces
+            if fits and approached and (bounces or not approaches):
                 bend = 1.0 + arc.kx * rx + arc.ky * ry + arc.kz * rz
                 p = -2.0 * before / (bend + math.sqrt(bend * bend + 4.0 * before * before * quarter))
                 ex, ey, ez = _arc_point(arc, p)
