@@ -38,7 +38,6 @@ from wavesim_server.acoustics.waveguides import (
     HISTORY,
     MAX_AIM_STEPS,
     MAX_LEGS,
-    NEIGHBOUR_ANGLE,
     NOW,
     SINE,
     SURFACE,
@@ -55,6 +54,7 @@ from wavesim_server.acoustics.waveguides import (
 from wavesim_server.elementary import asinh, atan2, log10
 
 AIM_TOLERANCE = 1e-6  #: maximum distance in m by which an aimed ray may miss the receiver
+NEIGHBOUR_ANGLE = 1e-7  #: angle in rad between a ray and its neighbours
 MAX_ARCS = 100_000  #: maximum number of arcs of a ray; a ray ends long before
 #: the faces of a tetrahedron: the end of its first axis, equal first and middle coordinates, equal middle and last
 #: coordinates, the start of its last axis; and no face
