@@ -138,6 +138,15 @@ def _moved(axis: Axis, place: float, along: float) -> Axis:
 
 
 @always_inline
+def _displacement(
+    first: Axis, middle: Axis, last: Axis, k: Vector, s: float, quarter: float
+) -> tuple[float, float, float, float]:
+    """Return (1 / (1 + q), displacement along each of the sorted axes) from the start of an arc with the curvature k."""
+    w, half = 1.0 / (1.0 + s * s * quarter), 0.5 * s * s
+    return w, w * (s * first.along + half * k.x), w * (s * middle.along + half * k.y), w * (s * last.along + half * k.z)
+
+
+@always_inline
 def _arc_point(arc: Arc, s: float) -> tuple[float, float, float]:
     """Return the displacement (north, east, down) from the start of an arc."""
     w = s / (1.0 + s * s * arc.quarter)
@@ -288,14 +297,16 @@ def trace_ray(
             tz, kz = abs(arc.tz), abs(arc.kz)
             s = min(2.0 * tz / (kz + math.sqrt(kz * kz + 4.0 * tz * tz * quarter)), s)
             face = INSIDE
-        dx, dy, dz = _arc_point(arc, s)
+        w, sf, sm, sl = _displacement(first, middle, last, Vector(kf, km, kl), s, quarter)
+        dz = _along(DOWN, first, middle, sf, sm, sl)
         # or meet the bed
         meeting = -1.0
         if max(z, z + dz) >= guide.min_depth:
             meeting = _arc_to_bed(guide, arc, s, dz)
             if meeting >= 0.0:
                 s, face, turns = meeting, INSIDE, False
-                dx, dy, dz = _arc_point(arc, s)
+                w, sf, sm, sl = _displacement(first, middle, last, Vector(kf, km, kl), s, quarter)
+                dz = _along(DOWN, first, middle, sf, sm, sl)
         to = z + dz
         if face == FAR and first.name == DOWN:
             to = field.depths[first.cell + 1]
@@ -303,11 +314,7 @@ def trace_ray(
             to = field.depths[last.cell]
         elif meeting >= 0.0 and guide.max_slope == 0.0:
             to = guide.min_depth
-        w = 1.0 / (1.0 + s * s * quarter)
-        half = 0.5 * s * s
-        sf = w * (s * first.along + half * kf)
-        sm = w * (s * middle.along + half * km)
-        sl = w * (s * last.along + half * kl)
+        dx, dy = _along(NORTH, first, middle, sf, sm, sl), _along(EAST, first, middle, sf, sm, sl)
         cb = ca + gf * sf + gm * sm + gl * sl
         gradient = 0.0
         if with_time:
