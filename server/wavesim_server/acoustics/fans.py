@@ -4,7 +4,8 @@ through water whose sound speed is given by a grid; the search is compiled.
 A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg,
 which is the part of a ray between two reversals, is searched separately. The history of a ray is its sequence of
 surface bounces, bed bounces, turning points and maxima of the sound speed. Between two rays of the fan with the same
-history, the range is assumed to be smooth. Where the history changes, a search finds the launch angle of the change.
+history, the range is assumed to be smooth. In a sound field, it bends sharply where a turning point passes a level of the
+grid, so that the levels between which a ray turns are treated like its history. Where the history changes, a search finds the launch angle of the change.
 Near the receiver, the interval between two launch angles is halved. It is halved again as long as the curvature of the
 range is so large that the interval may hide a pair of rays. Each ray is then aimed as in :mod:`range_dependent_rays`.
 """
@@ -29,6 +30,7 @@ from wavesim_server.acoustics.waveguides import (
     EDGE,
     HIGH,
     HISTORY,
+    LEVELS,
     LOW,
     MAX_LEGS,
     NEXT,
@@ -191,6 +193,8 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
         if low > a:
             copy(legs[EDGE], legs[HIGH])
             count, left = _refined(w, sign, a, low, True, count, left, shot)
+        if has_field(w.guide):  # the range does not jump where a turning point passes a level of the grid
+            count, left = _between(w, sign, low, high, BEYOND, count, left, shot)
         a, edge = high, True
         copy(legs[BEYOND], legs[LOW])
     if a < b:
@@ -273,7 +277,7 @@ def _alike(w: Course, one: Floats, other: Floats) -> bool:
     ax, ay = w.a.x, w.a.y
     for r in range(MAX_LEGS):
         a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
-        away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY]
+        away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY] or one[r, LEVELS] != other[r, LEVELS]
         if away and (a < 0.8 * w.guide.max_range or b < 0.8 * w.guide.max_range):
             return False
     return True

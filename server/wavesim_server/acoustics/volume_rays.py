@@ -36,6 +36,7 @@ from wavesim_server.acoustics.waveguides import (
     BESIDE,
     BOUNCES_MET,
     HISTORY,
+    LEVELS,
     MAX_AIM_STEPS,
     MAX_LEGS,
     NOW,
@@ -133,6 +134,12 @@ def _along(axis: int, first: Axis, middle: Axis, a: float, b: float, c: float) -
 
 
 @always_inline
+def _level(first: Axis, middle: Axis, last: Axis) -> int:
+    """Return the index of the level above a point."""
+    return first.cell if first.name == DOWN else middle.cell if middle.name == DOWN else last.cell
+
+
+@always_inline
 def _moved(axis: Axis, place: float, along: float) -> Axis:
     return Axis(axis.name, axis.cell, axis.stride, axis.size, axis.inverse, place, along)
 
@@ -226,7 +233,7 @@ def trace_ray(
     If the ray has a target, ``track`` (n, 3) receives points along the ray up to the point nearest to the target. With
     ``with_time``, times and lengths are computed, and ``shot`` is filled in.
     """
-    legs[:, X], legs[:, HISTORY] = math.nan, 0.0
+    legs[:, X], legs[:, HISTORY], legs[:, LEVELS] = math.nan, 0.0, 0.0
     field, direction, receiver, goal = guide.field, start.direction, target.position.z, target.position
     aimed = target.bounces >= 0
     last_leg = target.reversals + 1 if aimed else MAX_LEGS - 1
@@ -240,7 +247,7 @@ def trace_ray(
     down = direction.z > 0.0
     entry, leg, history, crests, n = INSIDE, 0, 0.0, 0.0, 1
     surface = beds = water = 0
-    time = length = top = way = noted = 0.0
+    time = length = top = way = noted = levels = 0.0
     gz_above, gz_below, at_level = 0.0, 0.0, False
     best = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     nearest, deflected, approaches = math.inf, True, False
@@ -336,6 +343,7 @@ def trace_ray(
             ex, ey, _ = _arc_point(arc, crossing)
             legs[leg, X], legs[leg, Y], legs[leg, HISTORY] = x + ex, y + ey, history
             legs[leg, TURNS_MET], legs[leg, BEDS_MET], legs[leg, BOUNCES_MET] = water, beds, beds + surface
+            legs[leg, LEVELS] = levels
         # the point nearest to the target; a ray that bounces just before it is continued beyond the bounce
         if aimed:
             rx, ry, rz = x - goal.x, y - goal.y, z - goal.z
@@ -420,6 +428,7 @@ def trace_ray(
             middle = _moved(middle, middle.place, 0.0 if middle.name == DOWN else middle.along)
             last = _moved(last, last.place, 0.0 if last.name == DOWN else last.along)
             water, history, is_reversal = water + 1, met(history, TURNED + 4.0 * crests), True
+            levels = met(levels, 1.0 + _level(first, middle, last))
         else:
             tx = _along(NORTH, first, middle, first.along, middle.along, last.along)
             ty = _along(EAST, first, middle, first.along, middle.along, last.along)

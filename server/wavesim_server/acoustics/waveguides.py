@@ -47,10 +47,11 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: its position; the history, turning points, bottom bounces and bounces up to the leg; and SINE, whose
-#: row k contains the sine of the grazing angle at bottom bounce k, not at leg k
-X, Y, HISTORY, TURNS_MET, BEDS_MET, BOUNCES_MET, SINE = range(7)
-COLUMNS = 7
+#: columns of a leg: its position; the history, turning points, bottom bounces and bounces up to the leg; in a sound field,
+#: LEVELS, which encodes the levels between which the ray has turned; and SINE, whose row k contains the sine of the
+#: grazing angle at bottom bounce k, not at leg k
+X, Y, HISTORY, TURNS_MET, BEDS_MET, BOUNCES_MET, LEVELS, SINE = range(8)
+COLUMNS = 8
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
 #: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that doubles
 #: represent it exactly
