@@ -187,16 +187,16 @@ def _arc_time(s: float, quarter: float, gradient: float, ca: float, cb: float) -
 
 
 @device_function
-def _arc_to_bed(guide: Waveguide, arc: Arc, end: float, drop: float) -> float:
-    """Return the parameter at which an arc meets the bed, before the parameter ``end`` at which it is ``drop`` m below
-    its start; -1 if it does not meet the bed. The depth is monotonic along the arc.
+def _arc_to_bed(guide: Waveguide, arc: Arc, end: float, to: float) -> float:
+    """Return the parameter at which an arc meets the bed, before the parameter ``end`` at which it has the depth ``to``;
+    -1 if it does not meet the bed. The depth is monotonic along the arc.
     """
     if guide.max_slope == 0.0:
-        if drop > 0.0 and arc.z + drop >= guide.min_depth:
+        if to > arc.z and to >= guide.min_depth:
             return min(_root(guide.min_depth - arc.z, arc.tz, 0.5 * arc.kz, arc.quarter, False), end)
         return -1.0
     clear = bed_depth_at(guide, arc.x, arc.y) - arc.z
-    if clear > max(drop, 0.0) + guide.max_slope * end:
+    if clear > max(to - arc.z, 0.0) + guide.max_slope * end:
         return -1.0
     _, _, down = _arc_direction(arc, end)
     fastest = max(arc.tz, down, 0.0) + guide.max_slope + 1e-9
@@ -306,21 +306,19 @@ def trace_ray(
             face = INSIDE
         w, sf, sm, sl = _displacement(first, middle, last, Vector(kf, km, kl), s, quarter)
         dz = _along(DOWN, first, middle, sf, sm, sl)
-        # or meet the bed
-        meeting = -1.0
-        if max(z, z + dz) >= guide.min_depth:
-            meeting = _arc_to_bed(guide, arc, s, dz)
-            if meeting >= 0.0:
-                s, face, turns = meeting, INSIDE, False
-                w, sf, sm, sl = _displacement(first, middle, last, Vector(kf, km, kl), s, quarter)
-                dz = _along(DOWN, first, middle, sf, sm, sl)
         to = z + dz
         if face == FAR and first.name == DOWN:
             to = field.depths[first.cell + 1]
         elif face == NEAR and last.name == DOWN:
             to = field.depths[last.cell]
-        elif meeting >= 0.0 and guide.max_slope == 0.0:
-            to = guide.min_depth
+        # or meet the bed
+        meeting = -1.0
+        if max(z, to) >= guide.min_depth:
+            meeting = _arc_to_bed(guide, arc, s, to)
+            if meeting >= 0.0:
+                s, face, turns = meeting, INSIDE, False
+                w, sf, sm, sl = _displacement(first, middle, last, Vector(kf, km, kl), s, quarter)
+                to = guide.min_depth if guide.max_slope == 0.0 else z + _along(DOWN, first, middle, sf, sm, sl)
         dx, dy = _along(NORTH, first, middle, sf, sm, sl), _along(EAST, first, middle, sf, sm, sl)
         cb = ca + gf * sf + gm * sm + gl * sl
         gradient = 0.0
@@ -350,7 +348,7 @@ def trace_ray(
             before = arc.tx * rx + arc.ty * ry + arc.tz * rz
             # between two arcs without a bounce, rounding must not change whether the ray comes nearer
             approached = before < 0.0 if deflected else approaches
-            fx, fy, fz = rx + dx, ry + dy, rz + dz
+            fx, fy, fz = rx + dx, ry + dy, rz + (to - z)
             ux, uy, uz = _arc_direction(arc, s)
             bounces = meeting >= 0.0 or (face == NEAR and last.name == DOWN and last.cell == 0)
             fits = abs(leg - target.reversals) <= 1 and surface + beds == target.bounces
@@ -398,7 +396,7 @@ def trace_ray(
         if face == FAR:
             corner += first.stride
             entered = make_axis(field, first.name, first.cell + 1, 0.0, first.along)
-            at_level, gz_above = first.name == DOWN, gz
+            at_level, gz_above = first.name == DOWN and first.cell + 2 < field.depths.shape[0], gz
             first, middle, last = middle, last, entered
             c0, c1, c2 = c1, c2, c3
             c3 = value_at(field, corner + first.stride + middle.stride + last.stride)
@@ -416,7 +414,7 @@ def trace_ray(
             last = _moved(last, 0.0, abs(last.along))
             surface, history, is_reversal, entry = surface + 1, met(history, SURFACE), True, NEAR
         elif face == NEAR:
-            at_level, gz_below = last.name == DOWN, gz
+            at_level, gz_below = last.name == DOWN and last.cell + 1 < field.depths.shape[0], gz
             entered = make_axis(field, last.name, last.cell - 1, -1.0, last.along)
             corner -= entered.stride
             first, middle, last = entered, first, middle
