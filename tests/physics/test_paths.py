@@ -15,9 +15,9 @@ from tests.physics.sea import PLAIN, node, records, run, sea
 from tests.physics.test_slopes import A, B, wedge
 from wavesim_kernels.compiler import kernel
 from wavesim_sdk.arrays import Floats
-from wavesim_server.acoustics import eigenrays, fans, image_paths, range_dependent_rays, rays
-from wavesim_server.acoustics.range_dependent_rays import RayStart
+from wavesim_server.acoustics import eigenrays, fans, image_paths, medium_arrays, range_dependent_rays, rays, waveguides
 from wavesim_server.acoustics.types import SoundSpeedProfile, Vector
+from wavesim_server.acoustics.waveguides import RayStart
 from wavesim_server.elementary import cos, sin
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.sound import munk
@@ -263,23 +263,24 @@ def shot(
     beds: Floats,
 ) -> None:
     """Where each leg of rays comes, what they have met till there, and how often the bed."""
-    last = range_dependent_rays.MAX_LEGS - 1
+    last = waveguides.MAX_LEGS - 1
     for k in range(len(angles)):
         start = RayStart(Vector(0.0, 0.0, source), Vector(cos(angles[k]), 0.0, sign * sin(angles[k])))
         range_dependent_rays.trace_ray(guide, start, receiver, last, False, legs, none, out)
-        for r in range(range_dependent_rays.MAX_LEGS):
+        for r in range(waveguides.MAX_LEGS):
             x[k, r], kinds[k, r], beds[k, r] = (
-                legs[r, range_dependent_rays.X],
-                legs[r, range_dependent_rays.HISTORY],
-                legs[r, range_dependent_rays.BEDS_MET],
+                legs[r, waveguides.X],
+                legs[r, waveguides.HISTORY],
+                legs[r, waveguides.BEDS_MET],
             )
 
 
 def waveguide_of(sim: Any, order: int, distance: float) -> Any:
     """Water and bed from the origin to a point north of it."""
     m = sim.channel.medium
-    return range_dependent_rays.waveguide_between(
+    return waveguides.waveguide_between(
         SoundSpeedProfile(m.profile_z, m.profile_c),
+        medium_arrays.sound_field(m, 0.0),
         sim.tick_executor.scene,
         order,
         Vector(0.0, 0.0, 0.0),
@@ -290,22 +291,20 @@ def waveguide_of(sim: Any, order: int, distance: float) -> Any:
 def bundle(sim: Any, source: float, receiver: float, distance: float) -> list[tuple[int, float, float]]:
     """(reversals, time, loss) of the rays over the bed between two of 15 000 to each side, each then aimed."""
     m = sim.channel.medium
-    legs, out = range_dependent_rays.legs_view(m.legs), records(range_dependent_rays.SHOT, 1)[0]
+    legs, out = waveguides.legs_view(m.legs), records(waveguides.SHOT, 1)[0]
     a, b = Vector(0.0, 0.0, source), Vector(distance, 0.0, receiver)
     guide = waveguide_of(sim, int(m.water[0].order), distance)
     angles = np.concatenate([np.geomspace(1e-5, 0.02, 3000), np.linspace(0.02, 2.1, 12_001)[1:]])
     found: list[tuple[int, float, float]] = []
     for sign in (-1.0, 1.0):
-        ahead, kinds, beds = np.full((3, len(angles), range_dependent_rays.MAX_LEGS), np.nan)
+        ahead, kinds, beds = np.full((3, len(angles), waveguides.MAX_LEGS), np.nan)
         shot(guide, source, receiver, sign, angles, legs[0], m.no_points, out, ahead, kinds, beds)
         ahead -= distance
         for k, r in np.argwhere((kinds[1:] == kinds[:-1]) & (beds[1:] > 0) & (ahead[1:] * ahead[:-1] <= 0.0)):
             angle = angles[k] + ahead[k, r] / (ahead[k, r] - ahead[k + 1, r]) * (angles[k + 1] - angles[k])
             direction = Vector(math.cos(angle), 0.0, sign * math.sin(angle))
             if range_dependent_rays.aim_ray(guide, a, b, int(r), direction, legs, m.no_points, out):
-                loss = range_dependent_rays.bed_loss(
-                    legs[range_dependent_rays.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False
-                )[0]
+                loss = waveguides.bed_loss(legs[waveguides.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False)[0]
                 if not any(f[0] == r and abs(f[1] - out.time) < 2e-9 for f in found):
                     found.append((int(r), float(out.time), float(out.spread) + loss))
     return found
@@ -348,14 +347,14 @@ def over_ground(config: Make, tmp_path: Path, seed: int, scenes: int) -> tuple[i
         extra = f'absorption="0 dB/m" profile="file" file="{tmp_path / "c.txt"}"'
         sim = sea(config, "100 ms", PLAIN, world=world, extra=extra, inner=f'<multipath order="{order}"/>')
         m = sim.channel.medium
-        found, out = records(eigenrays.EIGENRAY, 512), records(range_dependent_rays.SHOT, 1)[0]
+        found, out = records(eigenrays.EIGENRAY, 512), records(waveguides.SHOT, 1)[0]
         count, left = fans.scan(
             waveguide_of(sim, order, far),
             Vector(0.0, 0.0, source),
             Vector(far, 0.0, receiver),
             found,
             0,
-            range_dependent_rays.legs_view(m.legs),
+            waveguides.legs_view(m.legs),
             m.no_points,
             out,
         )

@@ -1,10 +1,11 @@
-"""Search for all rays that travel from a source to a receiver and bounce off a bed that is not level; the search is
-compiled.
+"""Search for all rays that travel from a source to a receiver and bounce off a bed that is not level, or that travel
+through water whose sound speed is given by a grid; the search is compiled.
 
 A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg,
 which is the part of a ray between two reversals, is searched separately. The history of a ray is its sequence of
 surface bounces, bed bounces, turning points and maxima of the sound speed. Between two rays of the fan with the same
-history, the range is assumed to be smooth. Where the history changes, a search finds the launch angle of the change.
+history, the range is assumed to be smooth. In a sound field, it bends sharply where a turning point passes a level of the
+grid, so that the levels between which a ray turns are treated like its history. Where the history changes, a search finds the launch angle of the change.
 Near the receiver, the interval between two launch angles is halved. It is halved again as long as the curvature of the
 range is so large that the interval may hide a pair of rays. Each ray is then aimed as in :mod:`range_dependent_rays`.
 """
@@ -16,15 +17,20 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
-from wavesim_server.acoustics import eigenrays, range_dependent_rays
-from wavesim_server.acoustics.range_dependent_rays import (
+from wavesim_server.acoustics import eigenrays, range_dependent_rays, volume_rays
+from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
+from wavesim_server.acoustics.types import Record, Records, Vector
+from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.waveguides import (
     BEDS_MET,
     BEFORE,
     BEYOND,
+    BOUNCES_MET,
     DEEP,
     EDGE,
     HIGH,
     HISTORY,
+    LEVELS,
     LOW,
     MAX_LEGS,
     NEXT,
@@ -34,10 +40,9 @@ from wavesim_server.acoustics.range_dependent_rays import (
     X,
     Y,
     copy,
+    has_field,
 )
-from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
-from wavesim_server.acoustics.types import Record, Records, Vector
-from wavesim_server.elementary import asinh, cos, exp, hypot, sin
+from wavesim_server.elementary import asin, asinh, cos, exp, hypot, sin
 
 #: number of rays on each side of the fan, and the number of these rays that are beyond the vertical
 ANGLES, BACK = 332, 12
@@ -78,8 +83,8 @@ def _angle(k: int) -> float:
 def scan(
     guide: Waveguide, a: Vector, b: Vector, found: Records, count: int, legs: Floats, no_points: Floats, shot: Record
 ) -> tuple[int, int]:
-    """Find all rays from a to b that bounce off the bed, and append them to the ``count`` rays that have already been
-    found. A ray has at most ``guide.max_bounces`` bounces.
+    """Find all rays from a to b that bounce off the bed, or all rays in a sound field. Append them to the ``count`` rays
+    that have already been found. A ray has at most ``guide.max_bounces`` bounces.
 
     Returns (new number of rays, lower bound on the number of dropped rays). Rays are dropped if there is no room for
     them or if they have too many reversals.
@@ -94,28 +99,55 @@ def scan(
         for k in range(ANGLES):
             angle = _angle(k)
             _shoot(w, sign, angle, NEXT, shot)
-            if legs[NEXT, MAX_LEGS - 1, BEDS_MET] > 0.0 and _ahead(w, legs[NEXT, MAX_LEGS - 1]) < 0.0:
+            if _is_searched(w, legs[NEXT, MAX_LEGS - 1]) and _ahead(w, legs[NEXT, MAX_LEGS - 1]) < 0.0:
                 cut = 1
             if before == before:
                 count, left = _interval(w, sign, before, angle, count, left, shot)
             before = angle
             copy(legs[NEXT], legs[BEFORE])
+    if has_field(guide):
+        count, left = _add_flat_ray(w, count, left, shot)
     return count, left + cut
+
+
+@device_function
+def _add_flat_ray(w: Course, count: int, left: int, shot: Record) -> tuple[int, int]:
+    """Add the direct ray if the fan has missed it, because the ray is nearly level and its ends have nearly the same
+    depth.
+    """
+    x, y, z = w.b.x - w.a.x, w.b.y - w.a.y, w.b.z - w.a.z
+    far = math.sqrt(x * x + y * y + z * z)
+    if not aim_ray(w.guide, w.a, Target(w.b, 0, 0), Vector(x / far, y / far, z / far), w.legs, w.no_points, shot):
+        return count, left
+    return _add_ray(w, asin(min(abs(shot.sz), 1.0)), int(shot.reversals), count, left, shot)
+
+
+@device_function
+def aim_ray(
+    guide: Waveguide, a: Vector, target: Target, direction: Vector, legs: Floats, no_points: Floats, shot: Record
+) -> bool:
+    """Find the ray from a to a target near a given direction; ``shot`` receives the ray. Returns False if there is no
+    such ray.
+    """
+    if has_field(guide):
+        return volume_rays.aim_ray(guide, a, target, direction, legs, no_points, shot)
+    return range_dependent_rays.aim_ray(guide, a, target.position, target.reversals, direction, legs, no_points, shot)
+
+
+@device_function
+def _is_searched(w: Course, leg: Floats) -> bool:
+    """Return whether the search looks for rays that reach the receiver in this leg of a ray."""
+    return bool(has_field(w.guide) or leg[BEDS_MET] > 0.0)
 
 
 @device_function
 def _shoot(w: Course, sign: float, angle: float, slot: int, shot: Record) -> None:
     """Trace a ray of the fan; ``legs[slot]`` receives its legs."""
-    range_dependent_rays.trace_ray(
-        w.guide,
-        RayStart(w.a, _direction(w, sign, angle)),
-        w.b.z,
-        MAX_LEGS - 1,
-        False,
-        w.legs[slot],
-        w.no_points,
-        shot,
-    )
+    start = RayStart(w.a, _direction(w, sign, angle))
+    if has_field(w.guide):
+        volume_rays.trace_ray(w.guide, start, Target(w.b, 0, -1), False, w.legs[slot], w.no_points, shot)
+        return
+    range_dependent_rays.trace_ray(w.guide, start, w.b.z, MAX_LEGS - 1, False, w.legs[slot], w.no_points, shot)
 
 
 @device_function
@@ -161,6 +193,8 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
         if low > a:
             copy(legs[EDGE], legs[HIGH])
             count, left = _refined(w, sign, a, low, True, count, left, shot)
+        if has_field(w.guide):  # the range does not jump where a turning point passes a level of the grid
+            count, left = _between(w, sign, low, high, BEYOND, count, left, shot)
         a, edge = high, True
         copy(legs[BEYOND], legs[LOW])
     if a < b:
@@ -214,7 +248,7 @@ def _within_reach(w: Course, low: Floats, high: Floats) -> bool:
     reach the receiver.
     """
     for r in range(MAX_LEGS):
-        if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
+        if low[r, HISTORY] == high[r, HISTORY] and _is_searched(w, low[r]):
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
             if min(abs(a), abs(b)) < abs(b - a) + REACH * w.guide.max_range:
                 return True
@@ -229,7 +263,7 @@ def _bends(w: Course, low: Floats, middle: Floats, high: Floats) -> bool:
     """
     for r in range(MAX_LEGS):
         kinds = middle[r, HISTORY]
-        if low[r, HISTORY] == kinds and high[r, HISTORY] == kinds and middle[r, BEDS_MET] > 0.0:
+        if low[r, HISTORY] == kinds and high[r, HISTORY] == kinds and _is_searched(w, middle[r]):
             a, m, b = _ahead(w, low[r]), _ahead(w, middle[r]), _ahead(w, high[r])
             bow = abs(m - 0.5 * (a + b))  # of a parabola: it has an extreme if this exceeds a quarter of the difference
             if bow > 1e-3 and abs(b - a) < 6.0 * bow and min(abs(a), abs(m), abs(b)) < 2.0 * bow:
@@ -243,7 +277,7 @@ def _alike(w: Course, one: Floats, other: Floats) -> bool:
     ax, ay = w.a.x, w.a.y
     for r in range(MAX_LEGS):
         a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
-        away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY]
+        away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY] or one[r, LEVELS] != other[r, LEVELS]
         if away and (a < 0.8 * w.guide.max_range or b < 0.8 * w.guide.max_range):
             return False
     return True
@@ -261,7 +295,7 @@ def _between(
     low, high = w.legs[LOW], w.legs[end]
     for r in range(MAX_LEGS):
         kinds = low[r, HISTORY]
-        if kinds != high[r, HISTORY] or not low[r, BEDS_MET] > 0.0:
+        if kinds != high[r, HISTORY] or not _is_searched(w, low[r]):
             continue
         fa, fb = _ahead(w, low[r]), _ahead(w, high[r])
         if not fa * fb <= 0.0:
@@ -269,28 +303,35 @@ def _between(
         angle = _root(w, sign, Bracket(a, fa, b, fb, 0), r, kinds, shot)
         if angle != angle:
             continue
-        direction = _direction(w, sign, angle)
-        if not range_dependent_rays.aim_ray(w.guide, w.a, w.b, r, direction, w.legs, w.no_points, shot) or _known(
-            w, count, r, shot
-        ):
-            continue
-        if count >= w.found.shape[0]:
-            left += 1
-            continue
-        eigenray = w.found[count]
-        eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, r
-        eigenray.time, eigenray.sx, eigenray.sy, eigenray.bed = shot.time, shot.sx, shot.sy, 1
-        count += 1
+        target = Target(w.b, r, int(w.legs[TRIED, r, BOUNCES_MET]))
+        if aim_ray(w.guide, w.a, target, _direction(w, sign, angle), w.legs, w.no_points, shot):
+            count, left = _add_ray(w, angle, int(shot.reversals), count, left, shot)
     return count, left
+
+
+@device_function
+def _add_ray(w: Course, angle: float, reversals: int, count: int, left: int, shot: Record) -> tuple[int, int]:
+    """Add an aimed ray, unless it has already been found."""
+    if reversals >= MAX_LEGS or _known(w, count, reversals, shot):
+        return count, left
+    if count >= w.found.shape[0]:
+        return count, left + 1
+    eigenray = w.found[count]
+    eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, reversals
+    eigenray.time, eigenray.sx, eigenray.sy = shot.time, shot.sx, shot.sy
+    eigenray.bed = 1 + shot.surface + shot.bottom
+    return count + 1, left
 
 
 @device_function
 def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
     """Return whether an aimed ray has already been found. Newton's method can jump between the two rays of a pair."""
+    # directions of the same ray through a field differ by the tolerance of its aim
+    apart = max(1e-9, 10.0 * volume_rays.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(w.guide) else 1e-9
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)
-        if same and hypot(ray.sx - shot.sx, ray.sy - shot.sy) < 1e-9 and abs(ray.time - shot.time) < 1e-9:
+        if same and hypot(ray.sx - shot.sx, ray.sy - shot.sy) < apart and abs(ray.time - shot.time) < 1e-9:
             return True
     return False
 

@@ -21,9 +21,10 @@ from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, SignalKind, Table, integer, value
 from wavesim_server import array_tables
 from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
-from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
 from wavesim_server.acoustics.rays import RAY
+from wavesim_server.acoustics.sound_field import SoundField, time_weight
 from wavesim_server.acoustics.types import Records, SoundSpeedProfile
+from wavesim_server.acoustics.waveguides import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
 
 MAX_SPEED = 50.0  #: upper bound on the speed of a node in m/s
 MAX_HYDROPHONES = 8
@@ -45,7 +46,7 @@ NO_EVENT, WAKE, END, EMIT, ARRIVAL = range(5)
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
 # propagation models
-ISOVELOCITY, GRADIENT, RAYS = range(3)
+ISOVELOCITY, GRADIENT, RAYS, VOLUME = range(4)
 # level of a reception when further paths of its signal arrive during it
 PATH_SUMS = ("first", "incoherent", "coherent")
 COHERENT = PATH_SUMS.index("coherent")
@@ -248,7 +249,12 @@ CANDIDATE = _record(
     _small_integer(
         "first", 1, "1 = first candidate of the signal at the node; only the loss of this candidate is recorded."
     ),
-    _small_integer("bed", 1, "1 = the ray bounces off a bed that is not level."),
+    _small_integer(
+        "bed",
+        1,
+        "For a ray that is kept by its direction, because it bounces off a bed that is not level or travels through a"
+        " sound field: its number of bounces plus 1; 0 = another path.",
+    ),
 )
 
 CHUNK = _record(
@@ -263,7 +269,7 @@ KEPT_RAY = _record(
     "Ray of a candidate if there is a sound-speed profile, as computed at the candidate's last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
-    value("sx", "", "Direction of the ray at the source, in W, if the bed is not level."),
+    value("sx", "", "Direction of the ray at the source, in W, if the ray is kept by its direction."),
     value("sy", "", ""),
 )
 
@@ -343,7 +349,7 @@ COUNTERS = _record(
 WATER = _record(
     "water",
     "Acoustic properties and bounds of the water.",
-    integer("mode", "", "Propagation mode: ISO, GRADIENT or RAYS."),
+    integer("mode", "", "Propagation mode: ISOVELOCITY, GRADIENT, RAYS or VOLUME."),
     value("speed", "m/s", "Sound speed at the surface."),
     value("gradient", "1/s", "Gradient of the sound speed with depth."),
     value("fastest", "m/s", "Maximum sound speed."),
@@ -368,6 +374,12 @@ WATER = _record(
     value("roughness", "m", "Standard deviation of the surface elevation."),
     value("bubbles", "dB", "Loss due to bubbles; see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),
+    value("field_north", "m", "North position of the first column of the sound field, W."),
+    value("field_east", "m", "East position of the first column of the sound field, W."),
+    value("field_step_north", "m", "Distance between the columns of the sound field to the north."),
+    value("field_step_east", "m", "Distance between the columns of the sound field to the east."),
+    integer("field_columns_north", "", "Number of columns of the sound field to the north."),
+    integer("field_columns_east", "", "Number of columns of the sound field to the east."),
 )
 
 
@@ -436,6 +448,9 @@ class Medium(NamedTuple):
     water: Records = _fixed_array(WATER, 1)
     profile_z: Floats = _fixed_array(np.float64, "profile")  #: depths of the profile's knots in m
     profile_c: Floats = _fixed_array(np.float64, "profile")  #: sound speeds at the profile's knots in m/s
+    #: sound speeds of the sound field in m/s, and the times of its rows in s; see :class:`SoundField`
+    field_c: Floats = _fixed_array(np.float64, "field_times", "field_points")
+    field_times: Floats = _fixed_array(np.float64, "field_times")
     fan: Records = _fixed_array(FAN, "fan")
     eigenrays: Records = _fixed_array(EIGENRAY, FOUND)
     ray: Records = _fixed_array(RAY, 1)
@@ -465,6 +480,25 @@ unpack_medium: Callable[[MediumTable], Medium] = array_tables.make_views(
 def sound_speed_profile(m: Medium) -> SoundSpeedProfile:
     """Return the sound speed profile of the medium."""
     return SoundSpeedProfile(m.profile_z, m.profile_c)
+
+
+@device_function
+def sound_field(m: Medium, time: float) -> SoundField:
+    """Return the sound field of the medium at a time in s. Its levels are the knots of the profile."""
+    w = m.water[0]
+    row, weight = time_weight(m.field_times, time)
+    return SoundField(
+        m.field_c,
+        m.profile_z,
+        w.field_north,
+        w.field_east,
+        w.field_step_north,
+        w.field_step_east,
+        w.field_columns_north,
+        w.field_columns_east,
+        row,
+        weight,
+    )
 
 
 def make_record(of: Table) -> Records:

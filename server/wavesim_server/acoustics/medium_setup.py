@@ -31,8 +31,11 @@ def make_medium(
     """Create an empty medium from the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = flat_bottom_depth(loaded)
+    volume = sound.sound_speed_volume(loaded, water)
     mode = (
-        medium_arrays.ISOVELOCITY
+        medium_arrays.VOLUME
+        if volume is not None
+        else medium_arrays.ISOVELOCITY
         if a.profile == "constant"
         else medium_arrays.GRADIENT
         if a.profile == "gradient"
@@ -43,14 +46,17 @@ def make_medium(
         mode = medium_arrays.RAYS
     rough = bool(world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east)
     uneven = rough and (mode == medium_arrays.ISOVELOCITY or (mode == medium_arrays.RAYS and echoes))
-    z, c = sound.sound_speed_profile(
-        loaded, water, profile_depth(loaded) if uneven and mode == medium_arrays.RAYS else bottom
-    )
+    if volume is not None:
+        z, c = volume.depths, volume.c.mean(axis=(0, 2, 3))
+    else:
+        z, c = sound.sound_speed_profile(
+            loaded, water, profile_depth(loaded) if uneven and mode == medium_arrays.RAYS else bottom
+        )
     each = echoes or a.sum != "first"  # every path is followed
     many = 1
     if mode == medium_arrays.ISOVELOCITY and a.multipath:
         many += 2 * a.multipath.order
-    elif mode == medium_arrays.RAYS and each:
+    elif mode in (medium_arrays.RAYS, medium_arrays.VOLUME) and each:
         many = a.paths
     chunks, arriving = capacity * many * 2 + signals, 4 * capacity + 64
     rays = mode != medium_arrays.ISOVELOCITY
@@ -66,6 +72,8 @@ def make_medium(
         hearings=4 * capacity + 64,
         events=8 * capacity + 1024,
         profile=len(z),
+        field_times=len(volume.times) if volume is not None else 0,
+        field_points=volume.c[0].size if volume is not None else 0,
         sent=256,
         receptions=max(out, 2 * capacity + 2),
     )
@@ -77,13 +85,17 @@ def make_medium(
         a.gradient,
         c.max(),
     )
+    if volume is not None:
+        fill_sound_field(m, volume)
     w.spreading, w.bottom, w.order = a.spreading, bottom, a.multipath.order if a.multipath else 0
     w.max_range = a.max_range or math.inf
     w.paths, w.paths_per_node = a.paths, many
     if a.multipath is not None:
         b = a.multipath
         w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation
-        w.speed_ratio = (interpolate(np.array([bottom]), z, c)[0] if uneven else c[-1]) / b.bottom_speed
+        w.speed_ratio = (
+            interpolate(np.array([bottom]), z, c)[0] if uneven or volume is not None else c[-1]
+        ) / b.bottom_speed
         if b.surface != "flat":
             w.roughness, w.bubbles = surface_roughness(world, b.surface)
     w.summing = medium_arrays.PATH_SUMS.index(a.sum)
@@ -91,8 +103,19 @@ def make_medium(
     fixed = o.block or o.pier or o.tunnel or o.mesh
     w.uneven = uneven
     w.blocking = a.blocking and bool(fixed or rough)
-    w.faded, w.echoes, w.step = loaded.config.log.faded, echoes or mode == medium_arrays.RAYS, step
+    w.faded, w.echoes, w.step = loaded.config.log.faded, echoes or mode >= medium_arrays.RAYS, step
     return m
+
+
+def fill_sound_field(m: Medium, volume: sound.SoundSpeedVolume) -> None:
+    """Copy a volume to the sound field of a medium, in which the levels of a column are contiguous."""
+    w = m.water[0]
+    m.field_c[:] = volume.c.transpose(0, 2, 3, 1).reshape(len(volume.times), -1)
+    m.field_times[:] = volume.times
+    w.field_north, w.field_east = volume.origin
+    w.field_step_north, w.field_step_east = volume.spacing
+    w.field_columns_north, w.field_columns_east = volume.c.shape[2:]
+    w.fastest = volume.c.max()
 
 
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:

@@ -14,13 +14,17 @@ from wavesim_server.acoustics import (
     ray_tubes,
     rays,
     sloping_bed_images,
+    volume_rays,
+    waveguides,
 )
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.eigenrays import EigenraySearch
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
-from wavesim_server.acoustics.range_dependent_rays import RayStart, Waveguide
+from wavesim_server.acoustics.sound_field import speed_at
 from wavesim_server.acoustics.types import Vector
+from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.waveguides import RayStart, Waveguide
 from wavesim_server.elementary import cos
 
 
@@ -100,20 +104,23 @@ def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[
     """
     signal, profile = m.signals[s], a.sound_speed_profile(m)
     source = Vector(signal.x, signal.y, signal.z)
-    guide = range_dependent_rays.waveguide_between(profile, scene, m.water[0].order, source, point)
+    field = a.sound_field(m, signal.emission)
+    guide = waveguides.waveguide_between(profile, field, scene, m.water[0].order, source, point)
+    if m.water[0].mode == a.VOLUME:
+        return guide, waveguides.moved_into_water(guide, source), waveguides.moved_into_water(guide, point)
     link = rays.link_in_water(profile, signal.z, point.z, 0.0)
     return guide, Vector(signal.x, signal.y, link.source), Vector(point.x, point.y, link.receiver)
 
 
 @device_function
 def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, found: int) -> tuple[int, int]:
-    """Find the eigenrays that bounce off a sloping bed on their way to a point. Append them to the ``found`` eigenrays
-    of the medium.
+    """Find the eigenrays that bounce off a sloping bed on their way to a point, or all eigenrays in a sound field. Append
+    them to the ``found`` eigenrays of the medium.
 
     Returns (new number of eigenrays, number of eigenrays that were dropped for lack of room).
     """
     guide, source, receiver = _waveguide(m, scene, s, point)
-    legs = range_dependent_rays.legs_view(m.legs)
+    legs = waveguides.legs_view(m.legs)
     return fans.scan(guide, source, receiver, m.eigenrays, found, legs, m.no_points, m.shot[0])
 
 
@@ -123,8 +130,8 @@ def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) ->
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:
-        there = _aim_at_point(m, scene, s, path, found.sx, found.sy, point)
-        return there, reflected_path(m, s, point.z)
+        there = _aim_at_point(m, scene, s, KeptDirection(path, found.bed - 1, found.sx, found.sy), point)
+        return there, reflected_path(m, s, point)
     dx, dy = point.x - signal.x, point.y - signal.y
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, math.sqrt(dx * dx + dy * dy))
     rays.trace_ray(link, found.angle, found.down > 0, found.reversals, m.no_points, m.ray[0], True)
@@ -135,7 +142,8 @@ def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) ->
 def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> float:
     """Return the travel time of a ray that bounces off a bed that is not level. The ray itself is stored in ``m.shot``."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
-    if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, point):
+    direction = KeptDirection(a.to_row(candidate.path), a.to_row(candidate.bed) - 1, kept.sx, kept.sy)
+    if not _aim_at_point(m, scene, s, direction, point):
         best, gap = -1, 1e-3
         count, _ = find_bed_eigenrays(m, scene, s, point, 0)
         for k in range(count):
@@ -145,29 +153,41 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vec
         if best < 0:
             return math.nan
         found = m.eigenrays[best]
-        candidate.path = 2 * found.reversals + found.down
-        if not _aim_at_point(m, scene, s, a.to_row(candidate.path), found.sx, found.sy, point):
+        direction = KeptDirection(2 * found.reversals + found.down, found.bed - 1, found.sx, found.sy)
+        if not _aim_at_point(m, scene, s, direction, point):
             return math.nan
+        candidate.path, candidate.bed = direction.path, 1 + direction.bounces
+    if m.water[0].mode == a.VOLUME:  # the turning point of a ray can pass the receiver
+        candidate.path = 2 * shot.reversals + (1 if shot.sz > 0.0 else 0)
     kept.sx, kept.sy, kept.travel = shot.sx, shot.sy, shot.time
     return float(shot.time)
 
 
+class KeptDirection(NamedTuple):
+    """Direction in which a known ray leaves the source, with the index of its path and its number of bounces."""
+
+    path: int
+    bounces: int
+    sx: float
+    sy: float
+
+
 @device_function
-def _aim_at_point(m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, point: Vector) -> bool:
+def _aim_at_point(m: Medium, scene: AcousticScene, s: int, kept: KeptDirection, point: Vector) -> bool:
     """Return whether a ray near a given direction reaches a point; the ray is stored in ``m.shot``."""
     guide, source, receiver = _waveguide(m, scene, s, point)
-    sz = math.sqrt(max(1.0 - sx * sx - sy * sy, 0.0))
-    direction = Vector(sx, sy, sz if path % 2 == 1 else -sz)
-    legs = range_dependent_rays.legs_view(m.legs)
-    return range_dependent_rays.aim_ray(guide, source, receiver, path // 2, direction, legs, m.no_points, m.shot[0])
+    sz = math.sqrt(max(1.0 - kept.sx * kept.sx - kept.sy * kept.sy, 0.0))
+    direction = Vector(kept.sx, kept.sy, sz if kept.path % 2 == 1 else -sz)
+    target = Target(receiver, kept.path // 2, kept.bounces)
+    return fans.aim_ray(guide, source, target, direction, waveguides.legs_view(m.legs), m.no_points, m.shot[0])
 
 
 @device_function
-def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
-    """Return the path of the ray in ``m.shot`` over a bed that is not level."""
+def reflected_path(m: Medium, s: int, point: Vector) -> PropagationPath:
+    """Return the path of the ray in ``m.shot`` over a bed that is not level, or through a sound field."""
     w, shot, profile = m.water[0], m.shot[0], a.sound_speed_profile(m)
-    bottom_loss, turned = range_dependent_rays.bed_loss(
-        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW],
+    bottom_loss, turned = waveguides.bed_loss(
+        waveguides.legs_view(m.legs)[waveguides.NOW],
         shot.bottom,
         w.density_ratio,
         w.speed_ratio,
@@ -175,8 +195,12 @@ def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
         w.summing == a.COHERENT,
     )
     spread = shot.spread if w.spreading == 0.0 else -1.0
-    c_source = rays.sound_speed_at(profile, m.signals[s].z)
-    c_receiver = rays.sound_speed_at(profile, z)
+    signal = m.signals[s]
+    if w.mode == a.VOLUME:
+        field = a.sound_field(m, signal.emission)
+        c_source, c_receiver = speed_at(field, Vector(signal.x, signal.y, signal.z)), speed_at(field, point)
+    else:
+        c_source, c_receiver = rays.sound_speed_at(profile, signal.z), rays.sound_speed_at(profile, point.z)
     return PropagationPath(
         shot.length,
         shot.sx,
@@ -352,8 +376,12 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, poin
     guide, source, receiver = _waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
     start = RayStart(source, Vector(shot.sx, shot.sy, shot.sz))
-    legs = range_dependent_rays.legs_view(m.legs)[range_dependent_rays.BESIDE]
-    n = range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot)
+    legs = waveguides.legs_view(m.legs)[waveguides.BESIDE]
+    if m.water[0].mode == a.VOLUME:
+        target = Target(receiver, shot.reversals, shot.surface + shot.bottom)
+        n = volume_rays.trace_ray(guide, start, target, False, legs, p, shot).points
+    else:
+        n = range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot)
     return image_paths.is_path_blocked(scene, p, n, False)
 
 

@@ -20,77 +20,34 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
-from wavesim_sdk.tables import Table, integer, value
-from wavesim_server.acoustics import eigenrays, image_paths, rays, sloping_bed_images
-from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics import eigenrays, rays
 from wavesim_server.acoustics.ray_tubes import MAX_FOCUSING_DB
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
 from wavesim_server.acoustics.types import Record, SoundSpeedProfile, Vector
-from wavesim_server.elementary import hypot, log10
-from wavesim_server.seabed import bed_depth
-
-SHOT = Table(
-    "shot",
-    "A ray over a bed that is not level.",
-    "medium",
-    (
-        value("x", "m", "Position at which the ray crosses the receiver's depth, W."),
-        value("y", "m", ""),
-        value("time", "s", "Travel time."),
-        value("length", "m", "Length along the ray."),
-        value("sx", "", "Direction of the ray at the source, W."),
-        value("sy", "", ""),
-        value("sz", "", ""),
-        value("rx", "", "Direction of the ray at the receiver."),
-        value("ry", "", ""),
-        value("rz", "", ""),
-        integer("surface", "", "Bounces off the surface."),
-        integer("bottom", "", "Bounces off the bottom."),
-        value("sine_top", "", "Mean sine of the grazing angles at the surface."),
-        value("spread", "dB", "Spreading loss."),
-        integer("caustics", "", "Number of caustics passed."),
-    ),
+from wavesim_server.acoustics.waveguides import (
+    AIM_TOLERANCE,
+    BED,
+    BEDS_MET,
+    BESIDE,
+    BOUNCES_MET,
+    HISTORY,
+    MAX_AIM_STEPS,
+    MAX_LEGS,
+    NEIGHBOUR_ANGLE,
+    NOW,
+    SINE,
+    SURFACE,
+    TURNED,
+    TURNS_MET,
+    RayStart,
+    Waveguide,
+    X,
+    Y,
+    bed_depth_at,
+    met,
+    reflect_off_bed,
 )
-MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs of a ray; a leg is the part between two reversals
-DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
-LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
-#: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
-NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: its position; the history, turning points and bottom bounces up to the leg; and SINE, whose row k
-#: contains the sine of the grazing angle at bottom bounce k, not at leg k
-X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
-COLUMNS = 6
-TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
-#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that doubles
-#: represent it exactly
-KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0
-NEIGHBOUR_ANGLE = 1e-6  #: angle in rad between a ray and its neighbours
-#: maximum distance in m by which an aimed ray may miss the receiver; the travel time is corrected to second order
-AIM_TOLERANCE = 1e-3
-MAX_AIM_STEPS = 24
-
-
-class Waveguide(NamedTuple):
-    """Water and bed along a path, with the minimum depth and the maximum slope of this bed.
-
-    The search for the bed along a ray uses a minimum step, and ends at a maximum range (m) or a maximum number of
-    bounces.
-    """
-
-    profile: SoundSpeedProfile
-    scene: AcousticScene
-    min_depth: float
-    max_slope: float
-    min_step: float
-    max_range: float
-    max_bounces: int
-
-
-class RayStart(NamedTuple):
-    """Point at which a ray starts, and its direction there (a unit vector)."""
-
-    position: Vector
-    direction: Vector
+from wavesim_server.elementary import hypot, log10
 
 
 class LayerArc(NamedTuple):
@@ -113,43 +70,6 @@ class LayerArc(NamedTuple):
     sine_end: float
     cosine_start: float
     turn: float
-
-
-@device_function
-def legs_view(legs: Floats) -> Floats:
-    """Return a three-dimensional view (LEG_ARRAYS, MAX_LEGS, COLUMNS) of the arrays of legs."""
-    return legs.reshape(LEG_ARRAYS, MAX_LEGS, COLUMNS)
-
-
-@device_function
-def _met(kinds: float, what: float) -> float:
-    """Add an event to the number that encodes the history of a ray."""
-    kinds = KINDS_OF * kinds + what
-    return float(kinds - KINDS_MOST * math.floor(kinds / KINDS_MOST))
-
-
-@device_function
-def bed_depth_at(guide: Waveguide, x: float, y: float) -> float:
-    return float(bed_depth(guide.scene.bed, guide.scene.soundings_mesh, guide.scene.cursor, 0, x, y))
-
-
-@device_function
-def waveguide_between(profile: SoundSpeedProfile, scene: AcousticScene, order: int, a: Vector, b: Vector) -> Waveguide:
-    """Return the water and bed between two positions; the bed is sampled in 32 steps."""
-    ax, ay, bx, by = a.x, a.y, b.x, b.y
-    horizontal_range, min_depth, max_slope = hypot(bx - ax, by - ay), math.inf, 0.0
-    before = math.nan
-    for k in range(33):
-        u = k / 32.0
-        depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, ax + u * (bx - ax), ay + u * (by - ay))
-        min_depth = min(min_depth, depth)
-        if k > 0 and horizontal_range > 1.0:
-            max_slope = max(max_slope, abs(depth - before) * 32.0 / horizontal_range)
-        before = depth
-    max_slope = min(2.0 * max_slope + 0.05, scene.bed.max_slope)
-    reach = max(horizontal_range, 0.0) / 64.0 + scene.bed.max_slope * max(min_depth, 0.0)
-    limit = 1.5 * horizontal_range + 2.0 * max(min_depth, 1.0)
-    return Waveguide(profile, scene, min_depth - max_slope * reach, max_slope, max(limit / 128.0, 0.25), limit, order)
 
 
 @device_function
@@ -221,31 +141,11 @@ def _layer_ahead(
 
 
 @device_function
-def _reflect_off_bed(
-    guide: Waveguide, x: float, y: float, qx: float, qy: float, qz: float
-) -> tuple[float, float, float, float]:
-    """Return four values in s/m: the three components of a ray's slowness after a bounce off the bed, and the component
-    normal to the bed before the bounce. The last value is not positive if the ray comes from below the bed.
-    """
-    nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x, y)
-    along = qx * nx + qy * ny + qz * nz
-    return qx - 2.0 * along * nx, qy - 2.0 * along * ny, qz - 2.0 * along * nz, -along
-
-
-@device_function
 def _crest(profile: SoundSpeedProfile, depth: float) -> float:
     """Return 1 if the profile has a knot at this depth and the sound speed has a maximum there, otherwise 0."""
     z, c = profile.z, profile.c
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
-
-
-@device_function
-def copy(legs: Floats, to: Floats) -> None:
-    """Copy the elements one by one, because a row assignment would also compile NumPy's error message about shapes."""
-    for k in range(MAX_LEGS):
-        for i in range(COLUMNS):
-            to[k, i] = legs[k, i]
 
 
 @device_function
@@ -304,20 +204,20 @@ def trace_ray(
             n += 1
         if crosses:
             legs[leg, X], legs[leg, Y], legs[leg, HISTORY] = x, y, history
-            legs[leg, TURNS_MET], legs[leg, BEDS_MET] = water, beds
+            legs[leg, TURNS_MET], legs[leg, BEDS_MET], legs[leg, BOUNCES_MET] = water, beds, beds + surface
             if leg == last:
                 break
         is_reversal = False
         if meeting >= 0.0:
-            qx, qy, qz, sine = _reflect_off_bed(guide, x, y, qx, qy, sb / ca if down else -sb / ca)
+            qx, qy, qz, sine = reflect_off_bed(guide, x, y, qx, qy, sb / ca if down else -sb / ca)
             if not sine > 0.0:
                 break
             legs[min(beds, MAX_LEGS - 1), SINE] = sine * ca
-            beds, history, is_reversal = beds + 1, _met(history, BED), (qz > 0.0) != down
+            beds, history, is_reversal = beds + 1, met(history, BED), (qz > 0.0) != down
         elif turns:  # a ray beyond a maximum of the speed has jumped there
-            water, history, is_reversal = water + 1, _met(history, TURNED + 4.0 * crests), True
+            water, history, is_reversal = water + 1, met(history, TURNED + 4.0 * crests), True
         elif not down and target == profile.z[0]:
-            surface, top, history, is_reversal = surface + 1, top + sb, _met(history, SURFACE), True
+            surface, top, history, is_reversal = surface + 1, top + sb, met(history, SURFACE), True
         else:  # on to the next layer
             crests += _crest(profile, target)
         if is_reversal:
@@ -336,6 +236,7 @@ def trace_ray(
     shot.sx, shot.sy, shot.sz = direction.x, direction.y, direction.z
     shot.rx, shot.ry, shot.rz = qx * ca, qy * ca, (sb if down else -sb)
     shot.surface, shot.bottom, shot.sine_top = surface, beds, top / max(surface, 1)
+    shot.reversals = leg
     return n
 
 
@@ -454,18 +355,3 @@ def _neighbour_shift(
             last = legs[BESIDE, reversals], legs[NOW, reversals]
             return True, count, (last[0][X] - last[1][X]) / d, (last[0][Y] - last[1][Y]) / d
     return False, 0, 0.0, 0.0
-
-
-@device_function
-def bed_loss(
-    legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
-) -> tuple[float, float]:
-    """Return (loss in dB, phase in rad), each summed over the bounces of the ray ``legs`` off the bed. The phase is
-    computed only if ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
-    """
-    total = turned = 0.0
-    for k in range(min(bottom, MAX_LEGS)):
-        total += image_paths.bottom_loss(legs[k, SINE], density, speed, attenuation)
-        if phases:
-            turned += image_paths.bottom_phase(legs[k, SINE], density, speed, attenuation)
-    return total, turned

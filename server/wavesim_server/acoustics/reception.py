@@ -192,7 +192,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
                 record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
             return -1
         path = a.to_row(candidate.path)  # it may have become another
-        propagation_path = reflected_path(m, s, z) if candidate.bed else refracted_path(m, s, path, point)
+        propagation_path = reflected_path(m, s, point) if candidate.bed else refracted_path(m, s, path, point)
     arrival = Arrival(s, j, path, time)
     level = level_of(m, s, j, propagation_path, tick, time)
     toward = propagation_path.rx * vx + propagation_path.ry * vy + propagation_path.rz * vz

@@ -150,8 +150,10 @@ def _add_eigenray_candidates(
     signal, w = m.signals[s], m.water[0]
     across = hypot(x - signal.x, y - signal.y)
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, z, across)
-    count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
-    if w.uneven != 0:
+    count = dropped = 0
+    if w.mode != a.VOLUME:
+        count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
+    if w.uneven != 0 or w.mode == a.VOLUME:
         count, more = find_bed_eigenrays(m, scene, s, Vector(x, y, z), count)
         dropped += more
     if count == 0:
@@ -232,8 +234,10 @@ def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickIn
             if there and signal.emission + m.ray[0].time > time:
                 _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time, tick)
         else:
-            source = min(max(signal.z, 0.0), m.profile_z[-1])
-            angles = eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan)
+            angles = 0
+            if w.mode == a.RAYS:
+                source = min(max(signal.z, 0.0), m.profile_z[-1])
+                angles = eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan)
             _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
 
 

