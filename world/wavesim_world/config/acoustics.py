@@ -28,10 +28,12 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Additional loss per surface bounce, computed from the frequency, the angle, and the sea state at the start "
-        "of the run. flat: no additional loss. rough: waves scatter sound out of the specular direction (Eckart "
-        "1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz (APL-UW 1994).",
-        ("flat", "rough", "bubbles"),
+        "Reflection at the surface. flat: no additional loss. rough and bubbles: an additional loss per bounce, "
+        "computed from the frequency, the angle, and the sea state at the start of the run. rough: waves scatter "
+        "sound out of the specular direction (Eckart 1953). bubbles: wind-generated bubbles absorb sound, for 10 to "
+        "100 kHz (APL-UW 1994). moving: each bounce sees the elevation, the slope and the vertical velocity of the "
+        "present waves and tide, at its place and time; a rough surface scatters the sound, but no energy is lost.",
+        ("flat", "rough", "bubbles", "moving"),
         "flat",
     )
     bottom_density: float = key(
