@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import image_paths, rays, sloping_bed_images, surface_scatter
@@ -100,7 +102,8 @@ def meet_surface(
 def _stream(m: Medium, s: int, e: int) -> Stream:
     """Return the random numbers of a candidate."""
     signal, candidate = m.signals[s], m.candidates[e]
-    return Stream(m.nodes[a.to_row(candidate.node)].key ^ (signal.key * 3), signal.draw * 64 + a.to_row(candidate.path))
+    key = np.uint64(m.nodes[a.to_row(candidate.node)].key ^ (signal.key * 3))
+    return Stream(key, signal.draw * 64 + a.to_row(candidate.path))
 
 
 @device_function
