@@ -26,6 +26,7 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.moving_surface import SurfaceMotion
 from wavesim_server.acoustics.propagation import PropagationPath, corners_of_path, source_image, travel_time
+from wavesim_server.acoustics.sound_field import speed_at
 from wavesim_server.acoustics.surface_scatter import MIRROR, PartMotion, Stream
 from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.elementary import atan2, log10
@@ -114,11 +115,14 @@ def _part_motion(m: Medium, s: int, e: int, count: int, part: int) -> PartMotion
 
 
 @device_function
-def _sound_speed_at(m: Medium, k: int) -> float:
-    """Return the sound speed at point ``k`` of a path."""
-    if m.water[0].mode == a.ISOVELOCITY:
+def _sound_speed_at(m: Medium, s: int, k: int) -> float:
+    """Return the sound speed at point ``k`` of a path of a signal."""
+    mode, p = m.water[0].mode, m.points[k]
+    if mode == a.ISOVELOCITY:
         return float(m.water[0].speed)
-    return rays.sound_speed_at(a.sound_speed_profile(m), m.points[k, 2])
+    if mode == a.VOLUME:
+        return float(speed_at(a.sound_field(m, m.signals[s].emission), Vector(p[0], p[1], p[2])))
+    return rays.sound_speed_at(a.sound_speed_profile(m), p[2])
 
 
 @device_function
@@ -129,9 +133,9 @@ def _read_bounces(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector
     n, count = corners_of_path(m, scene, s, e, point), 0
     p, top = m.points, m.profile_z[0]
     time = way = 0.0
-    before = _sound_speed_at(m, 0)
+    before = _sound_speed_at(m, s, 0)
     for k in range(1, n):
-        here = _sound_speed_at(m, k)
+        here = _sound_speed_at(m, s, k)
         x, y, z = p[k, 0] - p[k - 1, 0], p[k, 1] - p[k - 1, 1], p[k, 2] - p[k - 1, 2]
         chord = math.sqrt(x * x + y * y + z * z)
         time, way = time + chord / math.sqrt(before * here), way + chord

@@ -88,9 +88,7 @@ def still_level_at(surface: SurfaceMotion, delay: float) -> float:
 
 
 @device_function
-def moving_plane(
-    surface: SurfaceMotion, delay: float, x: float, y: float
-) -> tuple[float, float, float, float, float]:
+def moving_plane(surface: SurfaceMotion, delay: float, x: float, y: float) -> tuple[float, float, float, float, float]:
     """Return (n, d, v) of the plane n . p - v c t = d that touches the moving surface at a position at the time t =
     ``delay`` in s after the emission. The unit vector n points into the water; v is the plane's velocity along n,
     divided by the sound speed c.

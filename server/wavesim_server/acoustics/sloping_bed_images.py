@@ -97,7 +97,12 @@ def find_reflections(
             if not here * there < 0.0:
                 return False  # both on one side: no point of this plane is between them
             t = here / (here - there)
-            x, y, z, way = x + t * (image[0] - x), y + t * (image[1] - y), z + t * (image[2] - z), way + t * (late - way)
+            x, y, z, way = (
+                x + t * (image[0] - x),
+                y + t * (image[1] - y),
+                z + t * (image[2] - z),
+                way + t * (late - way),
+            )
             _set_point(points, wanted + i, x, y, z)
             points[times + i, 1] = way / surface.speed
         moved, share = _residual_and_step(points, path, turn, share, moving)
