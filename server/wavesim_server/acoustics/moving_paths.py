@@ -4,8 +4,8 @@ The medium finds each path as if the surface were flat and at rest, and this mod
 water of uniform sound speed, the mirror part is Fermat's path over the moving surface (:mod:`sloping_bed_images`).
 Along a ray through a sound-speed profile, each reflection is corrected on its own: on both sides of the point of
 reflection, the ray is replaced by a straight line of the same direction and length, in water that has the sound speed
-at the surface. If the search for Fermat's path fails, because waves focus the sound, the sound is reflected at the
-point of reflection of the flat surface, at its present height.
+at the surface. If waves focus the sound, Fermat's path is not unique, and the sound is reflected at the point of
+reflection of the flat surface, at its present height (:func:`surface_scatter.fermat_weight`).
 
 One part of the sound determines the time and the Doppler shift of a reception; its draw depends only on the signal, the
 node and the path, see :func:`surface_scatter.dominant_part`. The level is that of the sum of all parts.
@@ -85,11 +85,11 @@ def meet_surface(
     surface, stream, frequency = a.surface_motion(m, s), _stream(m, s, e), m.signals[s].frequency
     shares = surface_scatter.shares_of(surface, m.bounces, count, frequency)
     part = surface_scatter.dominant_part(shares, stream)
-    found, mirror, gain = False, PartMotion(0.0, 1.0), 0.0
+    weight, mirror, gain = 0.0, PartMotion(0.0, 1.0), 0.0
     if shares.scattered < 1.0:
-        found, mirror = _mirror_motion(m, scene, s, e, point, count, travel)
+        weight, mirror = _mirror_motion(m, scene, s, e, point, count, travel)
     dominant = mirror if part == MIRROR else _part_motion(m, s, e, count, part)
-    if part == MIRROR and found and m.water[0].mode == a.ISOVELOCITY:
+    if part == MIRROR and weight > 0.5 and m.water[0].mode == a.ISOVELOCITY:
         path = _with_ends(path, (travel + mirror.delay) * path.c_receiver, m.points, a.to_row(m.candidates[e].path))
     if shares.scattered > 0.0:
         n = surface_scatter.fill_parts(surface, m.bounces, count, frequency, stream, mirror, m.parts)
@@ -173,33 +173,50 @@ def _set_direction(bounce: Record, x: float, y: float, up: float, slower: float)
 @device_function
 def _mirror_motion(
     m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, count: int, travel: float
-) -> tuple[bool, PartMotion]:
-    """Return (whether Fermat's path over the moving surface was found for every reflection, motion of the mirror part).
+) -> tuple[float, PartMotion]:
+    """Return (weight of Fermat's path over the moving surface, motion of the mirror part).
 
-    In water of uniform sound speed, ``m.points`` then contains that path.
+    If the weight is not 0 in water of uniform sound speed, ``m.points`` contains Fermat's path.
     """
-    surface, signal = a.surface_motion(m, s), m.signals[s]
+    surface, over = a.surface_motion(m, s), _part_motion(m, s, e, count, MIRROR)
+    weight = surface_scatter.fermat_weight(surface, m.bounces, count)
+    if weight == 0.0:
+        return 0.0, over
     if m.water[0].mode == a.ISOVELOCITY:
-        path, source = a.to_row(m.candidates[e].path), Vector(signal.x, signal.y, signal.z)
-        if not sloping_bed_images.find_reflections(scene, surface, path, source, point, m.points):
-            return False, _part_motion(m, s, e, count, MIRROR)
-        way = _way_from_image(m, path, point)
-        return True, PartMotion(way / surface.speed - travel, sloping_bed_images.moving_doppler(m.points, path))
-    found, delay, doppler = True, 0.0, 1.0
+        found, fermat = _image_motion(m, scene, s, e, point, travel)
+    else:
+        found, fermat = _ray_motion(m, scene, s, count)
+    return (weight, surface_scatter.blend(fermat, over, weight)) if found else (0.0, over)
+
+
+@device_function
+def _image_motion(
+    m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, travel: float
+) -> tuple[bool, PartMotion]:
+    """Return (whether it was found, motion) of Fermat's path in water of uniform sound speed."""
+    surface, signal, path = a.surface_motion(m, s), m.signals[s], a.to_row(m.candidates[e].path)
+    source = Vector(signal.x, signal.y, signal.z)
+    if not sloping_bed_images.find_reflections(scene, surface, path, source, point, m.points):
+        return False, PartMotion(0.0, 1.0)
+    delay = _way_from_image(m, path, point) / surface.speed - travel
+    return True, PartMotion(delay, sloping_bed_images.moving_doppler(m.points, path))
+
+
+@device_function
+def _ray_motion(m: Medium, scene: AcousticScene, s: int, count: int) -> tuple[bool, PartMotion]:
+    """Return (whether they were found, motion) of Fermat's paths near each reflection of a ray."""
+    delay, doppler = 0.0, 1.0
     for k in range(count):
         b = m.bounces[k]
         source = Vector(b.x - b.before * b.north, b.y - b.before * b.east, b.before * b.sine)
         receiver = Vector(b.x + b.after * b.north, b.y + b.after * b.east, b.after * b.sine)
-        start = signal.emission + b.delay + delay - b.before / b.speed
+        start = m.signals[s].emission + b.delay + delay - b.before / b.speed
         local = SurfaceMotion(m.sea_components, m.sea_periods, m.tide, start, b.speed)
-        if sloping_bed_images.find_reflections(scene, local, ONE_BOUNCE, source, receiver, m.points):
-            more = (_way_from_image(m, ONE_BOUNCE, receiver) - (b.before + b.after)) / b.speed
-            factor = sloping_bed_images.moving_doppler(m.points, ONE_BOUNCE)
-        else:
-            more, factor = surface_scatter.over_point(surface, b, delay, 0.0, 0.0, False)
-            found = False
-        delay, doppler = delay + more, doppler * factor
-    return found, PartMotion(delay, doppler)
+        if not sloping_bed_images.find_reflections(scene, local, ONE_BOUNCE, source, receiver, m.points):
+            return False, PartMotion(0.0, 1.0)
+        delay += (_way_from_image(m, ONE_BOUNCE, receiver) - (b.before + b.after)) / b.speed
+        doppler *= sloping_bed_images.moving_doppler(m.points, ONE_BOUNCE)
+    return True, PartMotion(delay, doppler)
 
 
 @device_function

@@ -28,6 +28,7 @@ SEA_PERIOD = Table(
         integer("first", "", "First row of its components."),
         integer("count", "", "Number of its components."),
         value("deviation", "m", "Standard deviation of the surface elevation."),
+        value("curvature", "1/m", "Curvature that the surface rarely exceeds."),
     ),
 )
 

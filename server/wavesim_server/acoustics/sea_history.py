@@ -9,7 +9,7 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.moving_surface import SEA_PERIOD
-from wavesim_world.ocean.surface import S_AMPLITUDE
+from wavesim_world.ocean.surface import S_AMPLITUDE, S_WAVE_NUMBER
 
 
 def with_sea(m: Medium, time: float, components: Floats, tide: Floats) -> Medium:
@@ -32,8 +32,17 @@ def with_sea(m: Medium, time: float, components: Floats, tide: Floats) -> Medium
     periods.count = [len(sea) for sea in seas]
     periods.first = np.cumsum(periods.count) - periods.count
     periods.deviation = [math.sqrt(0.5 * float((sea[:, S_AMPLITUDE] * sea[:, S_AMPLITUDE]).sum())) for sea in seas]
+    periods.curvature = [_rare_curvature(sea) for sea in seas]
     m.tide[:] = tide
     w = m.water[0]
     w.crest = max(float(sea[:, S_AMPLITUDE].sum()) for sea in seas) + float(tide[0])
     w.moving = w.crest > 0.0
     return m._replace(sea_components=np.concatenate(seas), sea_periods=periods)
+
+
+def _rare_curvature(sea: Floats) -> float:
+    """Return a curvature in 1/m that a sea rarely exceeds: that of all crests at one point, or three times the standard
+    deviation if that is smaller.
+    """
+    each = sea[:, S_AMPLITUDE] * sea[:, S_WAVE_NUMBER] * sea[:, S_WAVE_NUMBER]
+    return min(float(each.sum()), 3.0 * math.sqrt(0.5 * float((each * each).sum())))

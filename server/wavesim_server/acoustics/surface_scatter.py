@@ -6,7 +6,7 @@ bounces off the surface, with the wave number k of the sound, the standard devia
 angle. The share of the scattering, w, increases smoothly from 0 at R = 0.5 to 1 at R = 2. The sound then consists of
 these parts:
 
-    mirror     amplitude sqrt(1 - w): the reflection in the moving surface itself (Fermat's path)
+    mirror     amplitude sqrt(1 - w): the reflection in the moving surface itself (Fermat's path, if it is unique)
     coherent   amplitude (1 - sqrt(1 - w)) exp(-R^2/2): the reflection in the mean surface (Eckart 1953)
     facets     power w (1 - exp(-R^2)), in equal shares, with random phases: points of the moving surface in the first
                Fresnel zones around the point of reflection
@@ -34,6 +34,8 @@ PARTS = FACETS + 2  #: maximum number of parts of a path
 MIRROR, COHERENT_PART, FIRST_FACET = range(3)  #: numbers of the parts
 FRESNEL_ZONES = 4.0  #: number of Fresnel zones over which the facets are distributed
 MIRROR_LIMIT, FACET_LIMIT = 0.5, 2.0  #: Rayleigh parameters below which there are no facets, and no mirror part above
+#: focusing below which the mirror part follows Fermat's path, and above which it does not; see `fermat_weight`
+UNIQUE_PATH, FOCUSED_PATHS = 0.8, 1.2
 GOLDEN_ANGLE = 2.399963229728653  #: angle in rad between successive facets, as between the seeds of a sunflower
 MAX_BOUNCES = 8  #: maximum number of reflections off the surface whose motion a path follows
 
@@ -102,6 +104,30 @@ def shares_of(surface: SurfaceMotion, bounces: Records, count: int, frequency: f
     r = math.sqrt(square)
     u = min(max((r - MIRROR_LIMIT) / (FACET_LIMIT - MIRROR_LIMIT), 0.0), 1.0)
     return Shares(r, u * u * (3.0 - 2.0 * u), exp(-min(square, 700.0)))
+
+
+@device_function
+def fermat_weight(surface: SurfaceMotion, bounces: Records, count: int) -> float:
+    """Return the weight (0 to 1) of Fermat's path in the motion of the mirror part.
+
+    A surface with the curvature q focuses sound that bounces at distances a and b from its ends if 2 q a b / ((a + b)
+    sin) > 1. There are then several such paths, and which one a search finds changes abruptly as the nodes move. If the
+    surface is nearly smooth for the sound, waves as short as these only modulate its phase: the delay is that of the
+    height at the point of reflection. The weight changes smoothly between these two cases.
+    """
+    focusing = 0.0
+    for k in range(count):
+        b = bounces[k]
+        q = surface.periods[sea_period_at(surface, b.delay)].curvature
+        focusing = max(focusing, 2.0 * q * b.before * b.after / ((b.before + b.after) * max(b.sine, 1e-9)))
+    return min(max((FOCUSED_PATHS - focusing) / (FOCUSED_PATHS - UNIQUE_PATH), 0.0), 1.0)
+
+
+@device_function
+def blend(one: PartMotion, other: PartMotion, weight: float) -> PartMotion:
+    """Return the mean of two motions; ``weight`` is that of the first."""
+    rest = 1.0 - weight
+    return PartMotion(weight * one.delay + rest * other.delay, weight * one.doppler + rest * other.doppler)
 
 
 @device_function
