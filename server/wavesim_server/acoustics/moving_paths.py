@@ -149,9 +149,24 @@ def _read_bounces(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector
         before = here
     if count > 0:
         m.bounces[count - 1].after = way
+        _correct_miss(m, e, n, point, count, time)
     for k in range(count):
         m.bounces[k].delay *= travel / time
     return count
+
+
+@device_function
+def _correct_miss(m: Medium, e: int, n: int, point: Vector, count: int, time: float) -> None:
+    """Move the reflections of a ray that misses its receiver by a fraction of a millimetre, so that the delays do not
+    depend on the ray from which the search started. ``time`` is the sum of the times between the ``n`` points.
+    """
+    if m.water[0].mode == a.ISOVELOCITY:
+        return
+    last = n - 1 if m.candidates[e].bed else n - 2  # the points of a ray through layers end with the receiver itself
+    mx, my = point.x - m.points[last, 0], point.y - m.points[last, 1]
+    for k in range(count):
+        m.bounces[k].x += mx * m.bounces[k].delay / time
+        m.bounces[k].y += my * m.bounces[k].delay / time
 
 
 @device_function

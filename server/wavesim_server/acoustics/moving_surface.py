@@ -15,7 +15,7 @@ from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Records
-from wavesim_server.environment.weather import surface_motion, tide_level
+from wavesim_server.environment.sea_surface import surface_motion, tide_level
 
 TIDE_STEP = 1.0  #: half of the interval in s over which the rate of the tide is computed
 

@@ -28,11 +28,9 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Reflection at the surface. flat: no additional loss. rough and bubbles: an additional loss per bounce, "
-        "computed from the frequency, the angle, and the sea state at the start of the run. rough: waves scatter "
-        "sound out of the specular direction (Eckart 1953). bubbles: wind-generated bubbles absorb sound, for 10 to "
-        "100 kHz (APL-UW 1994). moving: each bounce sees the elevation, the slope and the vertical velocity of the "
-        "present waves and tide, at its place and time; a rough surface scatters the sound, but no energy is lost.",
+        "Reflection at the surface. rough: waves scatter sound away, and bubbles: wind-generated bubbles absorb it; "
+        "both losses follow from the sea at the start of the run. moving: each bounce sees the present waves and tide "
+        "at its place and time, and no energy is lost. flat: none of these.",
         ("flat", "rough", "bubbles", "moving"),
         "flat",
     )
