@@ -314,11 +314,11 @@ def test_the_present_sea_reflects(config: Make) -> None:
         sim = world(config, "moving", SWELL.replace("60.0 m", "3000 m"), "10 ms", 1, 'max_range="1 km"')
         a, b = node(sim, "a", 0, 0.0, z=300.0), node(sim, "b", 0, 90.0, z=30.0)
         sim.ping(a, 200.0)
-        found = [run(sim, change)[1]]
+        parts = [run(sim, change)[1]]
         sim.set_weather(wave_height=0.0)
         assert len(sim.channel.medium.sea_periods) == (1 if change == 0.0 else 2)
-        found.append(run(sim, 0.4)[1])
-        found = np.concatenate(found)
+        parts.append(run(sim, 0.4)[1])
+        found = np.concatenate(parts)
         arrivals.append(int(found[(found["receiver"] == b) & (found["surface"] == 1)]["arrival_ns"][0]))
         sim.set_weather(wave_height=0.3)
         assert len(sim.channel.medium.sea_periods) == (2 if change == 0.0 else 3)

@@ -13,7 +13,7 @@ from wavesim_kernels import randomness
 from wavesim_server import Simulation, rng
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.environment import spectra, weather
+from wavesim_server.environment import sea_surface, spectra, weather
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.world import Waves
 from wavesim_world.file_access import FILES_VARIABLE
