@@ -85,7 +85,7 @@ class Water:
 
     def stationary(self, path: str, a: Floats, b: Floats, start: float) -> float:
         """Travel time of the path, from the corners over a flat surface."""
-        ups, z = [a[2] if path[0] == "s" else self.bottom - a[2]], []
+        ups = [a[2] if path[0] == "s" else self.bottom - a[2]]
         ups += [self.bottom] * (len(path) - 1)
         ups += [b[2] if path[-1] == "s" else self.bottom - b[2]]
         z = np.cumsum(ups)
