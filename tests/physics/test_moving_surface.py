@@ -330,6 +330,18 @@ def test_the_present_sea_reflects(config: Make) -> None:
     assert abs(arrivals[2] - flat) > 20e3
 
 
+@pytest.mark.parametrize("extra", ["", 'profile="gradient" gradient="1e-9"'], ids=["straight", "rays"])
+def test_the_tide_moves_the_surface(config: Make, extra: str) -> None:
+    """Low water, 2 m below the mean: paths over the surface are shorter by that of the image in it."""
+    low = '<bed depth="3000 m"/><tide amplitude="2 m" phase="180 deg"/>'
+    sim = world(config, "moving", low, "10 ms", 1, extra)
+    a, b = node(sim, "a", 0, 0.0, z=30.0), node(sim, "b", 0, 90.0, z=50.0)
+    sim.ping(a, 25e3)
+    found = received(sim, b, 0.2)
+    arrival = int(found[found["surface"] == 1]["arrival_ns"][0])
+    assert arrival == pytest.approx(math.hypot(90.0, 28.0 + 48.0) / C * 1e9, abs=20.0)
+
+
 def test_check_warns_of_a_surface_that_cannot_move(config: Make) -> None:
     def said(acoustics: str, world_: str = "") -> list[str]:
         return acoustic_checks.idle_surface(config(f"<world>{world_}</world><acoustics>{acoustics}</acoustics>"))
