@@ -467,6 +467,7 @@ class Medium(NamedTuple):
     no_points: Floats = _fixed_array(np.float64, 0, 2)
     sea_components: Floats = _fixed_array(np.float64, 0, SEA_COLUMNS)  #: waves of all periods of the sea
     sea_periods: Records = _fixed_array(SEA_PERIOD, 0)
+    wave_parts: Floats = _fixed_array(np.float64, 2, 0)  #: sines and cosines of waves
     tide: Floats = _fixed_array(np.float64, 3)  #: amplitude, period and phase of the tide
     bounces: Records = _fixed_array(BOUNCE, MAX_BOUNCES)  #: reflections of a path off the surface
     parts: Records = _fixed_array(PART, PARTS)
@@ -514,14 +515,14 @@ def sound_field(m: Medium, time: float) -> SoundField:
 @device_function
 def surface_motion(m: Medium, s: int) -> SurfaceMotion:
     """Return the moving surface for a signal."""
-    return SurfaceMotion(m.sea_components, m.sea_periods, m.tide, m.signals[s].emission, m.profile_c[0])
+    return SurfaceMotion(m.sea_components, m.sea_periods, m.tide, m.signals[s].emission, m.profile_c[0], m.wave_parts)
 
 
 @device_function
 def still_surface(m: Medium) -> SurfaceMotion:
     """Return a surface that is flat and at rest."""
     none: Any = m.sea_periods[:0]
-    return SurfaceMotion(m.sea_components, none, m.tide, 0.0, m.profile_c[0])
+    return SurfaceMotion(m.sea_components, none, m.tide, 0.0, m.profile_c[0], m.wave_parts)
 
 
 def make_record(of: Table) -> Records:

@@ -226,7 +226,7 @@ def _ray_motion(m: Medium, scene: AcousticScene, s: int, count: int) -> tuple[bo
         source = Vector(b.x - b.before * b.north, b.y - b.before * b.east, b.before * b.sine)
         receiver = Vector(b.x + b.after * b.north, b.y + b.after * b.east, b.after * b.sine)
         start = m.signals[s].emission + b.delay + delay - b.before / b.speed
-        local = SurfaceMotion(m.sea_components, m.sea_periods, m.tide, start, b.speed)
+        local = SurfaceMotion(m.sea_components, m.sea_periods, m.tide, start, b.speed, m.wave_parts)
         if not sloping_bed_images.find_reflections(scene, local, ONE_BOUNCE, source, receiver, m.points):
             return False, PartMotion(0.0, 1.0)
         delay += (_way_from_image(m, ONE_BOUNCE, receiver) - (b.before + b.after)) / b.speed

@@ -45,6 +45,7 @@ class SurfaceMotion(NamedTuple):
     tide: Floats
     emission: float
     speed: float
+    parts: Floats  # space for :func:`surface_motion`
 
 
 class SurfacePoint(NamedTuple):
@@ -72,7 +73,7 @@ def surface_at(surface: SurfaceMotion, delay: float, x: float, y: float) -> Surf
     """Return the point of the surface above a position at a time in s after the emission."""
     sea, time = surface.periods[sea_period_at(surface, delay)], surface.emission + delay
     components = surface.components[sea.first : sea.first + sea.count]
-    up, north, east, rise = surface_motion(components, time, x, y)
+    up, north, east, rise = surface_motion(components, time, x, y, surface.parts)
     level = 0.0
     if surface.tide[0] > 0.0:
         level = tide_level(surface.tide, time)

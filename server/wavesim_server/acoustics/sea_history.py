@@ -37,7 +37,8 @@ def with_sea(m: Medium, time: float, components: Floats, tide: Floats) -> Medium
     w = m.water[0]
     w.crest = max(float(sea[:, S_AMPLITUDE].sum()) for sea in seas) + float(tide[0])
     w.moving = w.crest > 0.0
-    return m._replace(sea_components=np.concatenate(seas), sea_periods=periods)
+    most = max(len(sea) for sea in seas)
+    return m._replace(sea_components=np.concatenate(seas), sea_periods=periods, wave_parts=np.zeros((2, most)))
 
 
 def _rare_curvature(sea: Floats) -> float:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
 from wavesim_server.elementary import cos, sin_cos
@@ -19,16 +21,20 @@ def tide_level(tide: Floats, time: float) -> float:
 
 
 @device_function
-def surface_motion(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float, float]:
+def surface_motion(sea: Floats, time: float, x: float, y: float, parts: Floats) -> tuple[float, float, float, float]:
     """Return the elevation of the surface (positive upwards) at a point, the slopes of the surface to the north and
     east, and the rate in m/s at which the surface rises at that point.
+
+    ``parts`` (2, n) stores sines and cosines, so that the compiler can vectorise their computation.
     """
-    up = north = east = rise = 0.0
+    sines, cosines = parts[0], parts[1]
     for i in range(sea.shape[0]):
         angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
-        sine, cosine = sin_cos(angle)
-        up += sea[i, S_AMPLITUDE] * cosine
-        steep = sea[i, S_AMPLITUDE] * sine
+        sines[i], cosines[i] = sin_cos(angle)
+    up = north = east = rise = 0.0
+    for i in range(sea.shape[0]):
+        up += sea[i, S_AMPLITUDE] * cosines[i]
+        steep = sea[i, S_AMPLITUDE] * sines[i]
         north += sea[i, S_NORTH] * steep
         east += sea[i, S_EAST] * steep
         rise -= sea[i, S_FREQUENCY] * steep
@@ -40,5 +46,5 @@ def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, floa
     """Return the elevation of the surface (positive upwards) at a point, and the slopes of the surface to the north and
     east.
     """
-    up, north, east, _ = surface_motion(sea, time, x, y)
+    up, north, east, _ = surface_motion(sea, time, x, y, np.empty((2, sea.shape[0])))
     return up, north, east
