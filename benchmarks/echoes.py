@@ -1,10 +1,12 @@
-"""Measure the cost of echoes from a bed that is not level, compared with a level bed in the same run.
+"""Measure the cost of echoes from a bed that is not level, and from a moving surface, compared with a level bed under a
+flat surface in the same run.
 
     python -m benchmarks.echoes [--pings 20]
 
 A sender pings. One, ten and a hundred nodes on still bodies, 100 to 800 m away, receive the signal directly and by up
 to two bounces. The result is the processor time of ticks with a live signal, less that of as many silent ticks, per
-emission and node. Beds alternate with every ping, so that all of them meet the same load.
+emission and node. Beds alternate with every ping, so that all of them meet the same load. `waves` is the level bed under
+a moving surface with waves of Hs 1 m.
 """
 
 from __future__ import annotations
@@ -35,15 +37,17 @@ def beds(folder: Path) -> dict[str, str]:
         "plane": f'<bed depth="{DEPTH} m" slope_north="0.01" slope_east="0.02"/>',
         "hill": f'<bed depth="{DEPTH} m" slope_north="0.01">{BUMP}</bed>',
         "soundings": f'<soundings file="{folder / "s.xyz"}"/>',
+        "waves": f'<bed depth="{DEPTH} m"/><waves height="1 m" peak="0.9 rad/s"/>',
     }
 
 
 def made(folder: Path, bed: str, sound: str, nodes: int) -> Simulation:
     """Return a sea with a sender in the middle and this many nodes around it, on a spiral."""
+    surface = "moving" if "<waves" in bed else "flat"
     sim = Simulation(
         load_text(
             f"<wavesim><time step='20 ms'/><world density='1000 kg/m3'>{bed}</world>"
-            f"<acoustics ambient_noise='20 dB' absorption='0.005 dB/m' {sound}><multipath order='2'/></acoustics>"
+            f"<acoustics ambient_noise='20 dB' absorption='0.005 dB/m' {sound}><multipath order='2' surface='{surface}'/></acoustics>"
             f"<shared vehicles='{nodes + 1}' signals='64'/><log faded='no'/>"
             "<models><model name='n' type='buoy'><sphere diameter='0.1 m'/><mass value='1000 kg'/><inertia xx='1' yy='1' zz='1'/>"
             "<buoyancy volume='1 m3'/><added-mass diagonal='0 0 0 0 0 0'/><linear-drag diagonal='0 0 0 0 0 0'/>"

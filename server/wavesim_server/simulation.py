@@ -95,6 +95,7 @@ class Simulation:
         bed, net = seabed.make_bed(loaded)
         self._start_clearance = StartClearance(self.contacts.obstacle_names, bed, net, self.contacts.memory.obstacles)
         self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
+        self.channel.set_sea(0.0, self.weather_model.weather.sea, self.weather_model.weather.tide)
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
         self.actuator_faults = np.zeros(capacity, ACTUATOR_FAULT.dtype)
@@ -394,6 +395,7 @@ class Simulation:
             raise InvalidArgument(error.message) from None
         self.weather_model.set_weather(self.time_s, current, wind, waves)
         self.channel.set_wind(self.weather_model.wind.mean)
+        self.channel.set_sea(self.time_s, self.weather_model.weather.sea, self.weather_model.weather.tide)
 
     # -- sound -------------------------------------------------------------------------------
 

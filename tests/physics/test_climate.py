@@ -16,7 +16,7 @@ from wavesim_sdk.arrays import as_numbers
 from wavesim_sdk.tables import WEATHER as WEATHER_TABLE
 from wavesim_server import Simulation
 from wavesim_server.acoustics import medium_setup
-from wavesim_server.environment import weather
+from wavesim_server.environment import sea_surface, weather
 from wavesim_world.config import LoadedConfig, library
 from wavesim_world.ocean import sound
 
@@ -83,7 +83,7 @@ def test_the_sea_is_the_one_that_the_seed_gives(config: Callable[..., LoadedConf
     other = '<waves height="1.5 m" peak="0.7 rad/s" direction="57.29577951308232 deg" components="12"/>'
     born = Simulation(config(WEATHER.replace('<waves height="0.5 m" peak="1 rad/s" components="12"/>', other)))
     assert np.allclose(sim.weather_model.weather.sea, born.weather_model.weather.sea, rtol=1e-14)
-    up = [weather.elevation(s.weather_model.weather.sea, 33.0, 5.0, 6.0)[0] for s in (sim, born)]
+    up = [sea_surface.elevation(s.weather_model.weather.sea, 33.0, 5.0, 6.0)[0] for s in (sim, born)]
     assert up[0] == pytest.approx(up[1], rel=1e-9)
 
 
@@ -165,7 +165,7 @@ def test_surroundings(config: Callable[..., LoadedConfig]) -> None:
     state = sim.state()
     for row in (afloat, deep):
         x, y, _ = state["p_WB_W"][row]
-        up, _, _ = weather.elevation(sim.weather_model.weather.sea, 2.0, x, y)
+        up, _, _ = sea_surface.elevation(sim.weather_model.weather.sea, 2.0, x, y)
         assert table["wave"][row] == pytest.approx(up), "deep bodies too"
         tide = -sim.weather_model.weather.state[weather.W_LEVEL]
         assert tide == pytest.approx(1.0, abs=1e-3) and table["level"][row] == pytest.approx(tide + up)
@@ -246,7 +246,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
         effort, state = sim.results.effort(), sim.state()
         return [
             effort["environment"][row][2]
-            / weather.elevation(sim.weather_model.weather.sea, t, *state["p_WB_W"][row][:2])[0]
+            / sea_surface.elevation(sim.weather_model.weather.sea, t, *state["p_WB_W"][row][:2])[0]
             for row in rows.values()
         ]
 

@@ -13,7 +13,7 @@ from wavesim_kernels import randomness
 from wavesim_server import Simulation, rng
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.environment import spectra, weather
+from wavesim_server.environment import sea_surface, spectra, weather
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.world import Waves
 from wavesim_world.file_access import FILES_VARIABLE
@@ -145,7 +145,7 @@ def test_a_small_buoy_rides_a_long_wave(config: Callable[..., LoadedConfig]) -> 
     for _ in range(1500):
         sim.advance(1)
         s = sim.state()["p_WB_W"][row]
-        up, *_ = weather.elevation(sim.weather_model.weather.sea, sim.time_ns * 1e-9, s[0], s[1])
+        up, *_ = sea_surface.elevation(sim.weather_model.weather.sea, sim.time_ns * 1e-9, s[0], s[1])
         difference.append(s[2] + up)
     assert np.ptp(difference) < 0.05, "it stays at its draft, to 5 % of the wave's amplitude"
 
@@ -228,5 +228,5 @@ def test_who_composes_the_sea_again_has_the_same_one(config: Callable[..., Loade
         "of this depth"
     )
     x, y = np.linspace(-50.0, 50.0, 7), np.linspace(0.0, 30.0, 7)
-    wanted = [weather.elevation(sea, 100.0, a, b)[0] for a, b in zip(x, y, strict=True)]
+    wanted = [sea_surface.elevation(sea, 100.0, a, b)[0] for a, b in zip(x, y, strict=True)]
     assert np.allclose(surface.elevation(sea, 100.0, x, y), wanted, atol=1e-12)

@@ -15,7 +15,7 @@ from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.names import shorten
 from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, SignalKind
 from wavesim_server import array_tables
-from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems
+from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems, sea_history
 from wavesim_server.acoustics.types import Records
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
@@ -240,6 +240,14 @@ class AcousticChannel:
             emission.absorption, emission.noise = self.carrier_conditions(
                 float(emission.frequency), float(emission.band)
             )
+
+    def set_sea(self, time: float, components: Floats, tide: Floats) -> None:
+        """Set the sea that reflects sound from ``time`` (s) on, if the surface moves; see
+        :func:`sea_history.with_sea`.
+        """
+        multipath = self.acoustics.multipath
+        if multipath is not None and multipath.surface == "moving":
+            self._set_medium(sea_history.with_sea(self.medium, time, components, tide))
 
     # -- requests to nodes -----------------------------------------------------------------------
 

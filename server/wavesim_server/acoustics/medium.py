@@ -29,6 +29,7 @@ from wavesim_server.acoustics.event_queues import (
     take_candidate,
 )
 from wavesim_server.acoustics.medium_arrays import PULSE, RANGE_REPLY, RANGE_REQUEST, Medium, MediumTable
+from wavesim_server.acoustics.moving_paths import may_meet_moving_surface, moving_travel_time
 from wavesim_server.acoustics.propagation import (
     source_image,
     travel_time,
@@ -259,7 +260,8 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
             record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
         return
-    if w.mode == a.ISOVELOCITY:
+    moving = may_meet_moving_surface(m, path)
+    if w.mode == a.ISOVELOCITY and not moving:
         arrives, t = _check_straight_arrival(m, scene, e, tick)
         if not arrives:
             return
@@ -267,7 +269,8 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
         t = end
         for k in range(4):  # at the end of the tick, then at the node position of the improved time
             x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
-            travel = travel_time(m, scene, s, e, Vector(x, y, z), False)
+            here = Vector(x, y, z)
+            travel = moving_travel_time(m, scene, s, e, here) if moving else travel_time(m, scene, s, e, here, False)
             if travel != travel:
                 if candidate.first:
                     record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))

@@ -21,10 +21,13 @@ from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, SignalKind, Table, integer, value
 from wavesim_server import array_tables
 from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
+from wavesim_server.acoustics.moving_surface import SEA_PERIOD, SurfaceMotion
 from wavesim_server.acoustics.rays import RAY
 from wavesim_server.acoustics.sound_field import SoundField, time_weight
+from wavesim_server.acoustics.surface_scatter import BOUNCE, MAX_BOUNCES, PART, PARTS
 from wavesim_server.acoustics.types import Records, SoundSpeedProfile
 from wavesim_server.acoustics.waveguides import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
+from wavesim_world.ocean.surface import SEA_COLUMNS
 
 MAX_SPEED = 50.0  #: upper bound on the speed of a node in m/s
 MAX_HYDROPHONES = 8
@@ -380,6 +383,8 @@ WATER = _record(
     value("field_step_east", "m", "Distance between the columns of the sound field to the east."),
     integer("field_columns_north", "", "Number of columns of the sound field to the north."),
     integer("field_columns_east", "", "Number of columns of the sound field to the east."),
+    integer("moving", "", "1 = reflections off the surface see the waves and the tide."),
+    value("crest", "m", "Maximum distance of the moving surface from its mean level."),
 )
 
 
@@ -460,6 +465,12 @@ class Medium(NamedTuple):
     )  #: legs of rays over a bed that is not level
     points: Floats = _fixed_array(np.float64, "points", 3)  #: corners of a path in W in m
     no_points: Floats = _fixed_array(np.float64, 0, 2)
+    sea_components: Floats = _fixed_array(np.float64, 0, SEA_COLUMNS)  #: waves of all periods of the sea
+    sea_periods: Records = _fixed_array(SEA_PERIOD, 0)
+    wave_parts: Floats = _fixed_array(np.float64, 2, 0)  #: sines and cosines of waves
+    tide: Floats = _fixed_array(np.float64, 3)  #: amplitude, period and phase of the tide
+    bounces: Records = _fixed_array(BOUNCE, MAX_BOUNCES)  #: reflections of a path off the surface
+    parts: Records = _fixed_array(PART, PARTS)
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
 
@@ -499,6 +510,19 @@ def sound_field(m: Medium, time: float) -> SoundField:
         row,
         weight,
     )
+
+
+@device_function
+def surface_motion(m: Medium, s: int) -> SurfaceMotion:
+    """Return the moving surface for a signal."""
+    return SurfaceMotion(m.sea_components, m.sea_periods, m.tide, m.signals[s].emission, m.profile_c[0], m.wave_parts)
+
+
+@device_function
+def still_surface(m: Medium) -> SurfaceMotion:
+    """Return a surface that is flat and at rest."""
+    none: Any = m.sea_periods[:0]
+    return SurfaceMotion(m.sea_components, none, m.tide, 0.0, m.profile_c[0], m.wave_parts)
 
 
 def make_record(of: Table) -> Records:

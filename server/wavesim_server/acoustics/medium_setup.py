@@ -96,7 +96,7 @@ def make_medium(
         w.speed_ratio = (
             interpolate(np.array([bottom]), z, c)[0] if uneven or volume is not None else c[-1]
         ) / b.bottom_speed
-        if b.surface != "flat":
+        if b.surface in ("rough", "bubbles"):
             w.roughness, w.bubbles = surface_roughness(world, b.surface)
     w.summing = medium_arrays.PATH_SUMS.index(a.sum)
     o = world.obstacles

@@ -13,6 +13,7 @@ from wavesim_server.acoustics import image_paths, ray_tubes
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.moving_paths import may_meet_moving_surface, meet_surface
 from wavesim_server.acoustics.propagation import (
     PropagationPath,
     is_blocked,
@@ -185,6 +186,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
         propagation_path = straight_path(m, scene, s, path, point)
         if propagation_path.length != propagation_path.length:  # no such path leads to its current position
             return -1
+        travel = propagation_path.length / w.speed
     else:
         travel = travel_time(m, scene, s, e, point, True)
         if travel != travel:
@@ -193,12 +195,14 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
             return -1
         path = a.to_row(candidate.path)  # it may have become another
         propagation_path = reflected_path(m, s, point) if candidate.bed else refracted_path(m, s, path, point)
-    arrival = Arrival(s, j, path, time)
-    level = level_of(m, s, j, propagation_path, tick, time)
+    arrival, gain, doppler = Arrival(s, j, path, time), 0.0, 1.0
+    if may_meet_moving_surface(m, path):
+        propagation_path, gain, doppler = meet_surface(m, scene, s, e, point, propagation_path, travel)
+    level = level_of(m, s, j, propagation_path, tick, time) + gain
     toward = propagation_path.rx * vx + propagation_path.ry * vy + propagation_path.rz * vz
     left = propagation_path.sx * signal.vx + propagation_path.sy * signal.vy + propagation_path.sz * signal.vz
     shift = signal.frequency * (
-        (1.0 - toward / propagation_path.c_receiver) / (1.0 - left / propagation_path.c_source) - 1.0
+        (1.0 - toward / propagation_path.c_receiver) / (1.0 - left / propagation_path.c_source) * doppler - 1.0
     )
     noise = _noise_level(m, s, j, math.sqrt(vx * vx + vy * vy + vz * vz))
     frequency = signal.frequency + shift
@@ -315,7 +319,8 @@ def _measure_bearing(
     row, c = m.nodes[j].head, propagation_path.c_receiver
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
     sx = sy = sz = ox = oy = oz = 0.0
-    if m.water[0].mode == a.ISOVELOCITY:
+    by_image = m.water[0].mode == a.ISOVELOCITY and not may_meet_moving_surface(m, arrival.path)
+    if by_image:
         x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
         ox, oy, oz = source_image(m, scene, s, arrival.path, Vector(x, y, z))
     for k in range(head.phones):
@@ -325,7 +330,7 @@ def _measure_bearing(
             x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, t)
             qw, qx, qy, qz = attitude(m, tick, j, t)
             ax, ay, az = to_world(qw, qx, qy, qz, phone.x, phone.y, phone.z)
-            if m.water[0].mode == a.ISOVELOCITY:
+            if by_image:
                 dx, dy, dz = x + ax - ox, y + ay - oy, z + az - oz
                 far = math.sqrt(dx * dx + dy * dy + dz * dz)
                 t -= (far - c * (t - signal.emission)) / ((dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c)

@@ -1,10 +1,16 @@
-"""Echoes off a bed whose depth changes along the path, in water of uniform sound speed; compiled.
+"""Echoes off a bed whose depth changes along the path, and off a moving surface, in water of uniform sound speed;
+compiled.
 
 Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection. The
 points of reflection and the tangent planes depend on each other, so they are found together by iteration, starting with
 level planes. For a plane bed, however steep, this is the exact method of images in three dimensions. Over a curved bed,
 the level neglects the curvature, but the travel time does not, because it is stationary at the point of reflection. If
 a path has several such points, the one nearest to the point of reflection on a level bed is used.
+
+A plane that moves with the speed w along its normal mirrors the source in space and time. The wave equation does not
+change under Lorentz transformations, in which the plane can be brought to rest. A source at the point p that emits at
+the time t therefore has the image p - a n, which emits at the time t - a w/c^2, with a = 2 (n . p - w t - d) / (1 -
+w^2/c^2). The method of images remains exact with this image.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.moving_surface import SurfaceMotion, moving_plane
 from wavesim_server.acoustics.types import Vector
 from wavesim_server.seabed import bed_depth
 
@@ -23,6 +30,7 @@ CONVERGENCE_TOLERANCE = 1e-4  #: distance in m of the corners from their targets
 #: maximum distance in m of the corners from their targets after the last iteration; the path length is stationary
 #: there, so its error is far smaller
 ACCEPTANCE_TOLERANCE = 1.0
+SURFACE_TOLERANCE = 0.02  #: the same for paths that the moving surface reflects, because waves are short
 SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
@@ -41,12 +49,15 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 
 
 @device_function
-def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, points: Floats) -> bool:
+def find_reflections(
+    scene: AcousticScene, surface: SurfaceMotion, path: int, a: Vector, b: Vector, points: Floats
+) -> bool:
     """Fill ``points`` (rows of three) with the n + 2 corners of a path with n bounces from a to b. Returns False if
     there is no such path.
 
-    The rows after these corners contain the n + 1 images of a, and the n planes with their normals and their distances
-    from the origin. The last rows are scratch space for the search.
+    The rows after these corners contain the n + 1 images of a, and the n planes with their normals, and with their
+    distances from the origin and their speeds (see :func:`moving_surface.moving_plane`). The last rows are scratch
+    space for the search; they also contain the times of the reflections and of the images, see :func:`image_delay`.
     """
     n = path // 2
     bottom = max(
@@ -56,43 +67,75 @@ def find_reflections(scene: AcousticScene, path: int, a: Vector, b: Vector, poin
         return False
     image_paths.unfold_image_path(path, bottom, a, b, points)
     first_down = path % 2 == 1
-    images, normals, wanted, before = n + 2, 2 * n + 3, 4 * n + 3, 5 * n + 3
-    share, moved = 1.0, 0.0
+    images, normals, wanted, before, times = n + 2, 2 * n + 3, 4 * n + 3, 5 * n + 3, 7 * n + 3
+    share, moved, moving = 1.0, 0.0, surface.periods.shape[0] > 0
+    _start_times(points, path, surface.speed)
     for turn in range(MAX_ITERATIONS):
-        x, y, z = a.x, a.y, a.z
+        x, y, z, late = a.x, a.y, a.z, 0.0  # `late` and `way` are times in metres: c t
         for i in range(n):  # the source, mirrored in one plane after the other
-            nx, ny, nz, d = 0.0, 0.0, 1.0, 0.0
+            nx, ny, nz, d, v = 0.0, 0.0, 1.0, 0.0, 0.0
             if first_down == (i % 2 == 0):
                 nx, ny, nz, d = tangent_plane(scene, points[i + 1, 0], points[i + 1, 1])
                 if d != d:
                     return False
-            away = 2.0 * (nx * x + ny * y + nz * z - d)
-            x, y, z = x - away * nx, y - away * ny, z - away * nz
+            elif moving:
+                nx, ny, nz, d, v = moving_plane(surface, points[times + i, 0], points[i + 1, 0], points[i + 1, 1])
+            away = 2.0 * (nx * x + ny * y + nz * z - v * late - d) / (1.0 - v * v)
+            x, y, z, late = x - away * nx, y - away * ny, z - away * nz, late - away * v
             _set_point(points, images + i + 1, x, y, z)
             _set_point(points, normals + i, nx, ny, nz)
-            points[normals + n + i, 0] = d
-        x, y, z = b.x, b.y, b.z
+            points[normals + n + i, 0], points[normals + n + i, 1] = d, v
+            points[times + i, 2] = late
+        away = math.sqrt((b.x - x) * (b.x - x) + (b.y - y) * (b.y - y) + (b.z - z) * (b.z - z))
+        x, y, z, way = b.x, b.y, b.z, late + away
         for i in range(n - 1, -1, -1):  # and the intersections of its path with them, from the receiver back
             nx, ny, nz = points[normals + i, 0], points[normals + i, 1], points[normals + i, 2]
-            d, image = points[normals + n + i, 0], points[images + i + 1]
-            here, there = nx * x + ny * y + nz * z - d, nx * image[0] + ny * image[1] + nz * image[2] - d
+            d, v, image = points[normals + n + i, 0], points[normals + n + i, 1], points[images + i + 1]
+            late = points[times + i, 2]
+            here = nx * x + ny * y + nz * z - v * way - d
+            there = nx * image[0] + ny * image[1] + nz * image[2] - v * late - d
             if not here * there < 0.0:
                 return False  # both on one side: no point of this plane is between them
             t = here / (here - there)
-            x, y, z = x + t * (image[0] - x), y + t * (image[1] - y), z + t * (image[2] - z)
+            x, y, z, way = (
+                x + t * (image[0] - x),
+                y + t * (image[1] - y),
+                z + t * (image[2] - z),
+                way + t * (late - way),
+            )
             _set_point(points, wanted + i, x, y, z)
-        moved, share = _residual_and_step(points, path, turn, share)
+            points[times + i, 1] = way / surface.speed
+        moved, share = _residual_and_step(points, path, turn, share, moving)
         if moved < CONVERGENCE_TOLERANCE:
             break
         for i in range(n):
             old, goal = points[i + 1], points[wanted + i]
             _set_point(points, before + i, old[0], old[1], 0.0)
             _set_point(points, i + 1, old[0] + share * (goal[0] - old[0]), old[1] + share * (goal[1] - old[1]), goal[2])
-    if moved > ACCEPTANCE_TOLERANCE:
+            points[times + i, 0] = points[times + i, 1]
+    if moved > (SURFACE_TOLERANCE if moving else ACCEPTANCE_TOLERANCE):
         return False
     for i in range(n):
         _set_point(points, i + 1, points[wanted + i, 0], points[wanted + i, 1], points[wanted + i, 2])
     return _in_water(scene, path, points)
+
+
+@device_function
+def _start_times(points: Floats, path: int, speed: float) -> None:
+    """Set the times of the reflections, in s after the emission, to those of the present corners."""
+    n = path // 2
+    way = 0.0
+    for i in range(n):
+        x, y, z = points[i + 1, 0] - points[i, 0], points[i + 1, 1] - points[i, 1], points[i + 1, 2] - points[i, 2]
+        way += math.sqrt(x * x + y * y + z * z)
+        points[7 * n + 3 + i, 0] = way / speed
+
+
+@device_function
+def image_delay(points: Floats, path: int) -> float:
+    """Return the time at which the last image of a path emits, in metres of travel after the emission of its source."""
+    n = path // 2
+    return float(points[8 * n + 2, 2])
 
 
 @device_function
@@ -112,8 +155,9 @@ def _in_water(scene: AcousticScene, path: int, points: Floats) -> bool:
 
 
 @device_function
-def _residual_and_step(points: Floats, path: int, turn: int, share: float) -> tuple[float, float]:
-    """Return (maximum distance of the bed corners from their targets, fraction of that distance for the next step).
+def _residual_and_step(points: Floats, path: int, turn: int, share: float, moving: bool) -> tuple[float, float]:
+    """Return (maximum distance of the corners from their targets, fraction of that distance for the next step). Corners
+    at the surface count only if it is ``moving``.
 
     The first step covers the whole distance; each later step uses the change that the previous step caused (Barzilai
     and Borwein 1988). If every step covered the whole distance, corners on a hill would jump across its top.
@@ -122,7 +166,7 @@ def _residual_and_step(points: Floats, path: int, turn: int, share: float) -> tu
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3
     moved = along = square = 0.0
     for i in range(n):
-        if (path % 2 == 1) != (i % 2 == 0):
+        if not moving and (path % 2 == 1) != (i % 2 == 0):
             continue
         fx, fy = points[wanted + i, 0] - points[i + 1, 0], points[wanted + i, 1] - points[i + 1, 1]
         moved = max(moved, abs(fx) + abs(fy))
@@ -179,3 +223,21 @@ def bed_loss(
             surface += grazing
     at_surface, _ = image_paths.bounce_counts(path)
     return total, surface / max(at_surface, 1), turned
+
+
+@device_function
+def moving_doppler(points: Floats, path: int) -> float:
+    """Return the factor by which the moving surface multiplies the frequency, for a path that :func:`find_reflections`
+    has filled in.
+    """
+    n, factor = path // 2, 1.0
+    for k in range(n):
+        o = 2 * n + 3 + k
+        v = points[o + n, 1]
+        if v != 0.0:
+            ux, uy, uz = leg_direction(points, k)
+            wx, wy, wz = leg_direction(points, k + 1)
+            before = ux * points[o, 0] + uy * points[o, 1] + uz * points[o, 2]
+            after = wx * points[o, 0] + wy * points[o, 1] + wz * points[o, 2]
+            factor *= (1.0 - v * before) / (1.0 - v * after)
+    return factor

@@ -120,7 +120,8 @@ def spread_to_nodes(
                 if ox != ox:
                     continue  # this path does not exist
                 ix, iy, up = place.x - ox, place.y - oy, place.z - oz
-                way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack, 0.0)
+                # a moving surface shortens the path at each of its bounces
+                way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack - w.crest * path, 0.0)
                 if way * c / max_speed <= signal.reach:
                     _add_candidate(m, s, j, FollowedPath(path, False, 0.0, 0.0), time + way / max_speed, tick)
         elif mode == a.GRADIENT:
@@ -178,7 +179,7 @@ def _add_eigenray_candidates(
             continue
         if k == first or (every and _among_strongest(m, k, count)):
             path = 2 * found.reversals + found.down
-            earliest = signal.emission + found.time * slower - 2.0 * w.step
+            earliest = signal.emission + found.time * slower - 2.0 * w.step - w.crest * path / w.fastest
             e = new_candidate(m, s, j, FollowedPath(path, k == first, found.angle, found.time))
             m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
             _schedule_first_check(m, e, earliest, tick)
@@ -255,6 +256,7 @@ def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, ti
         dx, dy, dz = x - ox, y - oy, z - oz
         gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * passed
         if gap > 0.0:  # false for a path that does not exist (NaN)
+            gap = max(gap - m.water[0].crest * path, 0.0)
             _add_candidate(m, s, j, FollowedPath(path, path == 0, 0.0, 0.0), time + gap / (c + a.MAX_SPEED), tick)
 
 

@@ -21,6 +21,7 @@ from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.elementary import atan2, cos, exp, flush, log, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
+from wavesim_server.environment.sea_surface import elevation, tide_level
 from wavesim_server.rng import normal
 from wavesim_world.ocean.surface import (
     S_AMPLITUDE,
@@ -164,23 +165,7 @@ def update_weather(w: WeatherArrays, time: float) -> None:
     speed, to = d[D_SPEED] + s[W_DRIFT_SPEED], d[D_DIRECTION] + s[W_DRIFT_DIRECTION]
     east, north = sin_cos(to)
     s[W_NORTH], s[W_EAST] = speed * north, speed * east
-    s[W_LEVEL] = -w.tide[0] * cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
-
-
-@device_function
-def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float]:
-    """Return the elevation of the surface (positive upwards) at a point, and the slopes of the surface to the north and
-    east.
-    """
-    up = north = east = 0.0
-    for i in range(sea.shape[0]):
-        angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
-        sine, cosine = sin_cos(angle)
-        up += sea[i, S_AMPLITUDE] * cosine
-        steep = sea[i, S_AMPLITUDE] * sine
-        north += sea[i, S_NORTH] * steep
-        east += sea[i, S_EAST] * steep
-    return up, north, east
+    s[W_LEVEL] = tide_level(w.tide, time)
 
 
 @device_function

@@ -28,10 +28,10 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Additional loss per surface bounce, computed from the frequency, the angle, and the sea state at the start "
-        "of the run. flat: no additional loss. rough: waves scatter sound out of the specular direction (Eckart "
-        "1953). bubbles: wind-generated bubbles absorb sound, for 10 to 100 kHz (APL-UW 1994).",
-        ("flat", "rough", "bubbles"),
+        "Reflection at the surface. rough: waves scatter sound away, and bubbles: wind-generated bubbles absorb it; "
+        "both losses follow from the sea at the start of the run. moving: each bounce sees the present waves and tide "
+        "at its place and time, and no energy is lost. flat: none of these.",
+        ("flat", "rough", "bubbles", "moving"),
         "flat",
     )
     bottom_density: float = key(
