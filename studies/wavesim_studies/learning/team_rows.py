@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array, Mask
 from wavesim_sdk.errors import ConfigError
-from wavesim_studies.learning.core import check_buffer
+from wavesim_studies.learning.core import check_buffer, checked_mask
 from wavesim_studies.learning.team_core import SUBSTEPS, VectorLocalisation
 from wavesim_studies.learning.team_tables import BOUND, TeamOutput
 
@@ -63,10 +63,7 @@ class TeamRows:
         """
         teams: Mask | None = None
         if chosen is not None:
-            mask = np.ascontiguousarray(chosen, bool)
-            if mask.shape != (self.copies,):
-                raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
-            by_team = mask.reshape(self.vector.teams, self.vector.members)
+            by_team = checked_mask(chosen, self.copies).reshape(self.vector.teams, self.vector.members)
             teams = np.all(by_team, axis=1)
             if (by_team.any(axis=1) != teams).any():
                 raise ValueError("the mask must select all members of a team, or none of them")
