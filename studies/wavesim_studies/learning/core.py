@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Core:
     consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the interval between actions in s,
     which is divided into ``substeps`` Runge-Kutta steps.
     """
+
+    units: ClassVar = {"distance": "m", "heading_error": "rad"}  #: units of :meth:`infos`
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class CustomCore:
             np.zeros((copies, self.size), np.float32),
             np.zeros((copies, 1)),
         )
+        self.units = task.units  #: units of :meth:`infos`
         self._infos: dict[str, Array] = {}
         self.motion = Motion(task, models, layout, self.rows, self.columns)
         self._waiting, self._diverged = self.motion.waiting, self.motion.diverged

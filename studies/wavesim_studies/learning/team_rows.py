@@ -6,6 +6,8 @@ envs = VecEnv("TeamLocalisation", 1280, members=5)  # 256 teams
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from wavesim_sdk.arrays import Array, Mask
@@ -24,6 +26,8 @@ class TeamRows:
     its observations and rewards are then zero. The steps with zeros count as another episode,
     which is truncated when the episode of the team ends.
     """
+
+    units: ClassVar = {"error": "m", "sigma": "m"}  #: units of :meth:`infos`
 
     def __init__(
         self, copies: int, *, members: int = 5, known: int = 1, limit: int = 300, substeps: int = SUBSTEPS
