@@ -25,7 +25,6 @@ from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
 from wavesim_server.dynamics import block_rows as B  # noqa: E402
 from wavesim_server.dynamics.sizes import LANES  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
-from wavesim_studies.learning import kernels  # noqa: E402
 from wavesim_studies.learning.baselines import Pid, RandomPolicy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402

@@ -358,7 +358,9 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
     assert re.search(r", distance [0-9.e-]+ m, heading_error [0-9.e-]+ rad$", done.output.strip()), done.output
     done = invoke("evaluate", "random", task, "--episodes", 20, "--option", "depth=30")
     assert done.exit_code == 0 and re.search(r", north [0-9.e-]+ m$", done.output.strip()), done.output
-    done = invoke("evaluate", "random", "TeamLocalisation", "--episodes", 4, "--option", "members=2", "--option", "limit=5")
+    done = invoke(
+        "evaluate", "random", "TeamLocalisation", "--episodes", 4, "--option", "members=2", "--option", "limit=5"
+    )
     assert done.exit_code == 0 and re.search(r", error [0-9.]+ m, sigma [0-9.]+ m, heard", done.output), done.output
 
 
