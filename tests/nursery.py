@@ -1,8 +1,8 @@
 """Starts our programs as forks of one process that has imported them and loaded the kernels.
 
-Two hundred tests need a server. Starting one costs 1.4 s of processor time, mostly for imports and kernels that are
-always the same; a fork has them at once. The fork then does what the command does. A test that starts a program with
-its own environment gets a new interpreter.
+Two hundred tests need a server, and two hundred run a command. Starting one costs 1.4 s of processor time, mostly for
+imports and kernels that are always the same; a fork has them at once. The fork then does what the command does. A test
+that starts a program with its own environment gets a new interpreter. Tests of signals and of the start use one, too.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Any
 
 from wavesim_sdk import console, forked_process
+from wavesim_sdk.cli import load_commands
 from wavesim_server import compiling
 
 CLI = [sys.executable, "-m", "wavesim_sdk"]
@@ -79,38 +81,64 @@ class Program(forked_process.ForkedProcess):
 def launch(*arguments: str | Path, stderr: int | None = None) -> Program | subprocess.Popen[str]:
     """Start ``wavesim ARGUMENTS``; ``stderr`` as :class:`subprocess.Popen` has it: None, PIPE or DEVNULL."""
     words = [str(a) for a in arguments]
-    nursery = _nursery()
-    if _environment() != nursery.environment:
+    if _environment() != _nursery().environment:
         return subprocess.Popen([*CLI, *words], stderr=stderr, text=True)
     read, write = -1, -1
     if stderr == subprocess.PIPE:
         read, write = os.pipe()
     else:
         write = os.dup(2) if stderr is None else os.open(os.devnull, os.O_WRONLY)
-    try:
-        program = Program(nursery.ask({"run": words, "folder": str(Path.cwd())}, 1, write), "wavesim")
-    finally:
-        os.close(write)
+    program = _fork(words, Path.cwd(), 1, write)
     program.stderr = os.fdopen(read) if read >= 0 else None
     return program
+
+
+def run(*arguments: str | Path, timeout: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``wavesim ARGUMENTS`` to its end, as :func:`subprocess.run` does it; ``cwd`` is the folder."""
+    words = [str(a) for a in arguments]
+    if _environment() != _nursery().environment:
+        return subprocess.run([*CLI, *words], capture_output=True, text=True, timeout=timeout, check=False, cwd=cwd)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
+        program = _fork(words, cwd or Path.cwd(), os.dup(out.fileno()), os.dup(error.fileno()))
+        try:
+            code = program.wait(timeout)
+        finally:
+            program.kill()
+        said = [stream.read() for stream in (out, error) if stream.seek(0) == 0]
+    return subprocess.CompletedProcess(words, code, *said)
+
+
+def _fork(words: list[str], folder: Path, out: int, error: int) -> Program:
+    """Fork a program; the descriptors ``out`` (unless it is the tests' own) and ``error`` are closed here."""
+    try:
+        return Program(_nursery().ask({"run": words, "folder": str(folder)}, out, error), "wavesim")
+    finally:
+        for fd in {out, error} - {1}:
+            os.close(fd)
 
 
 def _run(words: list[str], folder: str, out: int, error: int) -> None:
     """What a child does: as the command begins."""
     os.chdir(folder)
+    sys.path[0] = folder  # as ``python -m`` sets it
     for fd, stream in ((out, 1), (error, 2)):
         os.dup2(fd, stream)
         os.close(fd)
     sys.argv[:] = ["wavesim", *words]
-    console.main()
+    try:
+        console.main()
+    finally:
+        atexit._run_exitfuncs()  # a fork ends without them
 
 
 def _import() -> None:
-    """What servers and emulators have in common."""
+    """What servers, emulators and commands have in common."""
+    load_commands()
     for module in (
         "wavesim_server.serve",
         "wavesim_server.network.process",
         "wavesim_server.engine.process",
+        "wavesim_server.trial",
         "wavesim_world.data_files",
     ):
         importlib.import_module(module)
