@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Any
@@ -41,7 +42,7 @@ class Nursery:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.environment = _environment()
+        self.environment, self._lock = _environment(), threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.nursery", str(theirs.fileno())],
@@ -57,8 +58,9 @@ class Nursery:
 
     def ask(self, request: Any, *fds: int) -> Any:
         """The answer to a request."""
-        socket.send_fds(self._socket, [json.dumps(request).encode()], fds)
-        return json.loads(self._socket.recv(MOST_BYTES))
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], fds)
+            return json.loads(self._socket.recv(MOST_BYTES))
 
 
 @functools.cache
@@ -67,7 +69,7 @@ def _nursery() -> Nursery:
 
 
 class Program(forked_process.ForkedProcess):
-    """A child of the nursery. ``stderr`` is a pipe, if that was asked for; ``stdout`` is the tests' own."""
+    """A child of the nursery. ``stdout`` and ``stderr`` are pipes, if that was asked for."""
 
     stdout: IO[str] | None = None
     stderr: IO[str] | None = None
@@ -78,19 +80,25 @@ class Program(forked_process.ForkedProcess):
         return self.returncode
 
 
-def launch(*arguments: str | Path, stderr: int | None = None) -> Program | subprocess.Popen[str]:
-    """Start ``wavesim ARGUMENTS``; ``stderr`` as :class:`subprocess.Popen` has it: None, PIPE or DEVNULL."""
+def launch(
+    *arguments: str | Path, stdout: int | None = None, stderr: int | None = None
+) -> Program | subprocess.Popen[str]:
+    """Start ``wavesim ARGUMENTS``; the streams as :class:`subprocess.Popen` has them: None, PIPE or DEVNULL."""
     words = [str(a) for a in arguments]
     if _environment() != _nursery().environment:
-        return subprocess.Popen([*CLI, *words], stderr=stderr, text=True)
-    read, write = -1, -1
-    if stderr == subprocess.PIPE:
-        read, write = os.pipe()
-    else:
-        write = os.dup(2) if stderr is None else os.open(os.devnull, os.O_WRONLY)
-    program = _fork(words, Path.cwd(), 1, write)
-    program.stderr = os.fdopen(read) if read >= 0 else None
+        return subprocess.Popen([*CLI, *words], stdout=stdout, stderr=stderr, text=True)
+    (out, read_out), (error, read_error) = _stream(stdout, 1), _stream(stderr, 2)
+    program = _fork(words, Path.cwd(), out, error)
+    program.stdout, program.stderr = read_out, read_error
     return program
+
+
+def _stream(wanted: int | None, own: int) -> tuple[int, IO[str] | None]:
+    """The descriptor to which a program writes, and what reads it if it is a pipe."""
+    if wanted == subprocess.PIPE:
+        read, write = os.pipe()
+        return write, os.fdopen(read)
+    return (os.dup(own) if wanted is None else os.open(os.devnull, os.O_WRONLY)), None
 
 
 def run(*arguments: str | Path, timeout: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -109,12 +117,12 @@ def run(*arguments: str | Path, timeout: float, cwd: Path | None = None) -> subp
 
 
 def _fork(words: list[str], folder: Path, out: int, error: int) -> Program:
-    """Fork a program; the descriptors ``out`` (unless it is the tests' own) and ``error`` are closed here."""
+    """Fork a program that writes to two descriptors, which are closed here."""
     try:
         return Program(_nursery().ask({"run": words, "folder": str(folder)}, out, error), "wavesim")
     finally:
-        for fd in {out, error} - {1}:
-            os.close(fd)
+        os.close(out)
+        os.close(error)
 
 
 def _run(words: list[str], folder: str, out: int, error: int) -> None:
