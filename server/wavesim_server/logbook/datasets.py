@@ -124,7 +124,9 @@ def _netcdf(path: Path, log: Log, topic: str, table: Columns, units: Mapping[str
             body = file.createVariable("trajectory", "c", ("name_length",))
             body[:], body.cf_role = np.frombuffer(whose, "S1"), "trajectory_id"
             places = np.stack([table[f"p_WB_W_{axis}"] for axis in "xyz"], axis=1)
-            latitude, longitude = Origin(*json.loads(log.metadata.get("origin", "[0, 0]"))).degrees(np.nan_to_num(places))
+            latitude, longitude = Origin(*json.loads(log.metadata.get("origin", "[0, 0]"))).degrees(
+                np.nan_to_num(places)
+            )
             _variable(file, "latitude", latitude, {"units": "degrees_north", "standard_name": "latitude"})
             _variable(file, "longitude", longitude, {"units": "degrees_east", "standard_name": "longitude"})
             _variable(file, "depth", places[:, 2], {"units": "m", "standard_name": "depth", "positive": "down"})

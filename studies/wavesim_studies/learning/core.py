@@ -180,10 +180,9 @@ class Core:
 
     def _thread_state(self) -> kernels.StepState:
         """Return the state of the copies with the scratch arrays of one thread."""
-        state = self.state
-        scratch = {"held_states": np.zeros_like(state.held_states), "work": np.zeros_like(state.work)}
+        held, work = np.zeros_like(self.state.held_states), np.zeros_like(self.state.work)
         fleet = self.fleet._replace(work=aligned_zeros(W.SIZE))
-        return kernels.StepState(fleet, state._replace(**scratch), self.rules, self.outputs)
+        return kernels.StepState(fleet, self.state._replace(held_states=held, work=work), self.rules, self.outputs)
 
     def step(self, actions: Array) -> None:
         """Advance all copies by one step with ``actions`` (n, thrusters) float32.
