@@ -14,6 +14,7 @@ from pathlib import Path
 import posix_ipc
 import pytest
 
+from tests import nursery
 from tests.nursery import CLI, launch
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import NotRunning
@@ -87,8 +88,17 @@ def config(tmp_path: Path) -> Callable[..., LoadedConfig]:
     return make
 
 
-def wavesim(*arguments: str | Path, timeout: float = 120.0, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+def wavesim(
+    *arguments: str | Path, timeout: float = 120.0, cwd: Path | None = None, **options: object
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end: in a fork that has imported everything, or with options in a new interpreter."""
+    if not options:
+        return nursery.run(*arguments, timeout=timeout, cwd=cwd)
+    return new_wavesim(*arguments, timeout=timeout, cwd=cwd, **options)
+
+
+def new_wavesim(*arguments: str | Path, timeout: float = 120.0, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end in a new interpreter."""
     return subprocess.run(
         [*CLI, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False, **options
     )  # type: ignore[call-overload,no-any-return]

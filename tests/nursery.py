@@ -1,8 +1,8 @@
 """Starts our programs as forks of one process that has imported them and loaded the kernels.
 
-Two hundred tests need a server. Starting one costs 1.4 s of processor time, mostly for imports and kernels that are
-always the same; a fork has them at once. The fork then does what the command does. A test that starts a program with
-its own environment gets a new interpreter.
+Two hundred tests need a server, and two hundred run a command. Starting one costs 1.4 s of processor time, mostly for
+imports and kernels that are always the same; a fork has them at once. The fork then does what the command does. A test
+that starts a program with its own environment gets a new interpreter. Tests of signals and of the start use one, too.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Any
 
 from wavesim_sdk import console, forked_process
+from wavesim_sdk.cli import load_commands
 from wavesim_server import compiling
 
 CLI = [sys.executable, "-m", "wavesim_sdk"]
@@ -39,7 +42,7 @@ class Nursery:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.environment = _environment()
+        self.environment, self._lock = _environment(), threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.nursery", str(theirs.fileno())],
@@ -55,8 +58,9 @@ class Nursery:
 
     def ask(self, request: Any, *fds: int) -> Any:
         """The answer to a request."""
-        socket.send_fds(self._socket, [json.dumps(request).encode()], fds)
-        return json.loads(self._socket.recv(MOST_BYTES))
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], fds)
+            return json.loads(self._socket.recv(MOST_BYTES))
 
 
 @functools.cache
@@ -65,7 +69,7 @@ def _nursery() -> Nursery:
 
 
 class Program(forked_process.ForkedProcess):
-    """A child of the nursery. ``stderr`` is a pipe, if that was asked for; ``stdout`` is the tests' own."""
+    """A child of the nursery. ``stdout`` and ``stderr`` are pipes, if that was asked for."""
 
     stdout: IO[str] | None = None
     stderr: IO[str] | None = None
@@ -76,41 +80,73 @@ class Program(forked_process.ForkedProcess):
         return self.returncode
 
 
-def launch(*arguments: str | Path, stderr: int | None = None) -> Program | subprocess.Popen[str]:
-    """Start ``wavesim ARGUMENTS``; ``stderr`` as :class:`subprocess.Popen` has it: None, PIPE or DEVNULL."""
+def launch(
+    *arguments: str | Path, stdout: int | None = None, stderr: int | None = None
+) -> Program | subprocess.Popen[str]:
+    """Start ``wavesim ARGUMENTS``; the streams as :class:`subprocess.Popen` has them: None, PIPE or DEVNULL."""
     words = [str(a) for a in arguments]
-    nursery = _nursery()
-    if _environment() != nursery.environment:
-        return subprocess.Popen([*CLI, *words], stderr=stderr, text=True)
-    read, write = -1, -1
-    if stderr == subprocess.PIPE:
-        read, write = os.pipe()
-    else:
-        write = os.dup(2) if stderr is None else os.open(os.devnull, os.O_WRONLY)
-    try:
-        program = Program(nursery.ask({"run": words, "folder": str(Path.cwd())}, 1, write), "wavesim")
-    finally:
-        os.close(write)
-    program.stderr = os.fdopen(read) if read >= 0 else None
+    if _environment() != _nursery().environment:
+        return subprocess.Popen([*CLI, *words], stdout=stdout, stderr=stderr, text=True)
+    (out, read_out), (error, read_error) = _stream(stdout, 1), _stream(stderr, 2)
+    program = _fork(words, Path.cwd(), out, error)
+    program.stdout, program.stderr = read_out, read_error
     return program
+
+
+def _stream(wanted: int | None, own: int) -> tuple[int, IO[str] | None]:
+    """The descriptor to which a program writes, and what reads it if it is a pipe."""
+    if wanted == subprocess.PIPE:
+        read, write = os.pipe()
+        return write, os.fdopen(read)
+    return (os.dup(own) if wanted is None else os.open(os.devnull, os.O_WRONLY)), None
+
+
+def run(*arguments: str | Path, timeout: float, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``wavesim ARGUMENTS`` to its end, as :func:`subprocess.run` does it; ``cwd`` is the folder."""
+    words = [str(a) for a in arguments]
+    if _environment() != _nursery().environment:
+        return subprocess.run([*CLI, *words], capture_output=True, text=True, timeout=timeout, check=False, cwd=cwd)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
+        program = _fork(words, cwd or Path.cwd(), os.dup(out.fileno()), os.dup(error.fileno()))
+        try:
+            code = program.wait(timeout)
+        finally:
+            program.kill()
+        said = [stream.read() for stream in (out, error) if stream.seek(0) == 0]
+    return subprocess.CompletedProcess(words, code, *said)
+
+
+def _fork(words: list[str], folder: Path, out: int, error: int) -> Program:
+    """Fork a program that writes to two descriptors, which are closed here."""
+    try:
+        return Program(_nursery().ask({"run": words, "folder": str(folder)}, out, error), "wavesim")
+    finally:
+        os.close(out)
+        os.close(error)
 
 
 def _run(words: list[str], folder: str, out: int, error: int) -> None:
     """What a child does: as the command begins."""
     os.chdir(folder)
+    sys.path[0] = folder  # as ``python -m`` sets it
     for fd, stream in ((out, 1), (error, 2)):
         os.dup2(fd, stream)
         os.close(fd)
     sys.argv[:] = ["wavesim", *words]
-    console.main()
+    try:
+        console.main()
+    finally:
+        atexit._run_exitfuncs()  # a fork ends without them
 
 
 def _import() -> None:
-    """What servers and emulators have in common."""
+    """What servers, emulators and commands have in common."""
+    load_commands()
     for module in (
         "wavesim_server.serve",
         "wavesim_server.network.process",
         "wavesim_server.engine.process",
+        "wavesim_server.trial",
         "wavesim_world.data_files",
     ):
         importlib.import_module(module)

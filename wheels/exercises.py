@@ -33,7 +33,7 @@ def exercise_server() -> None:
 def exercise_emulators() -> None:
     from importlib.metadata import entry_points
 
-    from wavesim_emulators.sonar import kernels
+    from wavesim_emulators.sonar import ray_kernels
     from wavesim_emulators.sonar.camera import CameraEmulator
     from wavesim_emulators.sonar.design import SonarDesign
     from wavesim_emulators.sonar.emulator import SONAR_TYPES, SonarEmulator
@@ -44,7 +44,9 @@ def exercise_emulators() -> None:
     world = "<wavesim><world><bed depth='30 m'/></world><shared vehicles='4' signals='16'/></wavesim>"
     sonar = SonarEmulator(load_text(world, Path()))
     sonar.warm_up()
-    kernels.ray_directions(np.eye(3), np.zeros(1), np.zeros(1), np.empty((1, 1, 3), np.float32))  # if there are meshes
+    ray_kernels.ray_directions(
+        np.eye(3), np.zeros(1), np.zeros(1), np.empty((1, 1, 3), np.float32)
+    )  # if there are meshes
     here = SonarPose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
     for preset in {p.kind: p for p in presets.PRESETS.values()}.values():
         few = replace(preset, beams=min(preset.beams, 4))

@@ -34,8 +34,8 @@ class Adversary:
     """Adversary that sees all datagrams, may state any source address, and has the key of another name (``*``), but no
     key of a victim.
 
-    In scenes without keys, it does not state the address of a client whose token it knows, because such a datagram
-    could not be told from one of the client.
+    In scenes without keys, it does not state the address of a client whose token it knows, because the server
+    could not distinguish such a datagram from one that the client sent.
     """
 
     def __init__(self, world: Siege, r: random.Random) -> None:

@@ -10,7 +10,7 @@ import html
 import json
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -276,24 +276,29 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
     a body. The ``names`` of each frame are the names of its labels, including the bodies that had entered the
     simulation by then.
 
-    Frames that WaVeSim cannot have written are omitted.
+    Frames that WaVeSim cannot have written are omitted. Raises UnknownName after the last message if the log contains
+    neither the body nor the instrument.
     """
     wanted: dict[int, str] = {}
     names: LabelNames | None = None
     bodies = -1
+    carried: dict[str, list[str]] = defaultdict(list)  # names of the instruments by body
     for r in records(Path(path)):
         kind = type(r).__name__
         if kind == "Metadata" and r.name == METADATA:
             names = label_names(r.metadata)
-        elif kind == "Message" and r.channel_id == bodies and names is not None:
+        elif kind == "Message" and r.channel_id == bodies:
             with contextlib.suppress(ValueError, RecursionError):
                 who = check_message("/bodies", json.loads(decode_cdr_text(r.data)))
                 if who["present"]:
-                    names = names.with_body(int(who["row"]), str(who["name"]), str(who["model"]))
+                    carried[str(who["name"])] += [str(i["name"]) for i in who.get("instruments", [])]
+                    if names is not None:
+                        names = names.with_body(int(who["row"]), str(who["name"]), str(who["model"]))
         if kind == "Channel" and r.topic == "/bodies":
             bodies = r.id
         if kind == "Channel" and r.topic.startswith("/sonar/") and possible_topic(r.topic):
             whose = r.topic.split("/")[2:]
+            carried[whose[0]] += whose[1:]
             if all(w in ("", here) for w, here in zip((body, name), whose, strict=False)):
                 wanted[r.id] = r.topic
         elif kind == "Message" and r.channel_id in wanted:
@@ -302,6 +307,19 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
                 frame = ImagingFrame.from_bytes(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
                 if possible_frame(frame, wanted[r.channel_id]):
                     yield dataclasses.replace(frame, names=names)
+    if not wanted:
+        _check_instrument(path, carried, body, name)
+
+
+def _check_instrument(path: str | Path, carried: Mapping[str, list[str]], body: str, name: str) -> None:
+    """Raise UnknownName unless a log contains this body and this instrument; an empty text stands for any."""
+    if body and body not in carried:
+        raise UnknownName(f"{path} has no body '{body}'{suggest_name(body, list(carried)) or '; it has no bodies'}")
+    there = carried[body] if body else [i for each in carried.values() for i in each]
+    if name and name not in there:
+        raise UnknownName(
+            f"'{body or path}' has no instrument '{name}'{suggest_name(name, there) or '; it has no instruments'}"
+        )
 
 
 @contextlib.contextmanager

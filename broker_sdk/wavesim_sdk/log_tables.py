@@ -16,7 +16,7 @@ from wavesim_sdk.arrays import Array, Ints, Record
 from wavesim_sdk.errors import UnknownName
 from wavesim_sdk.extras import check_installed
 from wavesim_sdk.names import suggest_name
-from wavesim_sdk.tables import RECEPTION, SENT, Field, Outcome, SignalKind
+from wavesim_sdk.tables import RECEPTION, SENT, STATE, Field, Outcome, SignalKind
 
 if TYPE_CHECKING:
     import pandas
@@ -37,16 +37,18 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """The contents of a log that are needed to convert topics to columns: the texts about its bodies, and the name of
-    the body in each row.
+    """The contents of a log that are needed to convert topics to columns: its metadata, the texts about its bodies, and
+    the name of the body in each row.
     """
 
+    metadata: dict[str, str]
     json: dict[str, list[tuple[int, dict[str, Any]]]]
 
     def names_at(self, rows: Any, time_ns: Any) -> list[str]:
         """Return the names of the bodies in these rows at these times."""
 
 
+UNKNOWN_TRUTH = "unknown_truth"  #: metadata key of logs whose true states lack the attitude or the depth
 #: column suffixes by array length, for the axes of a vector and the components of a quaternion; arrays of other lengths
 #: have indices
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
@@ -55,16 +57,33 @@ _SENT = "sent"  #: text that replaces the outcome HEARD (received) in rows for s
 _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
+def known_states(metadata: Mapping[str, str], records: Record) -> Record:
+    """Return the records of the ``state`` table with NaN in place of what the log of a recording does not know.
+
+    An imported log contains measured or assumed values there, because a replay needs a state.
+    """
+    unknown = metadata.get(UNKNOWN_TRUTH, "").split()
+    if unknown:
+        records = records.copy()
+        if "depth" in unknown:
+            records["p_WB_W"][:, 2] = np.nan
+        if "attitude" in unknown:  # vectors in B follow from the attitude
+            for name in ("q_WB", "v_WB_B", "w_WB_B", "v_FB_B"):
+                records[name] = np.nan
+    return records
+
+
 def topic_columns(log: LoggedBodies, topic: str, series: Series) -> dict[str, list[Any]]:
     """Return the columns of a topic by name.
 
     The columns contain words instead of codes, the names of nodes and actuators, and Euler angles in addition to
-    quaternions.
+    quaternions. Unknown true states of imported logs are NaN.
     """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]
-    for name in series.records.dtype.names or ():
-        values = series.records[name]
+    records = known_states(log.metadata, series.records) if series.type == STATE.name else series.records
+    for name in records.dtype.names or ():
+        values = records[name]
         if series.type in (SENT.name, RECEPTION.name) and name in _ENUM_COLUMNS:
             words = {int(w): w.name.lower() for w in _ENUM_COLUMNS[name]}
             if (series.type, name) == (SENT.name, "outcome"):

@@ -14,15 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wavesim_sdk.arrays import Array
+from wavesim_sdk.kinematics import smallest_signed_angle
 from wavesim_studies import learning
 from wavesim_studies.learning.baselines import RandomPolicy
 from wavesim_studies.learning.custom_core import CustomCore
 from wavesim_studies.learning.evaluation import evaluate_core
-
-
-def wrapped(angle: Array) -> Array:
-    """Wrap angles to the range from -pi to pi."""
-    return np.asarray(np.mod(angle + math.pi, 2.0 * math.pi) - math.pi)
 
 
 class DepthAndHeading(learning.Task):
@@ -31,6 +27,7 @@ class DepthAndHeading(learning.Task):
     model, dt, substeps, limit = "lauv", 0.1, 2, 30.0
     observations, actions, uniforms, normals = 13, 2, 9, 2
     variables: ClassVar = {"depth": 1, "heading": 1}
+    units: ClassVar = {"distance": "m"}
 
     def start(self, s: Any) -> None:
         """Start with errors of up to 3 m and 60 deg, in a current, with a weaker propeller and a wrong trim."""
@@ -69,7 +66,7 @@ class DepthAndHeading(learning.Task):
 
     def success(self, s: Any) -> Any:
         """Count an episode as successful if the errors at the time limit are below 0.3 m and 5 deg."""
-        turned = abs(wrapped(s.heading - s.attitude[:, 2]))
+        turned = abs(smallest_signed_angle(s.heading - s.attitude[:, 2]))
         return (s.time > 29.9) & (abs(s.depth - s.position[:, 2]) < 0.3) & (turned < 0.087)
 
     def info(self, s: Any) -> dict[str, Array]:
@@ -218,7 +215,7 @@ def approach(o: Array) -> Array:
 def follow(o: Array) -> Array:
     """Return the thrusts for :class:`CourseLine`: steer a line-of-sight course at the desired speed."""
     turned = np.arctan2(o[:, 3], o[:, 4]) + 1.5 * np.arctan(o[:, 0]) + 1.5 * o[:, 2]
-    turn = -wrapped(turned) - 0.8 * o[:, 7]
+    turn = -smallest_signed_angle(turned) - 0.8 * o[:, 7]
     ahead = 0.35 * o[:, 8] + 0.5 * (o[:, 8] - o[:, 1])
     return np.stack([ahead + turn, ahead - turn], axis=1)
 

@@ -99,7 +99,8 @@ def train(
     command with --resume continues from the last checkpoint.
     """
     found = _task(task)
-    given = _options(found, options)
+    given = _options(options)
+    _core(found, copies, given)  # unknown options are reported before the folder is made
     from wavesim_studies.learning.training import TrainingSettings
     from wavesim_studies.learning.training import train as run
 
@@ -157,30 +158,27 @@ def evaluate(policy: str, task: str, episodes: int, seed: int | None, options: t
     POLICY is a .npz file, the folder of a training run, or a baseline: pid or random. TASK is the name of a shipped task, or
     FILE.py:CLASS. The report contains the fraction of successes with its 95 % Wilson interval.
     """
-    found = _task(task)
-    given = _options(found, options)
+    core = _core(_task(task), episodes, _options(options))
     from wavesim_studies.learning import evaluation
 
-    chosen = _policy(policy, found, episodes, given)
-    result = evaluation.evaluate(chosen, found, episodes, evaluation.UNSEEN if seed is None else seed, **given)
+    result = evaluation.evaluate_core(core, _policy(policy, core), evaluation.UNSEEN if seed is None else seed)
     echo(finite_json(result.summary()) if as_json else str(result))
 
 
-def _policy(text: str, task: Any, episodes: int, options: dict[str, Any]) -> Any:
+def _policy(text: str, core: Any) -> Any:
     """Return the policy that an argument names."""
     from wavesim_studies.learning.baselines import Pid, RandomPolicy
     from wavesim_studies.learning.core import Core
-    from wavesim_studies.learning.custom_core import make_core
     from wavesim_studies.learning.policy import Policy
+    from wavesim_studies.learning.tasks import TASKS
     from wavesim_studies.learning.training import load_best
 
     if text in BASELINES:
-        core: Any = make_core(task, episodes, **options)
         if text == "random":
             return RandomPolicy(core)
         if isinstance(core, Core):
             return Pid(core)
-        raise click.BadParameter("the PID controller applies only to built-in tasks", param_hint="POLICY")
+        raise click.BadParameter(f"the PID controller applies only to {', '.join(TASKS)}", param_hint="POLICY")
     path = Path(text)
     if not path.exists():
         raise click.BadParameter(
@@ -194,11 +192,11 @@ def _task(text: str) -> Any:
     if importlib.util.find_spec("gymnasium") is None:
         raise MissingPackage("learning tasks need the 'gymnasium' package: run pip install 'wavesim[learning]'")
     if ":" not in text:
-        from wavesim_studies.learning.tasks import TASKS
+        from wavesim_studies.learning.tasks import TASK_NAMES
 
-        if text not in TASKS:
+        if text not in TASK_NAMES:
             raise ConfigError(
-                f"unknown task '{text}'{suggest_name(text, TASKS)}; for your own task, write FILE.py:CLASS"
+                f"unknown task '{text}'{suggest_name(text, TASK_NAMES)}; for your own task, write FILE.py:CLASS"
             )
         return text
     found = load_object(text, "task")
@@ -207,21 +205,26 @@ def _task(text: str) -> Any:
     return found
 
 
-def _options(task: Any, texts: tuple[str, ...]) -> dict[str, Any]:
-    """Return the options of a task from NAME=VALUE. Raise ConfigError if the task does not accept them."""
-    from wavesim_studies.learning.custom_core import make_core
-
+def _options(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options of a task from NAME=VALUE."""
     found = dict[str, Any]()
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise click.BadParameter(f"'{text}' must be NAME=VALUE", param_hint="--option")
         found[name] = _value(value)
-    try:
-        make_core(task, 1, **found)
-    except TypeError as error:
-        raise ConfigError(f"the task does not accept these options ({', '.join(texts)}): {error}") from None
     return found
+
+
+def _core(task: Any, copies: int, options: dict[str, Any]) -> Any:
+    """Return copies of a task. Raise ConfigError if the task does not accept the options."""
+    from wavesim_studies.learning.custom_core import make_core
+
+    try:
+        return make_core(task, copies, **options)
+    except TypeError as error:
+        given = ", ".join(f"{name}={value}" for name, value in options.items())
+        raise ConfigError(f"the task does not accept these options ({given}): {error}") from None
 
 
 def _value(text: str) -> float | int | str:
@@ -236,5 +239,4 @@ def _value(text: str) -> float | int | str:
 
 def _algorithm(name: str) -> Any:
     importlib.import_module("wavesim_studies.learning.sb3")  # it reports a missing package
-
     return getattr(importlib.import_module("stable_baselines3"), name)

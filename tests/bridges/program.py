@@ -6,14 +6,14 @@ import subprocess
 import threading
 import time
 
-from tests.conftest import CLI
+from tests.nursery import launch
 
 
 class Program:
     """`wavesim ...`. Its words are read as they come, so that it never waits for us."""
 
     def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen([*CLI, *arguments], stderr=subprocess.PIPE, text=True)
+        self.process = launch(*arguments, stderr=subprocess.PIPE)
         self._lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

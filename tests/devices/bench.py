@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *o
     """Start a virtual device of the boat, which no other program drives; return the places of its ports. ``own`` is the
     file of a device of one's own (kind `run`).
     """
-    command = [*CLI, "device", kind, *([own] if own else []), "boat", "--pilot", "--port", str(server.port), *options]
-    processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    command = ["device", kind, *([own] if own else []), "boat", "--pilot", "--port", str(server.port), *options]
+    processes.append(launch(*command, stdout=subprocess.PIPE))
     assert processes[-1].stdout is not None
     return processes[-1].stdout.readline().partition(" at ")[2].strip()

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from wavesim_sdk.broker import Step
 from wavesim_sdk.wire.items import Reception, RequestRefused, SignalSent
 from wavesim_sdk.wire.state import State
@@ -45,11 +46,7 @@ def sea(*nodes: dict[str, Any], acoustics: str = "") -> str:
 def devices(server: Server, *commands: list[str]) -> Iterator[list[dict[str, int]]]:
     """Run `wavesim device` with each command, as pilots. Yields the TCP ports of each device by name."""
     started = [
-        subprocess.Popen(
-            [*CLI, "device", *command, "--server", f"127.0.0.1:{server.port}", "--pilot"],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        launch("device", *command, "--server", f"127.0.0.1:{server.port}", "--pilot", stdout=subprocess.PIPE)
         for command in commands
     ]
     try:

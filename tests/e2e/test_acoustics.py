@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 import serial
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server
+from tests.nursery import launch
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.wire.items import Reception
 from wavesim_world.config import LoadedConfig
@@ -115,7 +116,7 @@ def test_the_nanomodem_on_a_serial_port_and_a_socket(
     link = tmp_path / "modem"
     common = ["--port", str(server.port)]
     devices = [
-        subprocess.Popen([*CLI, "device", "nanomodem", *args, *common, "--pilot"], stdout=subprocess.PIPE, text=True)
+        launch("device", "nanomodem", *args, *common, "--pilot", stdout=subprocess.PIPE)
         for args in (["a", "--address", "3", "--link", str(link)], ["b", "--address", "4", "--tcp", "0"])
     ]
     try:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests import gpsd
-from tests.conftest import CLI, Server
+from tests.conftest import Server
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
@@ -48,8 +48,8 @@ class Program:
 
     def __init__(self, server: Server, *arguments: str, by: str = "--tcp", port: int = 0) -> None:
         self._again = (server, arguments, by)
-        command = [*CLI, "device", *arguments, by, str(port), "--port", str(server.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        command = ["device", *arguments, by, str(port), "--port", str(server.port)]
+        self.process = launch(*command, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
         assert " at " in said, said

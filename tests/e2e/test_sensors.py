@@ -171,11 +171,7 @@ def test_a_sensor_of_ones_own(
 
 def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *options: str) -> str:
     """Start a virtual device of the boat, which nobody else drives; where it is reached."""
-    p = subprocess.Popen(
-        [*CLI, "device", kind, "boat", "--pilot", "--port", str(server.port), *options],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    p = launch("device", kind, "boat", "--pilot", "--port", str(server.port), *options, stdout=subprocess.PIPE)
     processes.append(p)
     assert p.stdout is not None
     return p.stdout.readline().rpartition(" at ")[2].strip()
@@ -266,8 +262,8 @@ def test_all_instruments_of_a_boat_at_once(
     seen = [float(heading), float(pynmea2.parse(sentence.strip()).heading), math.degrees(angle)]
     seen.append(math.degrees(1e-4 * int(frame[5] + frame[4], 16)))
     assert max(seen) - min(seen) < 5.0 and min(seen) > 20.0, "all tell of the same boat, which turns slowly in the wind"
-    crew = [*CLI, "device", "ping360", "boat", "--port", str(server.port), "--udp", "0"]
-    processes.append(subprocess.Popen(crew, stdout=subprocess.PIPE, text=True))
+    crew = ["device", "ping360", "boat", "--port", str(server.port), "--udp", "0"]
+    processes.append(launch(*crew, stdout=subprocess.PIPE))
     assert processes[-1].stdout is not None
     driver = Ping360()
     driver.connect_udp("127.0.0.1", int(processes[-1].stdout.readline().rpartition(":")[2]))

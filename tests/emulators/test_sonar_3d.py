@@ -12,7 +12,7 @@ from tests.emulators.bench import Bench
 from tests.emulators.sonar import dB, design, pose, strongest_echoes, world
 from wavesim_emulators.sonar.emulator import SonarEmulator, describe
 from wavesim_emulators.sonar.imaging import PingResult, SonarPose
-from wavesim_emulators.sonar.kernels import SPHERE
+from wavesim_emulators.sonar.ray_kernels import SPHERE
 from wavesim_emulators.sonar.scene import object_row
 from wavesim_emulators.sonar.sonar_3d import Sonar3D
 from wavesim_emulators.sonar.sonar_3d_kernels import RayEchoes, find_strongest_echoes

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.emulators.sonar import world
-from wavesim_emulators.sonar import imaging, kernels, scene
+from wavesim_emulators.sonar import echo_kernels, imaging, level_kernels, ray_kernels, scene
 from wavesim_emulators.sonar.beam_kernels import sum_columns
 from wavesim_kernels import randomness
 from wavesim_sdk.frames import quaternion, rotation
@@ -42,14 +42,14 @@ def test_rays_end_where_the_other_emulators_scene_says(config: Any) -> None:
         d = scene.fan_directions(u, e) @ R.T
         far = slow.cast(np.array(p), d.reshape(-1, 3), 60.0).reshape(out.shape[:2])
         hit = np.isfinite(far)
-        assert ((out[..., 0] < kernels.FAR) == hit).mean() > 0.999
-        both = hit & (out[..., 0] < kernels.FAR)
+        assert ((out[..., 0] < ray_kernels.FAR) == hit).mean() > 0.999
+        both = hit & (out[..., 0] < ray_kernels.FAR)
         assert np.abs(out[..., 0] - far)[both].max() < 5e-3
-        on_bed = (what[..., 1] == kernels.BED) & both
+        on_bed = (what[..., 1] == ray_kernels.BED) & both
         ends = np.array(p) + out[..., :1] * d
         assert np.abs(bed(ends[..., 0], ends[..., 1]) - ends[..., 2])[on_bed].max() < 5e-3
         assert on_bed.sum() > 200
-        assert ((out[..., 0] < kernels.FAR) == (what[..., 1] != kernels.NO_HIT)).all()
+        assert ((out[..., 0] < ray_kernels.FAR) == (what[..., 1] != ray_kernels.NO_HIT)).all()
 
 
 def test_rays_over_soundings_end_where_a_fine_march_does(config: Any, tmp_path: Any) -> None:
@@ -64,36 +64,36 @@ def test_rays_over_soundings_end_where_a_fine_march_does(config: Any, tmp_path: 
     clear = bed(points[..., 0], points[..., 1]) - points[..., 2]
     under = clear <= 0.0
     first = np.where(under.any(axis=0), under.argmax(axis=0), -1)
-    assert ((out[..., 0] < kernels.FAR) == (first >= 0)).mean() > 0.98
-    both = (first >= 0) & (out[..., 0] < kernels.FAR)
+    assert ((out[..., 0] < ray_kernels.FAR) == (first >= 0)).mean() > 0.98
+    both = (first >= 0) & (out[..., 0] < ray_kernels.FAR)
     assert both.sum() > 60
     behind = t[first][both] - out[..., 0][both]
     assert (behind >= -1e-9).all()
     assert (behind <= 0.0601).mean() > 0.98, "a march steps over the edges of hills"
 
 
-@pytest.mark.parametrize("kind", [kernels.BOX, kernels.CYLINDER, kernels.SPHERE])
+@pytest.mark.parametrize("kind", [ray_kernels.BOX, ray_kernels.CYLINDER, ray_kernels.SPHERE])
 def test_objects_are_looked_for_where_they_may_be_seen(kind: float) -> None:
     """Every point of an object lies between the two u; far away they are hardly wider than it."""
     rng = np.random.default_rng(4)
     for _ in range(200):
         half = rng.uniform(0.1, 6.0, 3)
-        half = {kernels.CYLINDER: half[[0, 1, 1]], kernels.SPHERE: half[[0, 0, 0]]}.get(kind, half)
+        half = {ray_kernels.CYLINDER: half[[0, 1, 1]], ray_kernels.SPHERE: half[[0, 0, 0]]}.get(kind, half)
         R, W = (rotation(quaternion(*rng.uniform(-3, 3, 3))) for _ in range(2))
         centre = rng.uniform(-15, 15, 3)
         shape = scene.object_row(kind, centre, W, half, 0, 0)
         around = np.empty(2)
-        kernels.angular_extent(W.T @ -centre, shape, R, around)
+        ray_kernels.angular_extent(W.T @ -centre, shape, R, around)
         points = rng.uniform(-1, 1, (4000, 3))
-        if kind == kernels.CYLINDER:
+        if kind == ray_kernels.CYLINDER:
             points = points[np.hypot(points[:, 1], points[:, 2]) <= 1.0]
-        elif kind == kernels.SPHERE:
+        elif kind == ray_kernels.SPHERE:
             points = points[np.linalg.norm(points, axis=1) <= 1.0]
         seen = centre + (points * half) @ W.T
         u = (seen @ R[:, 1]) / np.linalg.norm(seen, axis=1)
         assert around[0] <= u.min() and u.max() <= around[1]
         away = 50.0 * centre / np.linalg.norm(centre)
-        kernels.angular_extent(W.T @ -away, shape, R, around)
+        ray_kernels.angular_extent(W.T @ -away, shape, R, around)
         assert around[1] - around[0] < 2.5 * np.linalg.norm(half) * math.sqrt(3.0) / 40.0 + 0.1
 
 
@@ -107,7 +107,7 @@ def test_normals_are_those_of_the_bed(config: Any) -> None:
     angle = np.arcsin(u)
     up, down = np.sin(angle + h), np.sin(angle - h)
     by_a = (w.cast_fan(p, R, up, e, 60.0)[0][..., 0] - w.cast_fan(p, R, down, e, 60.0)[0][..., 0]) / (2 * h)
-    bed = what[..., 1] == kernels.BED
+    bed = what[..., 1] == ray_kernels.BED
     r, cosine = out[..., 0], out[..., 1]
     ahead = np.sqrt(1 - u * u)[:, None]
     assert by_e[bed] == pytest.approx((r * out[..., 3] * ahead / cosine)[bed], rel=2e-2, abs=0.1)
@@ -129,14 +129,14 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
 
     u, da, e, de, hits = fan(3, 64)
     energy = np.zeros((3, bins), np.float32)
-    kernels.bin_energy(
-        kernels.Fan(p, R, u, e),
-        kernels.FanWeights(np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), np.zeros((0, 0, 2))),
+    echo_kernels.bin_energy(
+        ray_kernels.Fan(p, R, u, e),
+        echo_kernels.FanWeights(np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), np.zeros((0, 0, 2))),
         hits,
         w.bed,
-        kernels.Backscatter(tables, w.palette.patches, w.palette.cells, np.uint64(1), w.palette.textures),
-        kernels.EchoPath(0.02, 1500.0, np.zeros(3), np.zeros(2)),
-        kernels.EchoBins(0.0, bin_, energy, np.zeros((0, 0, 3))),
+        echo_kernels.Backscatter(tables, w.palette.patches, w.palette.cells, np.uint64(1), w.palette.textures),
+        echo_kernels.EchoPath(0.02, 1500.0, np.zeros(3), np.zeros(2)),
+        echo_kernels.EchoBins(0.0, bin_, energy, np.zeros((0, 0, 3))),
     )
     u, da, e, de, (out, _) = fan(10, 10_000)
     r, cosine = out[..., 0], out[..., 1]
@@ -153,18 +153,18 @@ def test_blur_matrix_and_levels() -> None:
     rng = np.random.default_rng(2)
     power, kernel = rng.random((3, 50)), rng.random(7)
     out = np.empty_like(power)
-    kernels.convolve_pulse(power, kernel, out)
+    level_kernels.convolve_pulse(power, kernel, out)
     assert out == pytest.approx(np.array([np.convolve(row, kernel, "same") for row in power]))
     x = np.arange(65) / 8.0
     table = np.cos(x) ** 2
     W = np.empty((4, 6))
     beams, columns, shift = rng.uniform(-1, 1, 4), rng.uniform(-1, 1, 6), rng.uniform(-0.1, 0.1, 6)
-    kernels.pattern_matrix(beams, columns, shift, table, 8.0, W)
+    level_kernels.pattern_matrix(beams, columns, shift, table, 8.0, W)
     gap = np.abs(columns + shift - beams[:, None])
     assert pytest.approx(np.interp(gap, x, table)) == W
     levels = np.empty((3, 50), np.uint8)
     gain = np.linspace(0.0, 30.0, 50)
-    cut = kernels.to_levels(power, gain, 5.0, 255 / 20.0, 255, levels)
+    cut = level_kernels.to_levels(power, gain, 5.0, 255 / 20.0, 255, levels)
     want = np.floor((10 * np.log10(power) + gain - 5.0) * 255 / 20.0 + 0.5)
     assert cut == (want > 255).sum() > 0
     assert (levels == np.clip(want, 0, 255)).all()
@@ -175,13 +175,13 @@ def test_random_numbers_are_those_of_the_project() -> None:
     n = 200
     power, z = np.ones((1, n)), np.zeros((1, n, 2), np.float32)
     key = np.uint64(randomness.key(1, "a", "b"))
-    kernels.apply_speckle(
+    level_kernels.apply_speckle(
         power, np.zeros(n), key, 5, z, np.zeros(1), imaging.NORMAL_QUANTILES, imaging.EXPONENTIAL_QUANTILES
     )
     bits = randomness.uniform(np.full(n, key), 5, np.arange(n)) * 2.0**32  # the upper half of a hash
     exact = imaging.EXPONENTIAL_QUANTILES[np.floor(bits).astype(np.uint64) & np.uint64(65535)]
     quiet, other = np.zeros((1, n)), np.zeros((1, n, 2), np.float32)
-    kernels.apply_speckle(
+    level_kernels.apply_speckle(
         quiet, np.ones(n), key, 5, other, np.zeros(1), imaging.NORMAL_QUANTILES, imaging.EXPONENTIAL_QUANTILES
     )
     assert quiet[0] == pytest.approx(exact)
@@ -194,7 +194,7 @@ def test_speckle_has_the_moments_of_a_complex_gaussian() -> None:
 
     def draw(ping: int, memory: float) -> Any:
         power = np.ones((beams, bins))
-        kernels.apply_speckle(
+        level_kernels.apply_speckle(
             power,
             np.zeros(bins),
             np.uint64(99),
@@ -216,7 +216,7 @@ def test_speckle_has_the_moments_of_a_complex_gaussian() -> None:
     half = draw(2, 0.14)
     assert abs(np.corrcoef(half.ravel(), first.ravel())[0, 1]) < 0.1
     power = np.zeros((beams, bins))
-    kernels.apply_speckle(
+    level_kernels.apply_speckle(
         power,
         np.full(bins, 2.0),
         np.uint64(7),
@@ -237,7 +237,7 @@ def test_patches_follow_a_K_distribution_and_stay_where_they_are() -> None:
     key = np.uint64(3)
     cells = np.array(
         [
-            [kernels.ground_texture(x, y, 0.5, key, quantiles) for x in np.arange(0.2, 80, 0.5)]
+            [echo_kernels.ground_texture(x, y, 0.5, key, quantiles) for x in np.arange(0.2, 80, 0.5)]
             for y in np.arange(0.2, 80, 0.5)
         ]
     )
@@ -245,7 +245,7 @@ def test_patches_follow_a_K_distribution_and_stay_where_they_are() -> None:
     rng = np.random.default_rng(5)
     intensity = cells * rng.exponential(size=cells.shape)
     assert (intensity**2).mean() / intensity.mean() ** 2 - 1.0 == pytest.approx(1.0 + 2.0 / nu, rel=0.08)
-    assert kernels.ground_texture(10.1, -3.2, 0.5, key, quantiles) == kernels.ground_texture(
+    assert echo_kernels.ground_texture(10.1, -3.2, 0.5, key, quantiles) == echo_kernels.ground_texture(
         10.4, -3.4, 0.5, key, quantiles
     )
 

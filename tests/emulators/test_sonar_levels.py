@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.emulators.sonar import dB, design, pose, world
-from wavesim_emulators.sonar import imaging, kernels
+from wavesim_emulators.sonar import imaging, ray_kernels
 from wavesim_emulators.sonar.design import RayFan, cells
 from wavesim_emulators.sonar.multibeam import SOUNDING_COLUMNS, MultibeamSonar
 from wavesim_world.ocean.sound import francois_garrison
@@ -140,7 +140,7 @@ def sphere_strength(config: Any, material: str, rays: int) -> float:
 def _sphere(material: int) -> Any:
     from wavesim_emulators.sonar.scene import object_row
 
-    return object_row(kernels.SPHERE, (100.0, 0.0, 100.0), np.eye(3), (0.5, 0.5, 0.5), material, 5)
+    return object_row(ray_kernels.SPHERE, (100.0, 0.0, 100.0), np.eye(3), (0.5, 0.5, 0.5), material, 5)
 
 
 def test_spheres_of_facets_and_of_lambert(config: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.emulators.sonar import dB, design, pose, world
-from wavesim_emulators.sonar import imaging, kernels
+from wavesim_emulators.sonar import imaging, ray_kernels
 from wavesim_emulators.sonar.multipath_kernels import ghost_profile
 from wavesim_world.config import imaging_checks
 from wavesim_world.sonars import materials, patterns
@@ -127,7 +127,7 @@ def test_regions_begin_at_their_border(config: Any) -> None:
     x, y = np.meshgrid(np.arange(10.0, 110.0, 0.25), np.arange(-50.0, 50.0, 0.25), indexing="ij")
     is_bright = np.array(
         [
-            kernels.material_at(a, b, rough.material, rough.regions, rough.grid, rough.raster) != rough.material
+            ray_kernels.material_at(a, b, rough.material, rough.regions, rough.grid, rough.raster) != rough.material
             for a, b in zip(x.ravel(), y.ravel(), strict=True)
         ]
     ).reshape(x.shape)
@@ -170,7 +170,7 @@ def test_objects_have_the_ghosts_of_targets(config: Any) -> None:
     from wavesim_emulators.sonar.scene import object_row
 
     w = world(config, f'{LAMBERT}<bed depth="900 m"/>')
-    w.objects = np.array([object_row(kernels.SPHERE, (20.0, 0.0, 6.0), np.eye(3), (1.0, 1.0, 1.0), 0, 5)])
+    w.objects = np.array([object_row(ray_kernels.SPHERE, (20.0, 0.0, 6.0), np.eye(3), (1.0, 1.0, 1.0), 0, 5)])
     changes = {"beams": 33, "sector": 0.3, "vertical": math.radians(40.0)}
     powers = [
         imaging.ForwardLookingSonar(design("m750d-low", 40.0, 1000, changes, surface=True, multipath=on), w, 2.0, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CLI
+from tests.conftest import wavesim
 from tests.in_process.conftest import output
 from wavesim_sdk.log import read
 from wavesim_server.in_process.trial import InProcessTrial
@@ -59,7 +58,8 @@ def in_processes(trial: InProcessTrial) -> Path:
     """The folder of the same trial with every participant in a process of its own."""
     out = trial.folder.parent / "processes"
     more = ["--out", str(out), "--name", trial.name, "--port", "0", "--quiet", "--no-plots"]
-    subprocess.run([*CLI, "trial", str(trial.loaded.path), *more], check=True, timeout=150, stdout=subprocess.DEVNULL)
+    done = wavesim("trial", trial.loaded.path, *more, timeout=150)
+    assert done.returncode == 0, done.stderr
     return out / trial.name
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, Server
-from tests.nursery import CLI, launch
+from tests.conftest import ROOT, Server, wavesim
+from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import SYNCHRONOUS
@@ -41,7 +41,8 @@ def content_hash(config: Path, out: Path, *more: str) -> str:
         "--quiet",
         "--no-plots",
     ]
-    subprocess.run([*CLI, "trial", str(config), *options, *more], check=True, timeout=250, stdout=subprocess.DEVNULL)
+    done = wavesim("trial", config, *options, *more, timeout=250)
+    assert done.returncode == 0, done.stderr
     return read(out / name / "run.mcap").content_hash
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -348,6 +349,13 @@ def test_the_log_has_the_names_and_the_export_has_all_formats(tmp_path: Path) ->
         "concrete",
         "surface",
     )
+    for body, name, said in (
+        ("auv", "eyes", "'auv' has no instrument 'eyes'; did you mean 'eye'?"),
+        ("avu", "eye", "has no body 'avu'; did you mean 'auv'?"),
+        ("", "eyes", "has no instrument 'eyes'; did you mean 'eye'?"),
+    ):
+        with pytest.raises(UnknownName, match=re.escape(said)):
+            list(logs.frames(path, body, name))
     names = next(logs.frames(path, "auv", "eye")).names
     assert names is not None and (names[2], names.category(2), names[-2]) == ("other", "lauv", "shadow of other")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from tests.server.test_log import write
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.log_tables import topic_columns
-from wavesim_server.logbook import datasets
+from wavesim_server.logbook import datasets, export
+from wavesim_server.logbook.navigation_rosbag import write_rosbag
 from wavesim_world.config import LoadedConfig
 
 SENSOR = (
@@ -66,6 +69,27 @@ def test_tum_keeps_every_digit(log: Log, tmp_path: Path) -> None:
     rows, r = np.loadtxt(tmp_path / "t" / "b.tum"), log.series["/state/b"].records
     assert np.array_equal(rows[:, 1:4], r["p_WB_W"]) and np.array_equal(rows[:, [7, 4, 5, 6]], r["q_WB"])
     assert (tmp_path / "t" / "b.tum").read_text().splitlines()[3].startswith("0.300000000 ")
+
+
+def test_what_a_recording_does_not_know_is_not_exported(log: Log, tmp_path: Path) -> None:
+    """An imported log has measured values where the truth is unknown: as tables NaN, and as poses nothing."""
+    known = _expected(log, "/state/b")
+    foreign = replace(log, metadata={**log.metadata, "unknown_truth": "attitude depth"})
+    dict(export.write_csv(foreign, tmp_path / "c"))
+    with (tmp_path / "c" / "state.b.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    unknown = {"p_WB_W_z", "roll", "pitch", "heading", *(k for k in known if k.startswith(("q_WB", "v_", "w_WB")))}
+    for name, values in known.items():
+        expected = np.full(len(values), np.nan) if name in unknown else values
+        assert np.array_equal([float(row[name]) for row in rows], expected, equal_nan=True), name
+    dict(datasets.write_netcdf(foreign, tmp_path / "n"))
+    with xarray.open_dataset(tmp_path / "n" / "state.b.nc", engine="scipy") as found:
+        assert found.depth.isnull().all() and found.latitude.notnull().all()
+    assert np.isnan(foreign.table("/state/b")["p_WB_W_z"]).all() and len(foreign.table("/state/b")["time_ns"]) == 50
+    with pytest.raises(LogError, match=r"the true attitude and depth are unknown, but a TUM file needs whole poses"):
+        dict(datasets.write_tum(foreign, tmp_path / "t"))
+    assert "/b/odom" in dict(write_rosbag(log, tmp_path / "bag"))
+    assert "/b/odom" not in dict(write_rosbag(foreign, tmp_path / "foreign"))
 
 
 def test_a_dataset_keeps_truth_apart(log: Log, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
+from tests.studies.reset_modes import ResetTwin  # noqa: E402
 from tests.studies.small_tasks import Depth, Still  # noqa: E402
 from wavesim_sdk import frames  # noqa: E402
 from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
@@ -157,37 +158,13 @@ def test_each_episode_may_have_another_model() -> None:
     assert len(np.unique(many.motion.owners[many.motion.owners >= 0])) == 24 and len(many.motion.fleet.blocks) <= 12
 
 
-class Twin:
-    """What each mode means, in plain words, made of copies that never begin anew by themselves."""
-
-    def __init__(self, mode: int, n: int) -> None:
-        self.core = CustomCore(Depth(), n)
-        self.core.set_reset_mode(kernels.DISABLED)
-        self.core.seed(2)
-        self.core.reset_copies()
-        self.mode, self.ended = mode, np.zeros(n, bool)
-
-    def step(self, a: Any) -> tuple[Any, ...]:
-        core, before = self.core, self.ended.copy()
-        core.step(a)
-        out = core.outputs
-        reward, end = out.reward.copy(), [out.terminated.copy(), out.truncated.copy()]
-        self.ended = end[0] | end[1]
-        last = out.observation.copy()
-        if self.mode == kernels.SAME_STEP and self.ended.any():
-            core.reset_copies(self.ended)
-        if self.mode == kernels.NEXT_STEP and before.any():
-            core.reset_copies(before)
-        return out.observation.copy(), reward, *end, last
-
-
 @pytest.mark.parametrize("name", ["NextStep", "SameStep", "Disabled"])
 def test_three_ways_to_begin_anew(name: str) -> None:
     n = 11
     envs = VectorTaskEnv(Depth, n, autoreset_mode=name)
     envs.reset(seed=2)
     assert isinstance(envs.core, CustomCore)
-    twin = Twin(envs.core._mode, n)
+    twin = ResetTwin(CustomCore(Depth(), n), envs.core._mode)
     ends = np.zeros(2, int)
     for k, a in enumerate(actions(n, 25, 1)):
         if k == 3:  # one whose state diverged

@@ -20,11 +20,11 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import wavesim_studies.learning  # noqa: E402, F401
+from tests.studies.reset_modes import ResetTwin  # noqa: E402
 from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
 from wavesim_server.dynamics import block_rows as B  # noqa: E402
 from wavesim_server.dynamics.sizes import LANES  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
-from wavesim_studies.learning import kernels  # noqa: E402
 from wavesim_studies.learning.baselines import Pid, RandomPolicy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
 from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
@@ -206,38 +206,15 @@ def test_it_moves_as_the_engine_does() -> None:
     assert np.abs(b[7:13]).max() > 0.1
 
 
-class Twin:
-    """What each mode means, in plain words, made of copies that never begin anew by themselves."""
-
-    def __init__(self, mode: int, n: int, steps: int) -> None:
-        self.core = Core("StationKeeping", n)
-        self.core.set_reset_mode(kernels.DISABLED)
-        self.core.rules = self.core.rules._replace(steps=steps)
-        self.core.seed(2)
-        self.core.reset_copies()
-        self.mode, self.ended = mode, np.zeros(n, bool)
-
-    def step(self, a: Any) -> tuple[Any, ...]:
-        core, before = self.core, self.ended.copy()
-        core.step(a)
-        out = core.outputs
-        reward, end = out.reward.copy(), [out.terminated.copy(), out.truncated.copy()]
-        self.ended = end[0] | end[1]
-        last = out.observation.copy()
-        if self.mode == kernels.SAME_STEP and self.ended.any():
-            core.reset_copies(self.ended)
-        if self.mode == kernels.NEXT_STEP and before.any():
-            core.reset_copies(before)
-        return out.observation.copy(), reward, *end, last
-
-
 @pytest.mark.parametrize("name", ["NextStep", "SameStep", "Disabled"])
 def test_three_ways_to_begin_anew(name: str) -> None:
     n, steps = 11, 6
     envs = VectorTaskEnv("StationKeeping", n, autoreset_mode=name)
     envs.core.rules = envs.core.rules._replace(steps=steps)
     envs.reset(seed=2)
-    twin = Twin(envs.core.rules.mode, n, steps)
+    alone = Core("StationKeeping", n)
+    alone.rules = alone.rules._replace(steps=steps)
+    twin = ResetTwin(alone, envs.core.rules.mode)
     ends = 0
     for k, a in enumerate(actions(n, 20, 1)):
         if k == 3:  # one that is blown away: its episode ends out of turn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -58,6 +59,8 @@ class Sink(learning.Task):
         return s.position[:, 0] > 1.0
     def info(self, s):
         return {"north": s.position[:, 0]}
+
+    units = {"north": "m"}
 
 number = 3
 """
@@ -352,8 +355,13 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
     assert done.exit_code == 0 and done.output.startswith(
         "success 100.0 % of 20 episodes (95 % interval 83.9 to 100.0 %)"
     )
+    assert re.search(r", distance [0-9.e-]+ m, heading_error [0-9.e-]+ rad$", done.output.strip()), done.output
     done = invoke("evaluate", "random", task, "--episodes", 20, "--option", "depth=30")
-    assert done.exit_code == 0 and "north" in done.output, done.output
+    assert done.exit_code == 0 and re.search(r", north [0-9.e-]+ m$", done.output.strip()), done.output
+    done = invoke(
+        "evaluate", "random", "TeamLocalisation", "--episodes", 4, "--option", "members=2", "--option", "limit=5"
+    )
+    assert done.exit_code == 0 and re.search(r", error [0-9.]+ m, sigma [0-9.]+ m, heard", done.output), done.output
 
 
 @pytest.mark.parametrize(
@@ -363,7 +371,9 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
         (("pid", "absent.py:Sink"), "task 'absent.py:Sink': "),
         (("pid", "{}/own.py:Sinks"), "has no object 'Sinks'; did you mean 'Sink'?"),
         (("pid", "{}/own.py:number"), "it is not a class"),
-        (("pid", "{}/own.py:Sink"), "the PID controller applies only to built-in tasks"),
+        (("random", "TeamLocalization"), "did you mean 'TeamLocalisation'?"),
+        (("random", "TeamLocalisation", "--episodes", "4"), "must be a multiple of 5 members, got 4"),
+        (("pid", "{}/own.py:Sink"), "the PID controller applies only to StationKeeping, Circle, Helix, Lemniscate"),
         (("pid", "{}/broken.py:Sink"), "ZeroDivisionError: division by zero (broken.py:1)"),
         (("pid", "StationKeeping", "--option", "hull=1"), "the task does not accept these options (hull=1)"),
         (("pid", "StationKeeping", "--option", "hulls"), "'hulls' must be NAME=VALUE"),

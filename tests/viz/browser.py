@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CLI, ROOT
+from tests.conftest import ROOT
+from tests.nursery import launch
 from tests.viz.protocol import Listener
 
 SCREENS = ROOT / "runs" / "screens"
@@ -60,9 +61,7 @@ class Viewer:
     def __init__(self, *arguments: str | Path, command: str = "viz") -> None:
         if not (ROOT / "viz/wavesim_viz/static/index.html").is_file():
             need("NO PAGE: `make web` builds it (it needs Node.js)")
-        self.process = subprocess.Popen(
-            [*CLI, command, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True
-        )
+        self.process = launch(command, *arguments, "--port", "0", stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
         assert "http://" in line, line + self.process.stderr.read()

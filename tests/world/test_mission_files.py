@@ -14,7 +14,7 @@ import pymap3d
 import pytest
 from pymavlink import mavwp  # type: ignore[import-untyped]
 
-from tests.conftest import CLI, Server
+from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
@@ -312,7 +312,7 @@ def test_a_configuration_obeys_the_rules_of_files(tmp_path: Path) -> None:
     assert load(loaded.path).digest != loaded.digest, "the digest covers the file"
     assert load_standalone(loaded.text)[0].config.fleet.vehicle[0].waypoint == (), "a log has no files"
     (folder / "a.csv").write_text("north,east\n1,\n")
-    done = subprocess.run([*CLI, "check", str(loaded.path)], capture_output=True, text=True, timeout=60, check=False)
+    done = wavesim("check", loaded.path)
     assert done.returncode == 2 and "a.csv:2: the line has no values for north and east" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -336,9 +336,7 @@ def test_a_mission_file_is_sent_to_a_running_vehicle(
     path.write_text(files(0.0)["q.plan"])
 
     def mission(*arguments: str) -> Any:
-        return subprocess.run(
-            [*CLI, "mission", "boat", *arguments, "-s", name], capture_output=True, text=True, timeout=60, check=False
-        )
+        return wavesim("mission", "boat", *arguments, "-s", name)
 
     try:
         server.wait(lambda status: bool(status["clients"]))

@@ -11,7 +11,7 @@ from benchmarks.world.regressions import REGRESSIONS
 from benchmarks.world.runner import run
 
 BATCH = 25
-SIEGES = 100  #: number of seeds whose sieges run in each test run
+SIEGES = 50  #: number of seeds whose sieges run in each test run
 AGAIN = (0, 1, 2, 3, 40)  #: one of each kind, and another
 
 

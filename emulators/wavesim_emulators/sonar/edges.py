@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.arrays import Floats, Ints
 
@@ -17,7 +17,7 @@ ROUNDS = 3  #: number of bisections; each halves the error
 
 
 def find_edges(world: SonarScene, fan: k.Fan, labels: Ints, de: Floats, search: tuple[float, float, bool]) -> Floats:
-    """Return the edges of rays, as :class:`~wavesim_emulators.sonar.kernels.FanWeights` contains them. The array has
+    """Return the edges of rays, as :class:`~wavesim_emulators.sonar.echo_kernels.FanWeights` contains them. The array has
     the length 0 if no ray hits an object.
 
     ``labels`` (columns, rays) are the objects that the rays hit, and ``search`` contains the range, the level of the sea

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.sonar import design as shape
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import echo_kernels, level_kernels
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.beam_kernels import FAST_BINS, UNROLLED, sum_columns
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.edges import find_edges
@@ -71,7 +72,7 @@ def rotation_matrix(by: Floats) -> Floats:
     return np.asarray(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K))
 
 
-#: axes of a fan in S, as columns; see :mod:`~wavesim_emulators.sonar.kernels`
+#: axes of a fan in S, as columns; see :mod:`~wavesim_emulators.sonar.ray_kernels`
 DOWN = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 STARBOARD = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 PORT = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -155,7 +156,7 @@ class ImagingSonar:
         energy[:] = 0.0
         shape = (len(rays.u), len(rays.e), 3)
         intervals = np.zeros(shape if d.labels else (0, 0, 3))
-        self._bin_energy(pose, fan, rays, edges, hits, k.EchoBins(0.0, d.bin, energy, intervals))
+        self._bin_energy(pose, fan, rays, edges, hits, echo_kernels.EchoBins(0.0, d.bin, energy, intervals))
         if self.multipath.enabled:
             self.multipath.add_to_columns(energy, fan, rays, hits, self.tables, level)
         if not d.labels:
@@ -164,24 +165,24 @@ class ImagingSonar:
         if (hits.labels[..., 1] > k.SURFACE).any():
             background = np.zeros(shape)
             free = self.world.cast_fan_without_objects(fan, reach, level, d.surface)
-            bins = k.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1), np.float32), background)
+            bins = echo_kernels.EchoBins(0.0, d.bin, np.zeros((len(rays.u), 1), np.float32), background)
             self._bin_energy(pose, fan, rays, edges[:0], free, bins)
         gain = rays.gain_e / rays.gain_e.max()
         return energy, LabelledRays(intervals, hits.geometry, hits.labels, rays.de / d.bin, gain, background)
 
     def _bin_energy(
-        self, pose: SonarPose, fan: k.Fan, rays: RayFan, edges: Floats, hits: k.FanHits, echoes: k.EchoBins
+        self, pose: SonarPose, fan: k.Fan, rays: RayFan, edges: Floats, hits: k.FanHits, echoes: echo_kernels.EchoBins
     ) -> None:
         """Add the energy of rays with these edges and hits to the bins."""
         d, palette = self.design, self.world.palette
         aperture = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
-        k.bin_energy(
+        echo_kernels.bin_energy(
             fan,
-            k.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e, edges),
+            echo_kernels.FanWeights(rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e, edges),
             hits,
             self.world.bed,
-            k.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key, palette.textures),
-            k.EchoPath(d.decay, d.sound_speed, fan.R.T @ pose.v, aperture),
+            echo_kernels.Backscatter(self.tables, palette.patches, palette.cells, self.ground_key, palette.textures),
+            echo_kernels.EchoPath(d.decay, d.sound_speed, fan.R.T @ pose.v, aperture),
             echoes,
         )
 
@@ -211,16 +212,18 @@ class ImagingSonar:
         d = self.design
         if len(d.envelope) > 1:
             mean = np.empty_like(power)
-            k.convolve_pulse(power, d.envelope, mean)
+            level_kernels.convolve_pulse(power, d.envelope, mean)
             power = mean
         noise = np.full(d.bins, d.noise_power if d.noise else 0.0)
         if d.speckle:
             memory = self.speckle_correlation(pose, along, beam)
-            k.apply_speckle(power, noise, self.key, number, self.z, memory, NORMAL_QUANTILES, EXPONENTIAL_QUANTILES)
+            level_kernels.apply_speckle(
+                power, noise, self.key, number, self.z, memory, NORMAL_QUANTILES, EXPONENTIAL_QUANTILES
+            )
         else:
             power = power + noise
         levels = np.empty(power.shape, np.uint8 if d.bits == 8 else np.uint16)
-        cut = k.to_levels(power, d.gain_dB, d.floor, d.top / d.span, d.top, levels)
+        cut = level_kernels.to_levels(power, d.gain_dB, d.floor, d.top / d.span, d.top, levels)
         return power, levels, int(cut)
 
     def speckle_correlation(self, pose: SonarPose, along: Floats, beam: float) -> Floats:
@@ -268,7 +271,9 @@ class ForwardLookingSonar(ImagingSonar):
         """
         count = len(self.rays.u)
         W = np.empty((len(self.angles), count))
-        k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
+        level_kernels.pattern_matrix(
+            np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W
+        )
         gains = np.zeros((len(W), -(-(count + 1) // UNROLLED) * UNROLLED), np.float32)
         gains[:, :count] = W
         gains[:, count] = np.einsum("ij,j->i", W, np.cos(self.rays.angle) * self.rays.du) * self.two_way

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.sonar.kernels import FAR, NO_HIT, SURFACE
+from wavesim_emulators.sonar.ray_kernels import FAR, NO_HIT, SURFACE
 from wavesim_emulators.sonar.types import Ints32
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.arrays import Floats, Ints
@@ -24,7 +24,7 @@ NEXT_TO = 1e-9  #: weight in a shadow of a ray next to the object, relative to a
 class LabelledRays(NamedTuple):
     """Rays of a fan.
 
-    ``intervals`` are the intervals of bins that they cover (:class:`~wavesim_emulators.sonar.kernels.EchoBins`).
+    ``intervals`` are the intervals of bins that they cover (:class:`~wavesim_emulators.sonar.echo_kernels.EchoBins`).
     ``geometry`` and ``what`` contain the ranges and the labels of their hits. ``spacing`` is the angle between
     neighbouring rays, divided by the size of a bin. ``gain`` is the beam pattern across the beams, relative to its
     maximum. ``background`` contains the intervals that the rays would cover without any object. It has length 0 if no

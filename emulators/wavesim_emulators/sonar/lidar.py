@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_emulators.sonar.imaging import NORMAL_QUANTILES
 from wavesim_emulators.sonar.scene import SonarScene, fan_directions

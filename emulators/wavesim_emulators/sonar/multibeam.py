@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from wavesim_emulators.sonar import design as shape
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose, ray_energy
 from wavesim_emulators.sonar.scene import SonarScene

@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.design import RayFan, SonarDesign
 from wavesim_emulators.sonar.multipath_kernels import GHOSTS, Reflections, add_ghosts, find_ghosts, ghost_profile
 from wavesim_emulators.sonar.scene import SonarScene

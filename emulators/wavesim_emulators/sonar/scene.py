@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.texture import textures_of
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats, Ints

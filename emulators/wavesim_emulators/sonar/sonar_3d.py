@@ -16,7 +16,8 @@ import math
 
 import numpy as np
 
-from wavesim_emulators.sonar import kernels as k
+from wavesim_emulators.sonar import level_kernels
+from wavesim_emulators.sonar import ray_kernels as k
 from wavesim_emulators.sonar.design import SonarDesign, normalised_weights
 from wavesim_emulators.sonar.imaging import (
     EXPONENTIAL_QUANTILES,
@@ -133,7 +134,9 @@ class Sonar3D(ImagingSonar):
             along = fan_directions(self.u, np.zeros(1))[:, 0] @ R.T
             memory = self.speckle_correlation(pose, along, d.preset.beam)
             nothing = np.zeros(len(self.e))
-            k.apply_speckle(energy, nothing, self.key, number, self.z, memory, NORMAL_QUANTILES, EXPONENTIAL_QUANTILES)
+            level_kernels.apply_speckle(
+                energy, nothing, self.key, number, self.z, memory, NORMAL_QUANTILES, EXPONENTIAL_QUANTILES
+            )
         # range that the width of a ray covers on the tangent plane
         ahead = np.sqrt(1.0 - self.u**2)[:, None]
         tilt = np.abs(geometry[..., 2]) * self.down.step + np.abs(geometry[..., 3]) * ahead * self.across.step

@@ -15,7 +15,7 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.extras import check_installed
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import TABLES, Log, Series, read
-from wavesim_sdk.log_tables import arrays_and_units
+from wavesim_sdk.log_tables import UNKNOWN_TRUTH, arrays_and_units
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
 
 Columns = dict[str, Array]
@@ -124,7 +124,9 @@ def _netcdf(path: Path, log: Log, topic: str, table: Columns, units: Mapping[str
             body = file.createVariable("trajectory", "c", ("name_length",))
             body[:], body.cf_role = np.frombuffer(whose, "S1"), "trajectory_id"
             places = np.stack([table[f"p_WB_W_{axis}"] for axis in "xyz"], axis=1)
-            latitude, longitude = Origin(*json.loads(log.metadata.get("origin", "[0, 0]"))).degrees(places)
+            latitude, longitude = Origin(*json.loads(log.metadata.get("origin", "[0, 0]"))).degrees(
+                np.nan_to_num(places)
+            )
             _variable(file, "latitude", latitude, {"units": "degrees_north", "standard_name": "latitude"})
             _variable(file, "longitude", longitude, {"units": "degrees_east", "standard_name": "longitude"})
             _variable(file, "depth", places[:, 2], {"units": "m", "standard_name": "depth", "positive": "down"})
@@ -163,9 +165,15 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
 def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Write the true track of each body as a TUM file NAME.tum; yield (file name, number of rows).
 
-    The columns are t (s), x y z (W: north, east, down) and qx qy qz qw (of B), with full precision.
+    The columns are t (s), x y z (W: north, east, down) and qx qy qz qw (of B), with full precision. Raise LogError if
+    the log was imported from a recording without true attitudes or depths.
     """
     found = read(log)
+    if unknown := found.metadata.get(UNKNOWN_TRUTH, "").split():
+        raise LogError(
+            f"{log}: the true {' and '.join(unknown)} {'are' if len(unknown) > 1 else 'is'} unknown, but a TUM file needs "
+            "whole poses; export the log as CSV or Parquet instead"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for topic, series in sorted(found.series.items()):

@@ -27,6 +27,7 @@ from wavesim_sdk.epoch import EPOCH, unix
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.log import Log, read
+from wavesim_sdk.log_tables import UNKNOWN_TRUTH
 from wavesim_server.logbook.sonar_rosbag import CdrWriter, message_definition
 
 #: time at which the message became available (simulation time in ns), and the message itself
@@ -151,7 +152,9 @@ INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
 def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
     """Yield (topic, type, messages) for each topic that can be exported."""
     for topic, series in sorted(log.series.items()):
-        if topic.startswith("/state/"):
+        if topic.startswith("/state/") and not log.metadata.get(
+            UNKNOWN_TRUTH
+        ):  # an odometry message needs a whole pose
             body = topic.removeprefix("/state/")
             times = series.time_ns.tolist()
             yield (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from wavesim_kernels import randomness
 from wavesim_sdk.arrays import Array, Mask
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
-from wavesim_server import array_tables
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics import work_rows as W
@@ -20,7 +18,7 @@ from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.study import empty_sea, varied
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.shares import Shares
-from wavesim_studies.learning.tasks import LAST_S, TASKS
+from wavesim_studies.learning.tasks import LAST_S, TASK_NAMES, TASKS
 from wavesim_world.config import library
 
 __all__ = ["Core"]
@@ -40,6 +38,8 @@ class Core:
     which is divided into ``substeps`` Runge-Kutta steps.
     """
 
+    units: ClassVar = {"distance": "m", "heading_error": "rad"}  #: units of :meth:`infos`
+
     def __init__(
         self,
         task: str,
@@ -53,7 +53,7 @@ class Core:
         noise: float = 1.0,
     ) -> None:
         if task not in TASKS:
-            raise ConfigError(f"unknown task '{task}'{suggest_name(task, TASKS)}")
+            raise ConfigError(f"unknown task '{task}'{suggest_name(task, TASK_NAMES)}")
         able = [name for name, m in library().items() if m.thruster and not m.fin]
         if model not in able:
             raise ConfigError(f"'{model}' is not a vehicle driven by thrusters only{suggest_name(model, able)}")
@@ -99,9 +99,6 @@ class Core:
             np.zeros((n, kernels.PARTS)),
         )
         self._threads = Shares(blocks)
-        self._packed: tuple[Any, ...] = ()  # what the states of the threads were made of
-        self._states: list[kernels.StepState] = []
-        self._tables: list[Any] = []
 
     def _build(self, seed: int) -> Array:
         """Create the bodies. Return the thruster matrix (6, actions), which contains the force and the torque in B of
@@ -155,7 +152,6 @@ class Core:
         number of threads.
         """
         self._threads.set_threads(count)
-        self._packed = ()
 
     def set_reset_mode(self, mode: int) -> None:
         """Select when a copy starts a new episode: in the step that ends its episode (SAME_STEP, the default), in the
@@ -176,29 +172,17 @@ class Core:
 
         The observations are then in ``outputs``. Raise ValueError if the mask has the wrong shape.
         """
-        mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
-        if mask.shape != (self.copies,):  # the kernel would read beyond it
-            raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
-        kernels.reset_selected(self._current_tables()[0], mask, self.actions)
+        kernels.reset_selected(self._current_tables()[0], checked_mask(chosen, self.copies), self.actions)
 
     def _current_tables(self) -> list[Any]:
         """Return the table of each thread. The tables are rebuilt after an array or a rule has been replaced."""
-        now = (self.fleet, self.state, self.rules, self.outputs)
-        if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
-            self._packed = now
-            self._states = [
-                kernels.StepState(
-                    self.fleet._replace(work=aligned_zeros(W.SIZE)),
-                    self.state._replace(
-                        held_states=np.zeros_like(self.state.held_states), work=np.zeros_like(self.state.work)
-                    ),
-                    self.rules,
-                    self.outputs,
-                )
-                for _ in range(self._threads.count)
-            ]
-            self._tables = [array_tables.pack(state) for state in self._states]
-        return self._tables
+        return self._threads.tables((self.fleet, self.state, self.rules, self.outputs), self._thread_state)
+
+    def _thread_state(self) -> kernels.StepState:
+        """Return the state of the copies with the scratch arrays of one thread."""
+        held, work = np.zeros_like(self.state.held_states), np.zeros_like(self.state.work)
+        fleet = self.fleet._replace(work=aligned_zeros(W.SIZE))
+        return kernels.StepState(fleet, self.state._replace(held_states=held, work=work), self.rules, self.outputs)
 
     def step(self, actions: Array) -> None:
         """Advance all copies by one step with ``actions`` (n, thrusters) float32.
@@ -237,3 +221,13 @@ def check_buffer(observation: Array, shape: tuple[int, int]) -> None:
     """Raise ValueError unless an array is a C-contiguous float32 array of this shape."""
     if observation.shape != shape or observation.dtype != np.float32 or not observation.flags.c_contiguous:
         raise ValueError(f"observations require a C-contiguous float32 array of shape {shape}")
+
+
+def checked_mask(chosen: Any, count: int) -> Mask:
+    """Return a mask (count,) as a contiguous array; None selects everything. Raise ValueError if the shape is wrong,
+    because a kernel would read beyond the mask.
+    """
+    mask = np.ones(count, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
+    if mask.shape != (count,):
+        raise ValueError(f"expected a mask of shape ({count},), got {mask.shape}")
+    return mask

@@ -130,6 +130,7 @@ class Task:
     normals: int = 0  #: number of normal random numbers per copy and step
     #: the task's own quantities and their sizes or shapes, for example {"target": 3, "waypoints": (5, 3)}
     variables: ClassVar[Mapping[str, int | tuple[int, ...]]] = {}
+    units: ClassVar[Mapping[str, str]] = {}  #: units of the quantities that :meth:`info` returns, for evaluations
 
     def start(self, s: Any) -> None:
         """Set the start of new episodes in the arrays of ``s``, which has a row for each copy that starts.
@@ -176,6 +177,10 @@ class Task:
     def info(self, s: Any) -> Mapping[str, Array]:
         """Return quantities (copies,) by name for the ``infos`` of Gymnasium."""
         return {}
+
+
+# ``kinematics.rotate_vector`` gives the same vectors, but it normalises the quaternions, builds matrices and takes three
+# times as long. A task rotates vectors in each step, and its quaternions are normalised.
 
 
 def to_body(quaternion: Floats, vector: Floats) -> Floats:

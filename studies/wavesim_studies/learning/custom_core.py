@@ -15,7 +15,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_server.dynamics.sizes import LANES
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning import motion_kernels as R
-from wavesim_studies.learning.core import Core, check_buffer
+from wavesim_studies.learning.core import Core, check_buffer, checked_mask
 from wavesim_studies.learning.custom import IN_START, LATER, Task
 from wavesim_studies.learning.motion import Motion, TaskModels
 from wavesim_studies.learning.task_arrays import PADDING, TaskArrays
@@ -73,6 +73,7 @@ class CustomCore:
             np.zeros((copies, self.size), np.float32),
             np.zeros((copies, 1)),
         )
+        self.units = task.units  #: units of :meth:`infos`
         self._infos: dict[str, Array] = {}
         self.motion = Motion(task, models, layout, self.rows, self.columns)
         self._waiting, self._diverged = self.motion.waiting, self.motion.diverged
@@ -111,10 +112,7 @@ class CustomCore:
 
     def reset_copies(self, chosen: Array | None = None) -> None:
         """See :meth:`wavesim_studies.learning.core.Core.reset_copies`."""
-        mask = np.ones(self.copies, bool) if chosen is None else np.asarray(chosen, bool)
-        if mask.shape != (self.copies,):
-            raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
-        self._start(np.flatnonzero(mask))
+        self._start(np.flatnonzero(checked_mask(chosen, self.copies)))
 
     def step(self, actions: Array) -> None:
         """Advance all copies by one step with ``actions`` (n, actions) float32. The results are then in ``outputs``."""

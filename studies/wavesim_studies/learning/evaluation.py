@@ -8,7 +8,7 @@ print(evaluate(Policy.load("policy.npz"), "StationKeeping"))
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ class Evaluation:
     returns: Array  #: sums of the rewards
     steps: Array  #: numbers of steps
     infos: dict[str, Array] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)  #: units of the infos by name, for the text
 
     @property
     def episodes(self) -> int:
@@ -80,7 +81,11 @@ class Evaluation:
             f"success {100.0 * self.success:.1f} % of {self.episodes} episodes"
             f" (95 % interval {100.0 * low:.1f} to {100.0 * high:.1f} %)",
             f"return {self.returns.mean():.4g}",
-            *(f"{name} {self.mean(name):.3g}" for name in self.infos if not name.startswith("reward_")),
+            *(
+                f"{name} {self.mean(name):.3g} {self.units.get(name, '')}".rstrip()
+                for name in self.infos
+                if not name.startswith("reward_")
+            ),
         ]
         return ", ".join(parts)
 
@@ -141,4 +146,4 @@ def evaluate_core(core: Any, policy: Any, seed: int = UNSEEN) -> Evaluation:
             for name, values in core.infos().items():
                 infos.setdefault(name, np.full(n, np.nan))[now] = values[now]
             running &= ~ended
-    return Evaluation(succeeded, completed, returns, steps, infos)
+    return Evaluation(succeeded, completed, returns, steps, infos, core.units)

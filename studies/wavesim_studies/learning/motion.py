@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from wavesim_sdk.actuators import Actuator
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
-from wavesim_server import array_tables
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import work_rows as W
 from wavesim_server.dynamics.fleet import ActuatorState
@@ -71,7 +69,6 @@ class Motion:
         self._build(models.actuators, type(task).__name__)
         self._assign(np.arange(copies), np.zeros(copies, np.int64))
         self.threads = Shares(len(self.fleet.blocks))
-        self._packed: tuple[Any, ...] = ()
 
     def _build(self, actuators: tuple[Actuator, ...], name: str) -> None:
         """Compile the models."""
@@ -133,11 +130,11 @@ class Motion:
     def set_threads(self, count: int) -> None:
         """Divide the blocks among ``count`` threads."""
         self.threads.set_threads(count)
-        self._packed = ()
 
     def advance(self) -> None:
         """Advance all copies by one step of the task."""
-        tables = self._current_tables()
+        self.threads.blocks = len(self.fleet.blocks)  # it grows while copies change between models
+        tables = self.threads.tables((self.fleet, self.owners), self._thread_state)
         self.threads.run(lambda k, first, end: R.advance(tables[k], first, end))
 
     def place(self, ids: Ints, models: Ints, fresh: Floats) -> None:
@@ -146,26 +143,20 @@ class Motion:
             self._assign(ids, models)
         R.place(self.fleet.blocks, self._slots[ids], self._laws, fresh, self._layout.first("actuators"))
 
-    def _current_tables(self) -> list[Any]:
-        now = (self.fleet, self.owners)
-        if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
-            self._packed, self.threads.blocks = now, len(self.fleet.blocks)
-            self._states = [
-                R.MotionState(
-                    self.fleet._replace(work=aligned_zeros(W.SIZE)),
-                    self.owners,
-                    self._laws,
-                    self._rows,
-                    self.waiting,
-                    self.diverged,
-                    aligned_zeros(3 * LANES),
-                    self._h,
-                    self._substeps,
-                    self._layout.first("actuators"),
-                    self._layout.first("command"),
-                    self._layout.first("effect"),
-                )
-                for _ in range(self.threads.count)
-            ]
-            self._tables = [array_tables.pack(state) for state in self._states]
-        return self._tables
+    def _thread_state(self) -> R.MotionState:
+        """Return the state of the bodies with the scratch arrays of one thread."""
+        first = self._layout.first
+        return R.MotionState(
+            self.fleet._replace(work=aligned_zeros(W.SIZE)),
+            self.owners,
+            self._laws,
+            self._rows,
+            self.waiting,
+            self.diverged,
+            aligned_zeros(3 * LANES),
+            self._h,
+            self._substeps,
+            first("actuators"),
+            first("command"),
+            first("effect"),
+        )

@@ -1,12 +1,14 @@
-"""Division of the blocks of copies among threads."""
+"""Division of the blocks of copies among threads, and the tables of the arrays with which each thread works."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_server import array_tables
 
 
 class Shares:
@@ -14,6 +16,9 @@ class Shares:
 
     def __init__(self, blocks: int) -> None:
         self.blocks, self.count = blocks, 1
+        self.states: list[Any] = []  #: state of each thread; the tables contain the addresses of its arrays
+        self._parts: tuple[Any, ...] = ()  # what the states were made of
+        self._tables: list[Any] = []
         self._pool: ThreadPoolExecutor | None = None
 
     def set_threads(self, count: int) -> None:
@@ -23,7 +28,21 @@ class Shares:
         if self._pool is not None:
             self._pool.shutdown()
         self._pool = ThreadPoolExecutor(count - 1, "wavesim-learning") if count > 1 else None
-        self.count = count
+        self.count, self._parts = count, ()
+
+    def tables(
+        self, parts: tuple[Any, ...], make: Callable[[], Any], pack: Callable[[Any], Any] = array_tables.pack
+    ) -> list[Any]:
+        """Return the table of each thread: ``pack(make())``, where ``make`` returns the state of a thread.
+
+        The tables are made again after one of ``parts`` has been replaced by another object, or the number of threads
+        has been set.
+        """
+        if len(self._parts) != len(parts) or any(map(operator.is_not, parts, self._parts)):
+            self._parts = parts
+            self.states = [make() for _ in range(self.count)]
+            self._tables = [pack(state) for state in self.states]
+        return self._tables
 
     def run(self, work: Callable[[int, int, int], Any]) -> None:
         """Call ``work(thread, first block, end block)`` for each share, and wait until all calls have returned."""

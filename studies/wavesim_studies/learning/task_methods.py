@@ -48,6 +48,8 @@ class TaskMethods:
             )
         if not isinstance(t.variables, Mapping):
             raise ConfigError(f"{self.name}.variables: expected a dict of names and sizes, got {t.variables!r}")
+        if not isinstance(t.units, Mapping) or not all(isinstance(unit, str) for unit in t.units.values()):
+            raise ConfigError(f"{self.name}.units: expected a dict of names and units, got {t.units!r}")
         for name, size in t.variables.items():
             if not name.isidentifier() or name.startswith("_") or name in FIELDS:
                 raise ConfigError(

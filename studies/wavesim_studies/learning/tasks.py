@@ -34,3 +34,4 @@ TASKS = {
     "Lemniscate": ReferenceTask(LEMNISCATE, 40.0, 3.0, 40.0, 0.3, _ANY),
 }
 TEAM_TASK = "TeamLocalisation"  #: name of the task whose copies are the members of teams; see ``team_rows.py``
+TASK_NAMES = (*TASKS, TEAM_TASK)  #: names of all built-in tasks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_studies.learning import team_kernels as kernels
 from wavesim_studies.learning import team_tables as layout
+from wavesim_studies.learning.core import checked_mask
 from wavesim_studies.learning.kernels import FleetView
 from wavesim_studies.learning.shares import Shares
 from wavesim_studies.learning.team_sound import TeamSound
@@ -138,9 +138,6 @@ class VectorLocalisation:
             np.zeros(teams, bool),
         )
         self._threads = Shares(self._groups)
-        self._packed: tuple[Any, ...] = ()  # what the states of the threads were made of
-        self._states: list[tuple[layout.TeamState, Any]] = []
-        self._tables: list[Any] = []
 
     def _make_bodies(self, sim: Simulation) -> None:
         """Create the bodies and the media of all teams from a simulation of one team."""
@@ -179,11 +176,9 @@ class VectorLocalisation:
         """
         if seed is not None or not self._seeded:
             self.seed(int(np.random.default_rng().integers(2**31)) if seed is None else seed)
-        mask = np.ones(self.teams, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
-        if mask.shape != (self.teams,):  # the kernel would read beyond it
-            raise ValueError(f"expected a mask of shape ({self.teams},), got {mask.shape}")
+        mask = checked_mask(chosen, self.teams)
         self._started = True
-        kernels.reset_selected(self._current_tables()[0], self.media.packed, mask)
+        kernels.reset_selected(self._current_tables()[0][0], self.media.packed, mask)
         return self._by_team(self.outputs.observation)
 
     def set_threads(self, count: int) -> None:
@@ -191,7 +186,6 @@ class VectorLocalisation:
         of threads.
         """
         self._threads.set_threads(count)
-        self._packed = ()
 
     def set_reset_mode(self, mode: int) -> None:
         """Select when a team starts a new episode, by the index of the mode in ``MODES``."""
@@ -202,26 +196,20 @@ class VectorLocalisation:
         observation[:] = self.outputs.observation
         self.outputs = self.outputs._replace(observation=observation)
 
-    def _current_tables(self) -> list[Any]:
-        """Return the table of each thread. The tables are rebuilt after an array or a rule has been replaced."""
-        now = (self.rules, self.outputs)
-        if len(self._packed) != len(now) or any(map(operator.is_not, now, self._packed)):
-            self._packed = now
-            self._states = [
-                (
-                    layout.TeamState(
-                        self.fleet._replace(work=aligned_zeros(W.SIZE)),
-                        self.arrays._replace(work=aligned_zeros(layout.WORK * LANES), chosen=np.zeros(LANES, bool)),
-                        self.autopilot,
-                        self.rules,
-                        self.outputs,
-                    ),
-                    self.media.emission.copy(),
-                )
-                for _ in range(self._threads.count)
-            ]
-            self._tables = [array_tables.pack(state) for state, _ in self._states]
-        return self._tables
+    def _current_tables(self) -> list[tuple[Any, Any]]:
+        """Return the table and the emission of each thread. They are rebuilt after an array or a rule has been replaced."""
+        return self._threads.tables((self.rules, self.outputs), self._thread_state, _packed_state)
+
+    def _thread_state(self) -> tuple[layout.TeamState, Any]:
+        """Return the state of the teams with the scratch arrays of one thread, and the emission of that thread."""
+        state = layout.TeamState(
+            self.fleet._replace(work=aligned_zeros(W.SIZE)),
+            self.arrays._replace(work=aligned_zeros(layout.WORK * LANES), chosen=np.zeros(LANES, bool)),
+            self.autopilot,
+            self.rules,
+            self.outputs,
+        )
+        return state, self.media.emission.copy()
 
     def place(self, team: int, member: int, position: Sequence[float], heading: float = 0.0) -> None:
         """Move a member to a position (m, in W) with a heading (rad), at a surge speed of 1 m/s. The member knows its new
@@ -248,10 +236,11 @@ class VectorLocalisation:
         if actions.shape != (self.teams * self.members, ACTIONS):  # the kernel would read beyond it
             raise ValueError(f"expected actions of shape {(self.teams * self.members, ACTIONS)}, got {actions.shape}")
         self._check_started()
-        tables, states, media, failures = self._current_tables(), self._states, self.media, []
+        tables, media, failures = self._current_tables(), self.media, []
 
         def advance(k: int, first: int, end: int) -> None:
-            failures.append(kernels.step(tables[k], media.packed, media.address, states[k][1], actions, first, end))
+            table, emission = tables[k]
+            failures.append(kernels.step(table, media.packed, media.address, emission, actions, first, end))
 
         self._threads.run(advance)
         if any(failures):
@@ -300,3 +289,8 @@ class VectorLocalisation:
         found[..., :3], found[..., 3:6] = bodies[..., B.PX : B.PX + 3], bodies[..., B.NU : B.NU + 3]
         found[..., 6:] = own[..., layout.ESTIMATE : layout.ESTIMATE + 2] - found[..., :2]
         return found.reshape(-1, n, 8)[: self.teams]
+
+
+def _packed_state(state: tuple[layout.TeamState, Any]) -> tuple[Any, Any]:
+    arrays, emission = state
+    return array_tables.pack(arrays), emission

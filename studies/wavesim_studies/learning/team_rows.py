@@ -6,11 +6,13 @@ envs = VecEnv("TeamLocalisation", 1280, members=5)  # 256 teams
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from wavesim_sdk.arrays import Array, Mask
 from wavesim_sdk.errors import ConfigError
-from wavesim_studies.learning.core import check_buffer
+from wavesim_studies.learning.core import check_buffer, checked_mask
 from wavesim_studies.learning.team_core import SUBSTEPS, VectorLocalisation
 from wavesim_studies.learning.team_tables import BOUND, TeamOutput
 
@@ -24,6 +26,8 @@ class TeamRows:
     its observations and rewards are then zero. The steps with zeros count as another episode,
     which is truncated when the episode of the team ends.
     """
+
+    units: ClassVar = {"error": "m", "sigma": "m"}  #: units of :meth:`infos`
 
     def __init__(
         self, copies: int, *, members: int = 5, known: int = 1, limit: int = 300, substeps: int = SUBSTEPS
@@ -63,10 +67,7 @@ class TeamRows:
         """
         teams: Mask | None = None
         if chosen is not None:
-            mask = np.ascontiguousarray(chosen, bool)
-            if mask.shape != (self.copies,):
-                raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
-            by_team = mask.reshape(self.vector.teams, self.vector.members)
+            by_team = checked_mask(chosen, self.copies).reshape(self.vector.teams, self.vector.members)
             teams = np.all(by_team, axis=1)
             if (by_team.any(axis=1) != teams).any():
                 raise ValueError("the mask must select all members of a team, or none of them")

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
+from wavesim_sdk.algebra import matvec
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.kinematics import body_rate_matrix
 from wavesim_studies.navigation.filter import FilterDesign
 from wavesim_studies.navigation.random_accelerations import random_accelerations
 
@@ -90,13 +92,5 @@ def _mean(x: Floats) -> Floats:
 
 def rates_of_angles(time: Floats, angles: Floats) -> Floats:
     """Return the angular velocities (T, 3) in B in rad/s that belong to changing angles (T, 3): roll, pitch, heading."""
-    roll, pitch, heading = np.gradient(np.unwrap(angles, axis=0), time, axis=0).T
-    (s, c), pitched = (np.sin(angles[:, 0]), np.cos(angles[:, 0])), angles[:, 1]
-    return np.stack(
-        [
-            roll - np.sin(pitched) * heading,
-            c * pitch + s * np.cos(pitched) * heading,
-            -s * pitch + c * np.cos(pitched) * heading,
-        ],
-        axis=1,
-    )
+    changes = np.gradient(np.unwrap(angles, axis=0), time, axis=0)
+    return matvec(body_rate_matrix(angles), changes)

@@ -59,6 +59,16 @@ def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
     }
 
 
+def valid_rows(folder: Path, mission: str, body: str, instrument: str) -> Columns:
+    """Return the columns of the valid values from an instrument, without duplicates. Raise LogError if there are none."""
+    found = table(folder, mission, "seen", f"sensor.{body}.{instrument}")
+    keep = found["valid"] == 1
+    keep[1:] &= np.diff(found["sequence"].astype(np.int64)) > 0
+    if not keep.any():
+        raise LogError(f"{folder / mission}: '{instrument}' of '{body}' has no valid values")
+    return {name: values[keep] for name, values in found.items()}
+
+
 def configuration(folder: Path, mission: str) -> LoadedConfig:
     """Return the configuration of a mission, without reading the files to which it refers."""
     return load_standalone((folder / mission / "configuration.xml").read_text())[0]

@@ -15,7 +15,7 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log
 from wavesim_studies.navigation import metrics
-from wavesim_studies.navigation.metrics import NavigationScore
+from wavesim_studies.navigation.metrics import NavigationScore, rms_distance
 from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time
 
 __all__ = ["EstimateScore", "common_clock", "compare_estimates", "score_estimate"]
@@ -145,8 +145,7 @@ def score_estimate(
     aligned = None
     if align:
         level = np.stack([p[:, 0], p[:, 1], true.p[:, 2] + flat], axis=1)
-        off = (metrics.aligned(level, np.nan_to_num(true.p)) - true.p)[:, :2]
-        aligned = float(np.sqrt(np.square(off).sum(axis=1).mean()))
+        aligned = rms_distance((metrics.aligned(level, np.nan_to_num(true.p)) - true.p)[:, :2])
     notes = [*track.notes, *(f"truth: {note}" for note in truth.notes), *_hints(track, truth, true, p, result)]
     return EstimateScore(track.name, result, share, float(true.time[0]), float(true.time[-1]), aligned, notes)
 
@@ -166,16 +165,12 @@ def compare_estimates(
 # ------------------------------------------------------------------ hints
 
 
-def _rms(off: Floats) -> float:
-    return float(np.sqrt(np.square(off[:, :2]).sum(axis=1).mean()))
-
-
 def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, result: NavigationScore) -> list[str]:
     """Return hints at mistakes that would explain the greater part of the error."""
     notes = []
     now = result.rms
     if now > 1.0:
-        swapped = _rms(axes.ned_to_enu(p) - true.p)
+        swapped = rms_distance((axes.ned_to_enu(p) - true.p)[:, :2])
         if swapped < HINT * now:
             notes.append(
                 f"with north and east exchanged, the RMS error is {swapped:.2f} m instead of {now:.2f} m: "
@@ -183,7 +178,7 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
             )
         else:
             mean = (p - true.p)[:, :2].mean(axis=0)
-            rest = _rms((p - true.p)[:, :2] - mean)
+            rest = rms_distance((p - true.p)[:, :2] - mean)
             if rest < HINT * now:
                 notes.append(
                     f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains the greater part of the error "
@@ -216,7 +211,7 @@ def clock_offset(track: PoseTrack, truth: PoseTrack) -> tuple[float, float] | No
     found = []
     for offset in offsets:
         true = np.stack([np.interp(few.time + offset, truth.time, axis) for axis in truth.p[:, :2].T], axis=1)
-        found.append(_rms(few.p[:, :2] - true))
+        found.append(rms_distance(few.p[:, :2] - true))
     best = int(np.argmin(found))
     return float(offsets[best]), found[best]
 

@@ -16,13 +16,14 @@ from wavesim_sdk import axes, frames
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series
+from wavesim_sdk.log_tables import UNKNOWN_TRUTH
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
-from wavesim_studies.navigation.pose_tracks import UNKNOWN, PoseTrack, epoch_time
+from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time
 from wavesim_studies.navigation.recordings import (
     BODY_VECTORS,
     FIELDS,
@@ -432,7 +433,10 @@ def write_log(made: ImportedLog, path: Path) -> None:
     body = next(b for b in made.loaded.config.fleet.bodies if b.name == name)
     numbers = {i.name: k for k, i in enumerate(_suite(made.loaded, name))}
     writer = LogWriter(
-        path, made.loaded, 0, metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN) and v}
+        path,
+        made.loaded,
+        0,
+        metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN_TRUTH) and v},
     )
     writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
     for time, message in log.json["/notices"]:

@@ -79,7 +79,7 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """Return a mission from a dataset. Raise LogError if it lacks values from an IMU or an AHRS.
+    """Return a mission from a dataset. Raise LogError if it lacks valid values from an IMU or an AHRS.
 
     Without a pressure sensor (a boat needs none), the change of pressure is not an input.
     """
@@ -94,9 +94,7 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
     state = dataset.table(folder, name, "truth", f"state.{body}")
     at = state["time_ns"].astype(np.int64)
     dt = float(np.median(np.diff(at))) * 1e-9
-    seen = {
-        k: dataset.table(folder, name, "seen", f"sensor.{body}.{suite[k].name}") for k in ("imu", "ahrs", pressure) if k
-    }
+    seen = {k: dataset.valid_rows(folder, name, body, suite[k].name) for k in ("imu", "ahrs", pressure) if k}
     actuation = dataset.table(folder, name, "seen", f"actuation.{body}")
     R_BS = frames.rotation(frames.quaternion(*suite["imu"].parameters.attitude))
     force, rates = (_mean(seen["imu"], at, [f"{k}_{axis}" for axis in "xyz"]) @ R_BS.T for k in ("force", "rates"))
@@ -111,6 +109,10 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
     free = force + loaded.config.world.gravity * R[:, 2, :]
     columns = [free, rates, R[:, 2, :2], sinking, commands, *(_smoothed(commands, dt, s) for s in LAGS)]
     v, p = (np.stack([state[f"{k}_{axis}"] for axis in "xyz"], axis=1) for k in ("v_FB_B", "p_WB_W"))
+    if not (np.isfinite(v).all() and np.isfinite(p).all()):
+        raise LogError(
+            f"{folder / name}: the true states of '{body}' are not complete, so nothing can be learned from them"
+        )
     return TrainingMission(name, str(entry["part"]), at * 1e-9, np.concatenate(columns, axis=1), R, v, p)
 
 

@@ -20,6 +20,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series
+from wavesim_sdk.log_tables import UNKNOWN_TRUTH
 from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
@@ -29,7 +30,6 @@ from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, 
 from wavesim_studies.navigation.innovation_monitor import InnovationMonitor, judge
 from wavesim_studies.navigation.metrics import NavigationScore, bounds
 from wavesim_studies.navigation.metrics import score as judged
-from wavesim_studies.navigation.pose_tracks import UNKNOWN
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig, UwbConfig
 from wavesim_world.config.standalone_xml import load_standalone
@@ -223,7 +223,7 @@ def estimation_case(
         s["q_WB"][now],
         next(found[kind][0][0].name for kind in ("imu", "ahrs") if kind in found),
         unused,
-        tuple(log.metadata.get(UNKNOWN, "").split()),
+        tuple(log.metadata.get(UNKNOWN_TRUTH, "").split()),
         slow,
     )
 

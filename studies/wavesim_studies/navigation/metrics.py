@@ -26,6 +26,7 @@ __all__ = [
     "nees",
     "path",
     "relative_pose_error",
+    "rms_distance",
     "score",
     "whiteness",
 ]
@@ -45,6 +46,11 @@ def aligned(p: Any, truth: Any) -> Floats:
 def absolute_trajectory_error(p: Any, truth: Any, align: bool = False) -> Floats:
     """Return the absolute trajectory error (T) in m."""
     return np.asarray(np.linalg.norm((aligned(p, truth) if align else np.asarray(p)) - truth, axis=1))
+
+
+def rms_distance(offsets: Any) -> float:
+    """Return the RMS length in m of vectors (T, k)."""
+    return float(np.sqrt(np.square(np.asarray(offsets, float)).sum(axis=1).mean()))
 
 
 def path(truth: Any) -> Floats:

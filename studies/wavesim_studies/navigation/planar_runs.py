@@ -75,13 +75,13 @@ def velocity_of(time: Array, place: Array, yaw: Array) -> Array:
 
 
 def of_mission(folder: Path, name: str, entry: dict[str, Any], with_filter: bool) -> PlanarRun:
-    """Return a mission of a dataset. Raise LogError if it has no IMU."""
+    """Return a mission of a dataset. Raise LogError if it has no IMU, or no valid values from it."""
     body, model = next(iter(entry["bodies"].items()))
     suite = {i.type: i for i in reversed(dataset.configuration(folder, name).suite_by_name(body, model))}
     if "imu" not in suite:
         raise LogError(f"{folder / name}: '{body}' needs an IMU for planar dead reckoning")
     state = dataset.table(folder, name, "truth", f"state.{body}")
-    imu = dataset.table(folder, name, "seen", f"sensor.{body}.{suite['imu'].name}")
+    imu = dataset.valid_rows(folder, name, body, suite["imu"].name)
     actuation = dataset.table(folder, name, "seen", f"actuation.{body}")
     R_BS = frames.rotation(frames.quaternion(*suite["imu"].parameters.attitude))
     names = [f"{k}_{axis}" for k in ("force", "rates") for axis in "xyz"]
@@ -93,11 +93,15 @@ def of_mission(folder: Path, name: str, entry: dict[str, Any], with_filter: bool
     yaw = np.interp(at, t, np.unwrap(frames.euler(q)[:, 2]))
     v = np.stack([np.interp(at, t, state[f"v_WB_B_{axis}"]) for axis in "xy"], axis=1)
     p = np.stack([np.interp(at, t, state[f"p_WB_W_{axis}"]) for axis in "xy"], axis=1)
+    if not (np.isfinite(v).all() and np.isfinite(p).all() and np.isfinite(yaw).all()):
+        raise LogError(
+            f"{folder / name}: the true states of '{body}' are not complete, so nothing can be learned from them"
+        )
     ordered = sorted(k for k in actuation if k.startswith(COMMAND))
     commands = np.stack([actuation[k].astype(float) for k in ordered], axis=1)
     heading = np.full(len(at), np.nan)
     if "ahrs" in suite:
-        ahrs = dataset.table(folder, name, "seen", f"sensor.{body}.{suite['ahrs'].name}")
+        ahrs = dataset.valid_rows(folder, name, body, suite["ahrs"].name)
         heading = np.interp(at, ahrs["time_ns"] * 1e-9, np.unwrap(ahrs["heading"].astype(float)))
     filtered = np.zeros((0, 2))
     if with_filter:

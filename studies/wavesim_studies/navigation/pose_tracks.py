@@ -16,10 +16,12 @@ from wavesim_sdk import axes, frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log
+from wavesim_sdk.log_tables import known_states
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import ESTIMATE, STATE
 from wavesim_studies.navigation import columns as tables
 from wavesim_studies.navigation.columns import ColumnRole
+from wavesim_studies.navigation.metrics import rms_distance
 
 __all__ = ["PoseTrack"]
 
@@ -52,7 +54,6 @@ ROLES = {
 KEYS = ("frame", "topic", "body", "unit")  #: keys of a layout that do not name columns
 #: units of the times in a file without named columns
 TIME_UNITS = ("s", "ms", "us", "ns")
-UNKNOWN = "unknown_truth"  #: metadata key of logs whose true states lack coordinates
 #: velocities are compared with the displacements over this time in s; smaller differences in m are ignored
 COMPARED_S, COMPARED_M = 5.0, 0.5
 
@@ -102,11 +103,10 @@ def track_of_log(log: Log, body: str, true: bool) -> PoseTrack:
     r, t = series.records, np.asarray(series.time_ns * 1e-9, float)
     if true:
         # the filter starts with measured values in place of unknown ones, but these are not true
-        unknown = log.metadata.get(UNKNOWN, "").split()
-        p = r["p_WB_W"] * (1.0, 1.0, np.nan if "depth" in unknown else 1.0)
-        if "attitude" in unknown:
-            return PoseTrack(name, t, p)
-        return PoseTrack(name, t, p, r["q_WB"].astype(float), None, r["v_WB_B"], r["w_WB_B"])
+        r = known_states(log.metadata, r)
+        if np.isnan(r["q_WB"]).all():
+            return PoseTrack(name, t, r["p_WB_W"].astype(float))
+        return PoseTrack(name, t, r["p_WB_W"].astype(float), r["q_WB"].astype(float), None, r["v_WB_B"], r["w_WB_B"])
     good = np.isfinite(r["p_WB_W"][:, :2]).all(axis=1)
     sigma: Floats = np.asarray(r["sigma"][good, :2], float)
     known = np.isfinite(sigma).all() and (sigma > 0.0).all()
@@ -335,10 +335,10 @@ def _with_checked_velocity(track: PoseTrack) -> PoseTrack:
         """Return the RMS difference in m between the displacements and the integral of velocities (T, 3) in W."""
         steps = 0.5 * (v[1:, :2] + v[:-1, :2]) * np.diff(t)[:, None]
         way = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
-        return _rms(way[step:] - way[:-step] - moved)
+        return rms_distance(way[step:] - way[:-step] - moved)
 
     noise = 1.5 * float(np.median(np.abs(np.diff(p, 2, axis=0)))) / 6.0**0.5
-    limit = max(0.5 * _rms(moved), 4.0 * noise, COMPARED_M)
+    limit = max(0.5 * rms_distance(moved), 4.0 * noise, COMPARED_M)
     if (found := difference(np.einsum("tij,tj->ti", frames.rotation(track.q), track.v))) < limit:
         return track
     cause = "wrong unit or axes?"
@@ -349,10 +349,6 @@ def _with_checked_velocity(track: PoseTrack) -> PoseTrack:
         f"from those of the positions; {cause}"
     )
     return replace(track, v=None, notes=(*track.notes, note))
-
-
-def _rms(x: Floats) -> float:
-    return float(np.sqrt(np.square(x).sum(axis=1).mean()))
 
 
 def epoch_time(seconds: float) -> bool:

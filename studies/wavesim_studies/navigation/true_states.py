@@ -10,11 +10,12 @@ from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, Series
+from wavesim_sdk.log_tables import UNKNOWN_TRUTH
 from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation.estimate_score import common_clock, interpolated, time_origin
 from wavesim_studies.navigation.filter import rotation_vector
 from wavesim_studies.navigation.logs import valid_values
-from wavesim_studies.navigation.pose_tracks import UNKNOWN, PoseTrack
+from wavesim_studies.navigation.pose_tracks import PoseTrack
 from wavesim_world.config.standalone_xml import load_standalone
 from wavesim_world.ocean.water import depth_of_pressure
 
@@ -56,7 +57,7 @@ def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = 
         w = rotation_vector(turn) / span
     records = np.zeros(len(t), STATE.visible.dtype)
     records["p_WB_W"], records["q_WB"], records["v_WB_B"], records["w_WB_B"] = track.p, q, v, w
-    metadata = {**log.metadata, UNKNOWN: " ".join(unknown)}
+    metadata = {**log.metadata, UNKNOWN_TRUTH: " ".join(unknown)}
     found = replace(log, metadata=metadata, series=dict(log.series), json=log.json)
     keep = t >= 0.0
     found.series[f"/state/{name}"] = Series(np.round(t * 1e9).astype(np.int64)[keep], records[keep], STATE.name)
