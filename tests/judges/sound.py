@@ -1,0 +1,422 @@
+"""One environment, computed by WaVeSim and by BELLHOP: the paths of both, matched one by one, and their differences.
+
+An environment is a vertical section: range and depth. WaVeSim computes it in three dimensions, with the same water and
+the same bed at every distance across the section. Its paths come from the kernels of the medium, which also compute
+the receptions of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.judges.test_judges import absent
+from tests.physics.sea import PLAIN, sea
+from wavesim_kernels.compiler import kernel
+from wavesim_sdk.arrays import Floats
+from wavesim_server import Simulation
+from wavesim_server.acoustics import eigenrays, image_paths, rays
+from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.medium_arrays import MediumTable
+from wavesim_server.acoustics.propagation import (
+    PropagationPath,
+    _ray_points,
+    eigenray_search,
+    find_bed_eigenrays,
+    found_way,
+    straight_path,
+)
+from wavesim_server.acoustics.types import Vector
+from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.sound import absorption
+
+Make = Callable[..., LoadedConfig]
+CAUSTIC_DB = 13.0  #: gain of a tube that is narrower than 5 % of its width in free water
+STRONG_DB = 20.0  #: paths weaker than this below the strongest are not compared
+EDGE_DEG = 0.05  #: launch angles so close to the limits of the fan are not compared
+WIDE = 3000.0  #: half the width of a section across its range in m
+
+
+@dataclass(frozen=True)
+class Case:
+    """An environment: a source, receivers (range, depth), water, bed, and bottom (speed in m/s, density relative to the
+    water, attenuation in dB per wavelength).
+
+    ``speeds`` are the sound speeds at ``depths`` or, if they change along the path, at (depths, ranges). ``bed`` is the
+    bed in the words of the configuration, and BELLHOP's points (range, depth); without points, it is level. ``angles``
+    limit the launch angles in deg. Only paths with at most ``order`` bounces are compared.
+    """
+
+    name: str
+    source: float
+    receivers: Sequence[tuple[float, float]]
+    depths: Sequence[float]
+    speeds: Any
+    bed: tuple[str, Sequence[tuple[float, float]]]
+    bottom: tuple[float, float, float]
+    angles: float
+    ranges: Sequence[float] = ()
+    order: int = 6
+    frequency: float = 5000.0  #: of the arrivals: BELLHOP joins arrivals whose phases are nearly equal
+    coherent: float = 0.0  #: frequency in Hz at which pressures are also added with their phases; 0 = not
+    thorp: bool = False
+    beams: int = 4000
+    step: float = 0.0
+    curved: bool = False  #: whether the bed between its points is curved
+    surface: bool = True  #: whether paths that meet the surface are compared
+    constant: bool = False  #: whether WaVeSim uses image sources instead of rays
+
+
+@dataclass(frozen=True)
+class Path_:
+    """One path: travel time in s, launch and arrival angles in deg (positive downwards), level in dB re 1 m, phase in
+    rad without travel, bounces, and whether a caustic is near.
+    """
+
+    time: float
+    launch: float
+    arrival: float
+    level: float
+    phase: float
+    surface: int
+    bottom: int
+    caustic: bool = False
+
+
+# ------------------------------------------------------------------ WaVeSim
+
+TIME, SOURCE_SINE, RECEIVER_SINE, SPREAD, BOTTOM_LOSS, TURNED, LENGTH, SURFACE, BOTTOM, CAUSTICS = range(10)
+
+
+@kernel
+def find_paths(t: MediumTable, scene: AcousticScene, x: float, y: float, z: float, out: Floats) -> int:
+    """Fill in the paths of the first signal to a point, as the medium finds them; return their number."""
+    m = a.unpack_medium(t)
+    w, signal, point, n = m.water[0], m.signals[0], Vector(x, y, z), 0
+    if w.mode == a.ISOVELOCITY:
+        for path in range(2 * w.order + 2):
+            if path == 1:
+                continue
+            way = straight_path(m, scene, 0, path, point)
+            if path == 0:
+                m.points[0, 0], m.points[0, 1], m.points[0, 2] = signal.x, signal.y, signal.z
+                m.points[1, 0], m.points[1, 1], m.points[1, 2] = x, y, z
+            if way.length == way.length and not (path == 0 and image_paths.is_path_blocked(scene, m.points, 2, True)):
+                n = _store(out, n, way, way.length / w.speed)
+        return n
+    profile = a.sound_speed_profile(m)
+    angles = eigenrays.launch_fan(profile, signal.z, m.fan)
+    link = rays.link_in_water(profile, signal.z, z, math.sqrt((x - signal.x) ** 2 + (y - signal.y) ** 2))
+    count, _ = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
+    if w.uneven != 0:
+        count, _ = find_bed_eigenrays(m, scene, 0, point, count)
+    for k in range(count):
+        there, way = found_way(m, scene, 0, k, point)
+        found = m.eigenrays[k]
+        if there and w.uneven != 0 and found.bed == 0:
+            corners = _ray_points(m, 0, 2 * found.reversals + found.down, found.angle, point)
+            there = not image_paths.is_path_blocked(scene, m.points, corners, True)
+        if there:
+            n = _store(out, n, way, found.time)
+    return n
+
+
+@kernel
+def _store(out: Floats, n: int, way: PropagationPath, time: float) -> int:
+    row = out[n]
+    row[TIME], row[SOURCE_SINE], row[RECEIVER_SINE] = time, way.sz, way.rz
+    row[SPREAD], row[BOTTOM_LOSS], row[TURNED] = way.spreading_loss, way.bottom_loss, way.turned
+    row[LENGTH], row[SURFACE], row[BOTTOM], row[CAUSTICS] = way.length, way.surface, way.bottom, way.caustics
+    return n + 1
+
+
+def simulation(config: Make, folder: Path, case: Case) -> Simulation:
+    """A simulation in the environment of a case."""
+    speed, density, attenuation = case.bottom
+    extra = 'sum="coherent" paths="256" ' + ('absorption_model="thorp"' if case.thorp else 'absorption="0 dB/m"')
+    world = case.bed[0]
+    if not world:
+        points = [(-WIDE, case.bed[1][0][1]), *case.bed[1], (case.bed[1][-1][0] + WIDE, case.bed[1][-1][1])]
+        lines = [f"{x} {y} {z}" for x, z in points for y in (-WIDE, 0.0, WIDE)]
+        (folder / "bed.xyz").write_text("\n".join(lines) + "\n")
+        world = f'<soundings file="{folder / "bed.xyz"}"/>'
+    if case.constant:
+        extra += f' sound_speed="{case.speeds[0]} m/s"'
+    else:
+        rows = zip(case.depths, case.speeds, strict=True)
+        (folder / "c.txt").write_text("".join(f"{z} {c}\n" for z, c in rows))
+        extra += f' profile="file" file="{folder / "c.txt"}"'
+    echoes = (
+        f'<multipath order="{case.order}" bottom_speed="{speed} m/s" bottom_density="{density}" '
+        f'bottom_attenuation="{attenuation}"/>'
+    )
+    return sea(config, "100 ms", PLAIN, world=world, extra=extra, inner=echoes)
+
+
+def ours(config: Make, folder: Path, case: Case) -> list[list[Path_]]:
+    """The paths to each receiver of a case."""
+    sim = simulation(config, folder, case)
+    channel, out, found = sim.channel, np.zeros((a.FOUND, 10)), []
+    signal = channel.medium.signals[0]
+    signal.x, signal.y, signal.z = 0.0, 0.0, case.source
+    loss = absorption(sim.loaded.config.acoustics, case.coherent or case.frequency) if case.thorp else 0.0
+    for x, z in case.receivers:
+        n = find_paths(channel.table, sim.tick_executor.scene, x, 0.0, z, out)
+        found.append([_path(row, loss) for row in out[:n].tolist()])
+    return found
+
+
+def _path(row: list[float], loss: float) -> Path_:
+    straight = 20.0 * math.log10(row[LENGTH])
+    spread = row[SPREAD] if row[SPREAD] >= 0.0 else straight
+    surface, bottom = int(row[SURFACE]), int(row[BOTTOM])
+    phase = math.pi * surface + 0.5 * math.pi * row[CAUSTICS] + row[TURNED]
+    launch, arrival = (math.degrees(math.asin(row[k])) for k in (SOURCE_SINE, RECEIVER_SINE))
+    level = -spread - row[BOTTOM_LOSS] - loss * row[LENGTH]
+    return Path_(row[TIME], launch, arrival, level, phase, surface, bottom, spread < straight - CAUSTIC_DB)
+
+
+# ------------------------------------------------------------------ BELLHOP
+
+
+def bellhop_case(case: Case) -> dict[str, Any]:
+    """The environment as a case of pelagic."""
+    depths, speeds = np.asarray(case.depths, float), np.asarray(case.speeds, float)
+    points = [list(map(float, p)) for p in case.bed[1]]
+    far = max(x for x, _ in case.receivers)
+    deep = max(z for _, z in points) if points else depths[-1]
+    if deep < depths[-1]:
+        last = [np.interp(deep, depths, column) for column in np.atleast_2d(speeds.T)]
+        keep = depths < deep
+        depths = np.append(depths[keep], deep)
+        speeds = np.concatenate([speeds[keep], np.reshape(last, (1, *speeds.shape[1:]))])
+    one = speeds if speeds.ndim == 1 else speeds[:, 0]
+    medium: dict[str, Any] = {"to": float(deep), "ssp": [[z, c] for z, c in zip(depths.tolist(), one.tolist(), strict=True)]}
+    if speeds.ndim == 2:
+        medium["range_dependent"] = {"ranges": list(map(float, case.ranges)), "c": speeds.tolist()}
+    speed, density, attenuation = case.bottom
+    bottom: dict[str, Any] = {"type": "halfspace", "cs": 0.0, "cp": speed, "rho": density, "ap": attenuation}
+    if points:
+        bottom["shape"] = {"points": points}
+        if case.curved:
+            bottom["shape"]["interpolation"] = "curvilinear"
+    made = {
+        "pelagic": 2,
+        "model": "bellhop",
+        "title": case.name,
+        "frequency": case.coherent or case.frequency if case.thorp else case.frequency,
+        "interpolation": "quadrilateral" if speeds.ndim == 2 else "c_linear",
+        "media": [medium],
+        "surface": "vacuum",
+        "bottom": bottom,
+        "source": {"depth": [case.source]},
+        "receivers": {
+            "depth": [float(z) for _, z in case.receivers],
+            "range": [float(x) for x, _ in case.receivers],
+            "grid": "irregular",
+        },
+        "bellhop": {
+            "run": "arrivals",
+            "beam": "geometric_hat_cartesian",
+            "angles": {"from": -case.angles, "to": case.angles, "count": case.beams},
+            "step": case.step,
+            "box": {"depth": 1.1 * float(deep), "range": 1.02 * far},
+        },
+    }
+    if case.thorp:
+        made["attenuation"] = {"volume": "thorp"}
+    return made
+
+
+def theirs(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Path_]]]:
+    """The arrivals at each receiver of each case, by BELLHOP."""
+    found = ask(root, folder, "bellhop.py", [bellhop_case(case) for case in cases])
+    return [
+        [_joined(case, arrivals) for arrivals in receivers] for case, receivers in zip(cases, found, strict=True)
+    ]
+
+
+def ask(root: Path, folder: Path, script: str, cases: list[dict[str, Any]]) -> Any:
+    """The answer of a script that runs in the environment of pelagic."""
+    program = root / ".venv-bellhop/bin/python"
+    if not program.exists():
+        absent("pelagic is not installed (`make test-bellhop` does it)")
+    (folder / "cases.json").write_text(json.dumps(cases))
+    files = [folder / "cases.json", folder / "found.json"]
+    subprocess.run([program, root / "tests/judges" / script, *files], check=True, timeout=300)
+    return json.loads((folder / "found.json").read_text())
+
+
+def _joined(case: Case, arrivals: list[dict[str, float]]) -> list[Path_]:
+    """The paths of BELLHOP's arrivals: each of two neighbouring beams can leave a part of one path."""
+    frequency = case.coherent or case.frequency if case.thorp else case.frequency
+    spacing = 2.0 * case.angles / (case.beams - 1)
+    paths: list[Path_] = []
+    amplitudes: list[float] = []
+    for one in sorted(arrivals, key=lambda k: (k["top_bounces"], k["bottom_bounces"], k["source_angle_degrees"])):
+        amplitude = one["amplitude"] * math.exp(2.0 * math.pi * frequency * one["attenuation_time_s"])
+        if amplitude <= 0.0:
+            continue
+        new = Path_(
+            one["travel_time_s"],
+            one["source_angle_degrees"],
+            one["receiver_angle_degrees"],
+            20.0 * math.log10(amplitude),
+            one["phase_radians"],
+            int(one["top_bounces"]),
+            int(one["bottom_bounces"]),
+        )
+        last = paths[-1] if paths else None
+        if (
+            last is not None
+            and (last.surface, last.bottom) == (new.surface, new.bottom)
+            and abs(last.time - new.time) < 5e-5
+            and abs(last.launch - new.launch) < 2.5 * spacing
+            and abs(last.phase - new.phase) < 0.1
+        ):
+            total = amplitudes[-1] + amplitude
+            u, v = amplitudes[-1] / total, amplitude / total
+            paths[-1] = replace(
+                last,
+                time=u * last.time + v * new.time,
+                launch=u * last.launch + v * new.launch,
+                arrival=u * last.arrival + v * new.arrival,
+                level=20.0 * math.log10(total),
+            )
+            amplitudes[-1] = total
+        else:
+            paths.append(new)
+            amplitudes.append(amplitude)
+    return paths
+
+
+# ------------------------------------------------------------------ comparison
+
+
+@dataclass
+class Differences:
+    """What differs in a case: numbers of paths, and the largest differences."""
+
+    name: str
+    receivers: int = 0
+    paths: int = 0
+    caustics: int = 0
+    time: float = 0.0  #: s
+    launch: float = 0.0  #: deg
+    arrival: float = 0.0  #: deg
+    level: float = 0.0  #: dB, of one path
+    total: float = 0.0  #: dB, of all paths, added incoherently
+    coherent: float = math.nan  #: dB
+    lacking: tuple[str, ...] = ()  #: strong paths that only one of the two has
+
+    HEAD = (
+        f"{'case':22} {'receivers':>9} {'paths':>6} {'caustic':>7} {'time us':>8} {'launch deg':>10} "
+        f"{'arrival deg':>11} {'path dB':>8} {'sum dB':>7} {'coherent dB':>11} lacking"
+    )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name:22} {self.receivers:9} {self.paths:6} {self.caustics:7} {1e6 * self.time:8.2f} "
+            f"{self.launch:10.4f} {self.arrival:11.4f} {self.level:8.3f} {self.total:7.3f} {self.coherent:11.3f} "
+            f"{len(self.lacking)}"
+        )
+
+
+def compare(case: Case, mine: list[list[Path_]], bellhop: list[list[Path_]]) -> Differences:
+    """Match the paths of both sides at each receiver."""
+    found = Differences(case.name, len(case.receivers))
+    for receiver, here, there in zip(case.receivers, mine, bellhop, strict=True):
+        _compare_receiver(case, receiver, _counted(case, here), _counted(case, there), found)
+    return found
+
+
+def _counted(case: Case, paths: list[Path_]) -> list[Path_]:
+    """The paths that both sides can have."""
+    return [
+        p
+        for p in paths
+        if abs(p.launch) < case.angles - EDGE_DEG
+        and p.surface + p.bottom <= case.order
+        and (case.surface or p.surface == 0)
+    ]
+
+
+def _compare_receiver(
+    case: Case, receiver: tuple[float, float], here: list[Path_], there: list[Path_], found: Differences
+) -> None:
+    strongest = max((p.level for p in here if not p.caustic), default=-math.inf)
+    pairs, rest = _matched(here, there)
+    near = [p for p in here if p.caustic]
+    for p in rest:
+        if p.caustic or p.level < strongest - STRONG_DB or _beside(p, near):
+            continue
+        side = "ours" if any(p is q for q in here) else "BELLHOP's"
+        found.lacking += (
+            f"{receiver}: only {side} {p.time:.7f} s, launch {p.launch:.3f} deg, {p.level:.2f} dB, "
+            f"bounces {p.surface}+{p.bottom}",
+        )
+    clear = True
+    for p, q in pairs:
+        if p.level < strongest - STRONG_DB:
+            continue
+        if p.caustic:
+            found.caustics += 1
+            clear = clear and p.level < strongest - STRONG_DB
+            continue
+        found.paths += 1
+        found.time = max(found.time, abs(p.time - q.time))
+        found.launch = max(found.launch, abs(p.launch - q.launch))
+        found.arrival = max(found.arrival, abs(p.arrival - q.arrival))
+        found.level = max(found.level, abs(p.level - q.level))
+    if clear and pairs and not near:
+        found.total = max(found.total, abs(_power([p for p, _ in pairs]) - _power([q for _, q in pairs])))
+        if case.coherent:
+            sums = [_pressure([pair[k] for pair in pairs], case.coherent) for k in range(2)]
+            # where paths cancel, a level means little
+            if abs(sums[1]) > 0.3 * 10.0 ** (0.05 * _power([q for _, q in pairs])):
+                gap = abs(20.0 * math.log10(abs(sums[0]) / abs(sums[1])))
+                found.coherent = gap if math.isnan(found.coherent) else max(found.coherent, gap)
+
+
+def _beside(p: Path_, near: list[Path_]) -> bool:
+    """Whether a path is the other one of a pair that meets in a caustic."""
+    return any((p.surface, p.bottom) == (q.surface, q.bottom) and abs(p.launch - q.launch) < 0.5 for q in near)
+
+
+def _matched(here: list[Path_], there: list[Path_]) -> tuple[list[tuple[Path_, Path_]], list[Path_]]:
+    """Pairs of paths with the same bounces, nearest in time first, and the paths without a partner."""
+    options = sorted(
+        (abs(p.time - q.time) + 1e-3 * abs(p.launch - q.launch), i, j)
+        for i, p in enumerate(here)
+        for j, q in enumerate(there)
+        if (p.surface, p.bottom) == (q.surface, q.bottom) and abs(p.time - q.time) < 1e-3
+    )
+    mine, others, pairs = set(range(len(here))), set(range(len(there))), []
+    for _, i, j in options:
+        if i in mine and j in others:
+            mine.remove(i)
+            others.remove(j)
+            pairs.append((here[i], there[j]))
+    return pairs, [here[i] for i in sorted(mine)] + [there[j] for j in sorted(others)]
+
+
+def _power(paths: list[Path_]) -> float:
+    return 10.0 * math.log10(sum(10.0 ** (0.1 * p.level) for p in paths))
+
+
+def _pressure(paths: list[Path_], frequency: float) -> complex:
+    return sum(
+        (
+            10.0 ** (0.05 * p.level) * np.exp(1j * (p.phase - 2.0 * math.pi * frequency * p.time))
+            for p in paths
+        ),
+        0j,
+    )
