@@ -16,30 +16,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from tests.judges.path_kernel import (
+    ARRIVAL,
+    BOTTOM,
+    BOTTOM_LOSS,
+    CAUSTICS,
+    LAUNCH,
+    LENGTH,
+    SPREAD,
+    SURFACE,
+    TIME,
+    TURNED,
+    find_paths,
+)
 from tests.judges.test_judges import absent
 from tests.physics.sea import PLAIN, sea
-from wavesim_kernels.compiler import kernel
 from wavesim_sdk.arrays import Floats
 from wavesim_server import Simulation
-from wavesim_server.acoustics import eigenrays, image_paths, rays
-from wavesim_server.acoustics import medium_arrays as a
-from wavesim_server.acoustics.image_paths import AcousticScene
-from wavesim_server.acoustics.medium_arrays import MediumTable
-from wavesim_server.acoustics.propagation import (
-    PropagationPath,
-    _ray_points,
-    eigenray_search,
-    find_bed_eigenrays,
-    found_way,
-    straight_path,
-)
-from wavesim_server.acoustics.types import Vector
+from wavesim_server.acoustics.medium_arrays import FOUND
 from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean import sound
 from wavesim_world.ocean.sound import absorption
 
 Make = Callable[..., LoadedConfig]
 CAUSTIC_DB = 13.0  #: gain of a tube that is narrower than 5 % of its width in free water
+UNSURE_S, UNSURE_DB = 2e-5, 1.0  #: differences between two runs of BELLHOP that leave a path uncertain
 STRONG_DB = 20.0  #: paths weaker than this below the strongest are not compared
 EDGE_DEG = 0.05  #: launch angles so close to the limits of the fan are not compared
 WIDE = 3000.0  #: half the width of a section across its range in m
@@ -52,7 +55,7 @@ class Case:
 
     ``speeds`` are the sound speeds at ``depths`` or, if they change along the path, at (depths, ranges). ``bed`` is the
     bed in the words of the configuration, and BELLHOP's points (range, depth); without points, it is level. ``angles``
-    limit the launch angles in deg. Only paths with at most ``order`` bounces are compared.
+    limit the launch angles in deg, to either side of ``middle``. Only paths with at most ``order`` bounces are compared.
     """
 
     name: str
@@ -64,6 +67,8 @@ class Case:
     bottom: tuple[float, float, float]
     angles: float
     ranges: Sequence[float] = ()
+    middle: float = 0.0  #: launch angle in the middle of the fan in deg
+    parts: int = 1  #: parts into which each cell of a grid is divided for WaVeSim
     order: int = 6
     frequency: float = 5000.0  #: of the arrivals: BELLHOP joins arrivals whose phases are nearly equal
     coherent: float = 0.0  #: frequency in Hz at which pressures are also added with their phases; 0 = not
@@ -78,7 +83,7 @@ class Case:
 @dataclass(frozen=True)
 class Path_:
     """One path: travel time in s, launch and arrival angles in deg (positive downwards), level in dB re 1 m, phase in
-    rad without travel, bounces, and whether a caustic is near.
+    rad without travel, bounces, whether a caustic is near, and whether BELLHOP is uncertain about the path.
     """
 
     time: float
@@ -89,54 +94,10 @@ class Path_:
     surface: int
     bottom: int
     caustic: bool = False
+    uncertain: bool = False
 
 
 # ------------------------------------------------------------------ WaVeSim
-
-TIME, SOURCE_SINE, RECEIVER_SINE, SPREAD, BOTTOM_LOSS, TURNED, LENGTH, SURFACE, BOTTOM, CAUSTICS = range(10)
-
-
-@kernel
-def find_paths(t: MediumTable, scene: AcousticScene, x: float, y: float, z: float, out: Floats) -> int:
-    """Fill in the paths of the first signal to a point, as the medium finds them; return their number."""
-    m = a.unpack_medium(t)
-    w, signal, point, n = m.water[0], m.signals[0], Vector(x, y, z), 0
-    if w.mode == a.ISOVELOCITY:
-        for path in range(2 * w.order + 2):
-            if path == 1:
-                continue
-            way = straight_path(m, scene, 0, path, point)
-            if path == 0:
-                m.points[0, 0], m.points[0, 1], m.points[0, 2] = signal.x, signal.y, signal.z
-                m.points[1, 0], m.points[1, 1], m.points[1, 2] = x, y, z
-            if way.length == way.length and not (path == 0 and image_paths.is_path_blocked(scene, m.points, 2, True)):
-                n = _store(out, n, way, way.length / w.speed)
-        return n
-    profile = a.sound_speed_profile(m)
-    angles = eigenrays.launch_fan(profile, signal.z, m.fan)
-    link = rays.link_in_water(profile, signal.z, z, math.sqrt((x - signal.x) ** 2 + (y - signal.y) ** 2))
-    count, _ = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
-    if w.uneven != 0:
-        count, _ = find_bed_eigenrays(m, scene, 0, point, count)
-    for k in range(count):
-        there, way = found_way(m, scene, 0, k, point)
-        found = m.eigenrays[k]
-        if there and w.uneven != 0 and found.bed == 0:
-            corners = _ray_points(m, 0, 2 * found.reversals + found.down, found.angle, point)
-            there = not image_paths.is_path_blocked(scene, m.points, corners, True)
-        if there:
-            n = _store(out, n, way, found.time)
-    return n
-
-
-@kernel
-def _store(out: Floats, n: int, way: PropagationPath, time: float) -> int:
-    row = out[n]
-    row[TIME], row[SOURCE_SINE], row[RECEIVER_SINE] = time, way.sz, way.rz
-    row[SPREAD], row[BOTTOM_LOSS], row[TURNED] = way.spreading_loss, way.bottom_loss, way.turned
-    row[LENGTH], row[SURFACE], row[BOTTOM], row[CAUSTICS] = way.length, way.surface, way.bottom, way.caustics
-    return n + 1
-
 
 def simulation(config: Make, folder: Path, case: Case) -> Simulation:
     """A simulation in the environment of a case."""
@@ -148,8 +109,8 @@ def simulation(config: Make, folder: Path, case: Case) -> Simulation:
         lines = [f"{x} {y} {z}" for x, z in points for y in (-WIDE, 0.0, WIDE)]
         (folder / "bed.xyz").write_text("\n".join(lines) + "\n")
         world = f'<soundings file="{folder / "bed.xyz"}"/>'
-    if case.constant:
-        extra += f' sound_speed="{case.speeds[0]} m/s"'
+    if case.constant or len(case.ranges):
+        extra += f' sound_speed="{case.speeds[0] if case.constant else 1500.0} m/s"'
     else:
         rows = zip(case.depths, case.speeds, strict=True)
         (folder / "c.txt").write_text("".join(f"{z} {c}\n" for z, c in rows))
@@ -158,13 +119,33 @@ def simulation(config: Make, folder: Path, case: Case) -> Simulation:
         f'<multipath order="{case.order}" bottom_speed="{speed} m/s" bottom_density="{density}" '
         f'bottom_attenuation="{attenuation}"/>'
     )
-    return sea(config, "100 ms", PLAIN, world=world, extra=extra, inner=echoes)
+    with pytest.MonkeyPatch.context() as patch:
+        if len(case.ranges):
+            patch.setattr(sound, "sound_speed_volume", lambda *_: volume(case))
+        return sea(config, "100 ms", PLAIN, world=world, extra=extra, inner=echoes)
+
+
+def volume(case: Case) -> sound.SoundSpeedVolume:
+    """The water of a case on a grid whose cells are those of the case, divided by ``parts`` in range and depth."""
+    depths, ranges = (_divided(np.asarray(k, float), case.parts) for k in (case.depths, case.ranges))
+    c = np.asarray(case.speeds, float)
+    c = np.array([np.interp(depths, case.depths, column) for column in c.T]).T
+    c = np.array([np.interp(ranges, case.ranges, row) for row in c])
+    spacing = float(ranges[1] - ranges[0])
+    assert np.allclose(np.diff(ranges), spacing), "the grid of the volume is regular"
+    return sound.SoundSpeedVolume(
+        np.repeat(c[None, :, :, None], 2, axis=3), depths, np.zeros(1), (float(ranges[0]), -WIDE), (spacing, 2.0 * WIDE)
+    )
+
+
+def _divided(knots: Floats, parts: int) -> Floats:
+    return np.interp(np.arange((len(knots) - 1) * parts + 1) / parts, np.arange(len(knots)), knots)
 
 
 def ours(config: Make, folder: Path, case: Case) -> list[list[Path_]]:
     """The paths to each receiver of a case."""
     sim = simulation(config, folder, case)
-    channel, out, found = sim.channel, np.zeros((a.FOUND, 10)), []
+    channel, out, found = sim.channel, np.zeros((FOUND, 10)), []
     signal = channel.medium.signals[0]
     signal.x, signal.y, signal.z = 0.0, 0.0, case.source
     loss = absorption(sim.loaded.config.acoustics, case.coherent or case.frequency) if case.thorp else 0.0
@@ -179,7 +160,7 @@ def _path(row: list[float], loss: float) -> Path_:
     spread = row[SPREAD] if row[SPREAD] >= 0.0 else straight
     surface, bottom = int(row[SURFACE]), int(row[BOTTOM])
     phase = math.pi * surface + 0.5 * math.pi * row[CAUSTICS] + row[TURNED]
-    launch, arrival = (math.degrees(math.asin(row[k])) for k in (SOURCE_SINE, RECEIVER_SINE))
+    launch, arrival = (math.degrees(row[k]) for k in (LAUNCH, ARRIVAL))
     level = -spread - row[BOTTOM_LOSS] - loss * row[LENGTH]
     return Path_(row[TIME], launch, arrival, level, phase, surface, bottom, spread < straight - CAUSTIC_DB)
 
@@ -225,8 +206,8 @@ def bellhop_case(case: Case) -> dict[str, Any]:
         },
         "bellhop": {
             "run": "arrivals",
-            "beam": "geometric_hat_cartesian",
-            "angles": {"from": -case.angles, "to": case.angles, "count": case.beams},
+            "beam": "geometric_hat_ray_centered" if case.middle else "geometric_hat_cartesian",
+            "angles": {"from": case.middle - case.angles, "to": case.middle + case.angles, "count": case.beams},
             "step": case.step,
             "box": {"depth": 1.1 * float(deep), "range": 1.02 * far},
         },
@@ -237,11 +218,29 @@ def bellhop_case(case: Case) -> dict[str, Any]:
 
 
 def theirs(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Path_]]]:
-    """The arrivals at each receiver of each case, by BELLHOP."""
-    found = ask(root, folder, "bellhop.py", [bellhop_case(case) for case in cases])
-    return [
-        [_joined(case, arrivals) for arrivals in receivers] for case, receivers in zip(cases, found, strict=True)
+    """The arrivals at each receiver of each case, by BELLHOP.
+
+    BELLHOP computes each case twice, the second time with half the step and 1.4 times as many beams. The result is that
+    of the second run. A path is uncertain if the first run does not have it, or not the same.
+    """
+    coarse = [replace(case, step=2.0 * case.step, beams=round(case.beams / 1.4)) for case in cases]
+    both = [case for pair in zip(coarse, cases, strict=True) for case in pair]
+    found = ask(root, folder, "bellhop.py", [bellhop_case(case) for case in both])
+    joined = [
+        [_joined(case, arrivals) for arrivals in receivers] for case, receivers in zip(both, found, strict=True)
     ]
+    return [[_checked(p, q) for p, q in zip(*pair, strict=True)] for pair in zip(joined[::2], joined[1::2], strict=True)]
+
+
+def _checked(coarse: list[Path_], fine: list[Path_]) -> list[Path_]:
+    """The fine paths, uncertain where the coarse ones differ from them."""
+    pairs, _ = _matched(fine, coarse)
+    sure = {
+        id(p)
+        for p, q in pairs
+        if abs(p.time - q.time) < UNSURE_S and abs(p.level - q.level) < UNSURE_DB
+    }
+    return [replace(p, uncertain=id(p) not in sure) for p in fine]
 
 
 def ask(root: Path, folder: Path, script: str, cases: list[dict[str, Any]]) -> Any:
@@ -309,6 +308,7 @@ class Differences:
     receivers: int = 0
     paths: int = 0
     caustics: int = 0
+    uncertain: int = 0
     time: float = 0.0  #: s
     launch: float = 0.0  #: deg
     arrival: float = 0.0  #: deg
@@ -318,13 +318,13 @@ class Differences:
     lacking: tuple[str, ...] = ()  #: strong paths that only one of the two has
 
     HEAD = (
-        f"{'case':22} {'receivers':>9} {'paths':>6} {'caustic':>7} {'time us':>8} {'launch deg':>10} "
+        f"{'case':22} {'receivers':>9} {'paths':>6} {'caustic':>7} {'unsure':>6} {'time us':>8} {'launch deg':>10} "
         f"{'arrival deg':>11} {'path dB':>8} {'sum dB':>7} {'coherent dB':>11} lacking"
     )
 
     def __str__(self) -> str:
         return (
-            f"{self.name:22} {self.receivers:9} {self.paths:6} {self.caustics:7} {1e6 * self.time:8.2f} "
+            f"{self.name:22} {self.receivers:9} {self.paths:6} {self.caustics:7} {self.uncertain:6} {1e6 * self.time:8.2f} "
             f"{self.launch:10.4f} {self.arrival:11.4f} {self.level:8.3f} {self.total:7.3f} {self.coherent:11.3f} "
             f"{len(self.lacking)}"
         )
@@ -343,7 +343,7 @@ def _counted(case: Case, paths: list[Path_]) -> list[Path_]:
     return [
         p
         for p in paths
-        if abs(p.launch) < case.angles - EDGE_DEG
+        if abs(p.launch - case.middle) < case.angles - EDGE_DEG
         and p.surface + p.bottom <= case.order
         and (case.surface or p.surface == 0)
     ]
@@ -358,31 +358,36 @@ def _compare_receiver(
     for p in rest:
         if p.caustic or p.level < strongest - STRONG_DB or _beside(p, near):
             continue
+        if p.uncertain:
+            found.uncertain += 1
+            continue
         side = "ours" if any(p is q for q in here) else "BELLHOP's"
         found.lacking += (
             f"{receiver}: only {side} {p.time:.7f} s, launch {p.launch:.3f} deg, {p.level:.2f} dB, "
             f"bounces {p.surface}+{p.bottom}",
         )
-    clear = True
+    sure = [(p, q) for p, q in pairs if not (p.caustic or q.uncertain)]
     for p, q in pairs:
         if p.level < strongest - STRONG_DB:
             continue
-        if p.caustic:
-            found.caustics += 1
-            clear = clear and p.level < strongest - STRONG_DB
+        found.caustics += p.caustic
+        found.uncertain += q.uncertain and not p.caustic
+    for p, q in sure:
+        if p.level < strongest - STRONG_DB:
             continue
         found.paths += 1
         found.time = max(found.time, abs(p.time - q.time))
         found.launch = max(found.launch, abs(p.launch - q.launch))
         found.arrival = max(found.arrival, abs(p.arrival - q.arrival))
         found.level = max(found.level, abs(p.level - q.level))
-    if clear and pairs and not near:
-        found.total = max(found.total, abs(_power([p for p, _ in pairs]) - _power([q for _, q in pairs])))
+    if sure:
+        mine, others = zip(*sure, strict=True)
+        found.total = max(found.total, abs(_power(mine) - _power(others)))
         if case.coherent:
-            sums = [_pressure([pair[k] for pair in pairs], case.coherent) for k in range(2)]
+            sums = [abs(_pressure(side, case.coherent)) for side in (mine, others)]
             # where paths cancel, a level means little
-            if abs(sums[1]) > 0.3 * 10.0 ** (0.05 * _power([q for _, q in pairs])):
-                gap = abs(20.0 * math.log10(abs(sums[0]) / abs(sums[1])))
+            if sums[1] > 0.3 * 10.0 ** (0.05 * _power(others)):
+                gap = abs(20.0 * math.log10(sums[0] / sums[1]))
                 found.coherent = gap if math.isnan(found.coherent) else max(found.coherent, gap)
 
 
@@ -408,11 +413,11 @@ def _matched(here: list[Path_], there: list[Path_]) -> tuple[list[tuple[Path_, P
     return pairs, [here[i] for i in sorted(mine)] + [there[j] for j in sorted(others)]
 
 
-def _power(paths: list[Path_]) -> float:
+def _power(paths: Sequence[Path_]) -> float:
     return 10.0 * math.log10(sum(10.0 ** (0.1 * p.level) for p in paths))
 
 
-def _pressure(paths: list[Path_], frequency: float) -> complex:
+def _pressure(paths: Sequence[Path_], frequency: float) -> complex:
     return sum(
         (
             10.0 ** (0.05 * p.level) * np.exp(1j * (p.phase - 2.0 * math.pi * frequency * p.time))

@@ -8,7 +8,14 @@ are not used.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
+import numpy as np
+
 from tests.judges.sound import Case
+from wavesim_sdk.arrays import Floats
+from wavesim_world.ocean.sound import munk
 
 FLAT = '<bed depth="{} m"/>'
 MUNK_DEPTHS = (0.0, 200.0, 250.0, *(float(z) for z in range(400, 5001, 200)))
@@ -25,6 +32,23 @@ SEAMOUNT_SPEEDS = (
     1476.7, 1476.7, 1472.6, 1468.8, 1467.2, 1471.6, 1473.6, 1473.6, 1472.7, 1472.2, 1471.6, 1471.6, 1472.0, 1472.7,
     1473.1, 1474.9, 1477.0, 1478.1, 1480.7, 1483.8, 1490.5, 1498.3, 1506.5,
 )  # fmt: skip
+GULF_DEPTHS = (0.0, 200.0, 700.0, 800.0, 1200.0, 1500.0, 2000.0, 3000.0, 4000.0, 5000.0)
+GULF_RANGES = tuple(12500.0 * k for k in range(5))
+GULF_SPEEDS = (
+    (1536.0,) * 5,
+    (1506.0, 1508.75, 1511.5, 1514.25, 1517.0),
+    (1503.0, 1503.0, 1503.0, 1502.75, 1502.5),
+    (1508.0, 1507.0, 1506.0, 1505.0, 1504.0),
+    (1508.0, 1506.6, 1505.0, 1503.75, 1502.5),
+    (1497.0,) * 5,
+    (1500.0,) * 5,
+    (1512.0,) * 5,
+    (1528.0,) * 5,
+    (1545.0,) * 5,
+)
+#: the Munk profile lies on its side: the speed changes with the range from -1 to 4 km
+ROTATED_RANGES = tuple(50.0 * k - 1000.0 for k in range(101))
+ROTATED_SPEEDS = tuple(np.interp(np.array(ROTATED_RANGES) + 1000.0, MUNK_DEPTHS, MUNK_SPEEDS).tolist())
 SAND = (1700.0, 1.8, 0.5)
 
 PUBLISHED = (
@@ -172,15 +196,187 @@ PUBLISHED = (
         coherent=100.0,
         constant=True,
     ),
+    *(
+        Case(
+            name,
+            300.0,
+            ((10e3, 400.0), (18e3, 1000.0), (26e3, 250.0), (33e3, 2000.0), (41e3, 800.0)),
+            GULF_DEPTHS,
+            GULF_SPEEDS,
+            (FLAT.format(5000), ()),
+            bottom,
+            14.0,
+            GULF_RANGES,
+            parts=8,
+            step=40.0,
+        )
+        for name, bottom in (("Gulf/GulfB_rd_geo", (1545.0, 1.0, 0.5)), ("Gulf/Gulf_ray_rd", (1800.0, 2.0, 0.1)))
+    ),
+    *(
+        Case(
+            name,
+            99900.0,
+            receivers,
+            (0.0, 100e3),
+            (ROTATED_SPEEDS, ROTATED_SPEEDS),
+            (FLAT.format(100000), ()),
+            (1600.0, 1.0, 0.0),
+            14.0,
+            ROTATED_RANGES,
+            middle=-90.0,
+            beams=1500,
+            step=100.0,
+            surface=False,
+        )
+        for name, receivers in (
+            ("Munk/MunkB_ray_rot", ((200.0, 89e3), (700.0, 80e3), (1000.0, 75e3))),
+            ("Munk/MunkB_geo_rot", ((100.0, 70e3), (500.0, 60e3), (900.0, 50e3))),
+        )
+    ),
+)
+
+
+def _section(depths: tuple[float, ...], ranges: tuple[float, ...], speed: Callable[[Floats, Floats], Floats]) -> Floats:
+    """The sound speed (depths, ranges) of a section, from a function of depth and range."""
+    return speed(np.array(depths)[:, None], np.array(ranges)[None, :])
+
+
+def _steps(end: float, count: int) -> tuple[float, ...]:
+    return tuple(end * k / count for k in range(count + 1))
+
+
+def _front(z: Floats, x: Floats, middle: float) -> Floats:
+    """A front: the water beyond it is 6 C warmer near the surface, over 2 km (about 3.5 m/s per C)."""
+    return 1482.0 + 0.017 * z + 21.0 * np.exp(-((z / 60.0) ** 2)) * 0.5 * (1.0 + np.tanh((x - middle) / 500.0))
+
+
+def _eddy(z: Floats, x: Floats) -> Floats:
+    """A warm eddy of 24 km across, 12 m/s faster in its core at 600 m, in the water of a Munk profile."""
+    depth = 2.0 * (z - 1300.0) / 1300.0
+    munk = 1500.0 * (1.0 + 0.00737 * (depth - 1.0 + np.exp(-depth)))
+    return munk + 12.0 * np.exp(-(((x - 18e3) / 8e3) ** 2) - ((z - 600.0) / 350.0) ** 2)
+
+
+def _internal_wave(z: Floats, x: Floats) -> Floats:
+    """A thermocline at 20 m that an internal wave of 2 km length moves up and down by 10 m."""
+    middle = 20.0 + 10.0 * np.sin(2.0 * math.pi * x / 2000.0)
+    return 1506.0 - 16.0 * 0.5 * (1.0 + np.tanh((z - middle) / 5.0)) + 0.016 * z
+
+
+def _plume(z: Floats, x: Floats) -> Floats:
+    """A lens of fresh water, 6 m thick at the mouth of the river, that ends at 1.5 km."""
+    thick = 6.0 * np.clip(1.0 - x / 1500.0, 0.0, 1.0)
+    return 1500.0 + 0.016 * z - 35.0 * 0.5 * (1.0 - np.tanh((z - thick) / 1.2)) * np.clip(thick / 2.0, 0.0, 1.0)
+
+
+SUMMER = ((0.0, 1520.0), (15.0, 1519.0), (25.0, 1508.0), (40.0, 1500.0), (120.0, 1501.0))
+RIDGE_X = np.arange(0.0, 1500.5, 5.0)
+RIDGE_Z = 70.0 + 0.01 * RIDGE_X - 9.0 * np.exp(-((0.006 * (RIDGE_X - 500.0)) ** 2))
+OURS = (
     Case(
-        "step/step",
-        18.0,
-        ((46e3, 800.0), (52e3, 300.0), (55e3, 1200.0)),
-        SEAMOUNT_DEPTHS,
-        SEAMOUNT_SPEEDS,
-        ("", ((0.0, 3000.0), (50e3, 3000.0), (50.1e3, 1500.0), (100e3, 1500.0))),
-        (1506.5, 1.5, 0.5),
+        "slope",
+        20.0,
+        tuple((150.0 + 250.0 * k, z) for k, z in enumerate((10.0, 40.0, 60.0, 30.0, 50.0, 70.0))),
+        (0.0, 150.0),
+        (1500.0, 1500.0),
+        ('<bed depth="60 m" slope_north="0.03"/>', ((0.0, 60.0), (3000.0, 150.0))),
+        SAND,
+        80.0,
+        coherent=400.0,
+        constant=True,
+    ),
+    Case(
+        "thermocline over a ridge",
+        12.0,
+        ((200.0, 30.0), (350.0, 50.0), (500.0, 40.0), (650.0, 20.0), (800.0, 60.0), (1000.0, 45.0)),
+        *zip(*SUMMER, strict=True),
+        (
+            '<bed depth="70 m" slope_north="0.01"><bump height="-9 m" north="500 m" east="0 m" alpha="0.006 1/m" '
+            'beta="1e-9 1/m"/></bed>',
+            tuple(zip(RIDGE_X.tolist(), RIDGE_Z.tolist(), strict=True)),
+        ),
+        SAND,
+        60.0,
+        step=1.0,
+        curved=True,
+    ),
+    Case(
+        "Munk at 40 km",
+        1000.0,
+        tuple((39e3 + 500.0 * k, z) for k, z in enumerate((700.0, 850.0, 950.0, 1100.0))),
+        _steps(5000.0, 80),
+        tuple(float(c) for c in munk(np.linspace(0.0, 5000.0, 81))),
+        (FLAT.format(5000), ()),
+        SAND,
         20.0,
         step=40.0,
+        coherent=100.0,
+    ),
+    Case(
+        "front",
+        30.0,
+        ((800.0, 60.0), (1700.0, 20.0), (2500.0, 100.0), (3200.0, 40.0), (4200.0, 120.0), (5000.0, 15.0)),
+        (FRONT_DEPTHS := _steps(150.0, 30)),
+        _section(FRONT_DEPTHS, FRONT_RANGES := _steps(6e3, 60), lambda z, x: _front(z, x, 2500.0)),
+        (FLAT.format(150), ()),
+        SAND,
+        45.0,
+        FRONT_RANGES,
+        parts=4,
+        step=5.0,
+        coherent=100.0,
+    ),
+    Case(
+        "eddy",
+        800.0,
+        ((8e3, 500.0), (14e3, 1200.0), (20e3, 300.0), (26e3, 900.0), (33e3, 2000.0)),
+        (EDDY_DEPTHS := _steps(4000.0, 40)),
+        _section(EDDY_DEPTHS, EDDY_RANGES := _steps(40e3, 80), _eddy),
+        (FLAT.format(4000), ()),
+        SAND,
+        20.0,
+        EDDY_RANGES,
+        parts=4,
+        step=50.0,
+    ),
+    Case(
+        "internal wave",
+        30.0,
+        ((500.0, 50.0), (1000.0, 15.0), (1600.0, 60.0), (2200.0, 35.0), (3000.0, 45.0)),
+        (WAVE_DEPTHS := _steps(80.0, 40)),
+        _section(WAVE_DEPTHS, WAVE_RANGES := _steps(4e3, 80), _internal_wave),
+        (FLAT.format(80), ()),
+        SAND,
+        45.0,
+        WAVE_RANGES,
+        parts=4,
+        step=3.0,
+        coherent=200.0,
+    ),
+    Case(
+        "river plume",
+        10.0,
+        ((300.0, 20.0), (700.0, 3.0), (1200.0, 30.0), (1700.0, 12.0), (2200.0, 6.0)),
+        (PLUME_DEPTHS := _steps(40.0, 40)),
+        _section(PLUME_DEPTHS, PLUME_RANGES := _steps(3e3, 60), _plume),
+        (FLAT.format(40), ()),
+        SAND,
+        60.0,
+        PLUME_RANGES,
+        parts=4,
+        step=2.0,
+    ),
+    Case(
+        "front over a shelf break",
+        30.0,
+        ((1000.0, 60.0), (2000.0, 20.0), (3000.0, 150.0), (4000.0, 80.0), (5000.0, 250.0)),
+        (SHELF_DEPTHS := _steps(400.0, 40)),
+        _section(SHELF_DEPTHS, SHELF_RANGES := _steps(6e3, 60), lambda z, x: _front(z, x, 3000.0)),
+        ("", ((0.0, 110.0), (2000.0, 120.0), (6000.0, 400.0))),
+        SAND,
+        45.0,
+        SHELF_RANGES,
+        parts=4,
+        step=5.0,
     ),
 )
