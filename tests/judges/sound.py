@@ -42,7 +42,7 @@ from wavesim_world.ocean.sound import absorption
 
 Make = Callable[..., LoadedConfig]
 CAUSTIC_DB = 13.0  #: gain of a tube that is narrower than 5 % of its width in free water
-UNSURE_S, UNSURE_DB = 2e-5, 1.0  #: differences between two runs of BELLHOP that leave a path uncertain
+UNSURE_S, UNSURE_DB = 4e-5, 1.0  #: differences between two runs of BELLHOP that leave a path uncertain
 STRONG_DB = 20.0  #: paths weaker than this below the strongest are not compared
 EDGE_DEG = 0.05  #: launch angles so close to the limits of the fan are not compared
 WIDE = 3000.0  #: half the width of a section across its range in m
@@ -68,6 +68,7 @@ class Case:
     angles: float
     ranges: Sequence[float] = ()
     middle: float = 0.0  #: launch angle in the middle of the fan in deg
+    box: float = 0.0  #: range in m at which BELLHOP drops a ray; 0 = a little beyond the last receiver
     parts: int = 1  #: parts into which each cell of a grid is divided for WaVeSim
     order: int = 6
     frequency: float = 5000.0  #: of the arrivals: BELLHOP joins arrivals whose phases are nearly equal
@@ -93,6 +94,8 @@ class Path_:
     phase: float
     surface: int
     bottom: int
+    length: float = 0.0  #: m; only of ours
+    lost: float = 0.0  #: dB at the bottom; only of ours
     caustic: bool = False
     uncertain: bool = False
 
@@ -129,6 +132,8 @@ def volume(case: Case) -> sound.SoundSpeedVolume:
     """The water of a case on a grid whose cells are those of the case, divided by ``parts`` in range and depth."""
     depths, ranges = (_divided(np.asarray(k, float), case.parts) for k in (case.depths, case.ranges))
     c = np.asarray(case.speeds, float)
+    if c.ndim == 1:
+        c = np.repeat(c[:, None], len(case.ranges), axis=1)
     c = np.array([np.interp(depths, case.depths, column) for column in c.T]).T
     c = np.array([np.interp(ranges, case.ranges, row) for row in c])
     spacing = float(ranges[1] - ranges[0])
@@ -162,10 +167,27 @@ def _path(row: list[float], loss: float) -> Path_:
     phase = math.pi * surface + 0.5 * math.pi * row[CAUSTICS] + row[TURNED]
     launch, arrival = (math.degrees(row[k]) for k in (LAUNCH, ARRIVAL))
     level = -spread - row[BOTTOM_LOSS] - loss * row[LENGTH]
-    return Path_(row[TIME], launch, arrival, level, phase, surface, bottom, spread < straight - CAUSTIC_DB)
+    return Path_(row[TIME], launch, arrival, level, phase, surface, bottom, row[LENGTH], row[BOTTOM_LOSS], spread < straight - CAUSTIC_DB)
 
 
 # ------------------------------------------------------------------ BELLHOP
+
+
+def speed_at(case: Case, x: float, z: float) -> float:
+    """The sound speed of a case at a range and a depth."""
+    c = np.asarray(case.speeds, float)
+    column = c if c.ndim == 1 else [np.interp(x, case.ranges, row) for row in c]
+    return float(np.interp(z, case.depths, column))
+
+
+def kraken_case(case: Case) -> dict[str, Any]:
+    """A case whose receivers form a grid, for KRAKEN."""
+    made = bellhop_case(case)
+    far = max(x for x, _ in case.receivers)
+    del made["bellhop"], made["interpolation"]
+    made["receivers"] = {k: sorted({r[n] for r in case.receivers}) for n, k in enumerate(("range", "depth"))}
+    options = {"solver": "kraken", "phase_speed": [1400.0, case.bottom[0]], "max_range": 1.2 * far}
+    return made | {"model": "kraken", "frequency": [case.coherent], "interpolation": "c_linear", "kraken": options}
 
 
 def bellhop_case(case: Case) -> dict[str, Any]:
@@ -206,10 +228,10 @@ def bellhop_case(case: Case) -> dict[str, Any]:
         },
         "bellhop": {
             "run": "arrivals",
-            "beam": "geometric_hat_ray_centered" if case.middle else "geometric_hat_cartesian",
+            "beam": "geometric_hat_cartesian",
             "angles": {"from": case.middle - case.angles, "to": case.middle + case.angles, "count": case.beams},
             "step": case.step,
-            "box": {"depth": 1.1 * float(deep), "range": 1.02 * far},
+            "box": {"depth": 1.1 * float(deep), "range": case.box or 1.02 * far},
         },
     }
     if case.thorp:
@@ -354,6 +376,7 @@ def _compare_receiver(
 ) -> None:
     strongest = max((p.level for p in here if not p.caustic), default=-math.inf)
     pairs, rest = _matched(here, there)
+    pairs = [(p, _straight_across(case, receiver[0], p, q)) for p, q in pairs]
     near = [p for p in here if p.caustic]
     for p in rest:
         if p.caustic or p.level < strongest - STRONG_DB or _beside(p, near):
@@ -389,6 +412,17 @@ def _compare_receiver(
             if sums[1] > 0.3 * 10.0 ** (0.05 * _power(others)):
                 gap = abs(20.0 * math.log10(sums[0] / sums[1]))
                 found.coherent = gap if math.isnan(found.coherent) else max(found.coherent, gap)
+
+
+def _straight_across(case: Case, x: float, p: Path_, q: Path_) -> Path_:
+    """An arrival of BELLHOP with the spreading of water and bed that are the same across the section.
+
+    To BELLHOP, a section is a body of revolution about the source, so the width of a tube across the section is x / cos
+    per radian. Across a straight section, it is the integral of c / c0 over the path.
+    """
+    c0 = speed_at(case, 0.0, case.source)
+    round_about = abs(x / math.cos(math.radians(q.launch)))
+    return replace(q, level=q.level + 10.0 * math.log10(round_about * c0 * p.time / p.length**2))
 
 
 def _beside(p: Path_, near: list[Path_]) -> bool:

@@ -164,12 +164,13 @@ PUBLISHED = (
     Case(
         "Dickins/DickinsB",
         18.0,
-        ((4e3, 300.0), (9e3, 1500.0), (13e3, 1000.0), (18e3, 200.0), (22e3, 400.0), (28e3, 1200.0)),
+        ((4e3, 300.0), (9e3, 1500.0), (13e3, 1000.0), (18e3, 200.0), (22e3, 400.0), (26e3, 1500.0)),
         SEAMOUNT_DEPTHS,
         SEAMOUNT_SPEEDS,
         ("", ((0.0, 3000.0), (10e3, 3000.0), (20e3, 500.0), (30e3, 3000.0), (100e3, 3000.0))),
         (1550.0, 1.5, 0.5),
         45.0,
+        (0.0, 30e3),
         step=20.0,
     ),
     Case(
@@ -193,24 +194,35 @@ PUBLISHED = (
         ("", ((0.0, 1000.0), (2000.0, 1000.0), (2000.1, 500.0), (2500.0, 500.0), (2500.1, 1000.0), (10e3, 1000.0))),
         (2000.0, 2.0, 0.5),
         20.0,
+        (0.0, 10e3),
         coherent=100.0,
-        constant=True,
     ),
     *(
         Case(
             name,
             300.0,
-            ((10e3, 400.0), (18e3, 1000.0), (26e3, 250.0), (33e3, 2000.0), (41e3, 800.0)),
+            receivers,
             GULF_DEPTHS,
             GULF_SPEEDS,
             (FLAT.format(5000), ()),
             bottom,
             14.0,
             GULF_RANGES,
-            parts=8,
-            step=40.0,
+            parts=16,
+            step=25.0,
         )
-        for name, bottom in (("Gulf/GulfB_rd_geo", (1545.0, 1.0, 0.5)), ("Gulf/Gulf_ray_rd", (1800.0, 2.0, 0.1)))
+        for name, bottom, receivers in (
+            (
+                "Gulf/GulfB_rd_geo",
+                (1545.0, 1.0, 0.5),
+                ((10e3, 400.0), (18e3, 1000.0), (26e3, 250.0), (33e3, 2000.0), (41e3, 800.0)),
+            ),
+            (
+                "Gulf/Gulf_ray_rd",
+                (1800.0, 2.0, 0.1),
+                ((6e3, 600.0), (13e3, 1400.0), (22e3, 2600.0), (30e3, 4000.0), (38e3, 4800.0)),
+            ),
+        )
     ),
     *(
         Case(
@@ -224,6 +236,7 @@ PUBLISHED = (
             14.0,
             ROTATED_RANGES,
             middle=-90.0,
+            box=3900.0,
             beams=1500,
             step=100.0,
             surface=False,
@@ -232,6 +245,19 @@ PUBLISHED = (
             ("Munk/MunkB_ray_rot", ((200.0, 89e3), (700.0, 80e3), (1000.0, 75e3))),
             ("Munk/MunkB_geo_rot", ((100.0, 70e3), (500.0, 60e3), (900.0, 50e3))),
         )
+    ),
+    Case(
+        "step/step",
+        18.0,
+        ((47e3, 1500.0), (53e3, 800.0), (56e3, 1100.0)),
+        SEAMOUNT_DEPTHS,
+        SEAMOUNT_SPEEDS,
+        ("", ((0.0, 3000.0), (50e3, 3000.0), (50.1e3, 1500.0), (100e3, 1500.0))),
+        (1506.5, 1.5, 0.5),
+        25.0,
+        (0.0, 60e3),
+        beams=2000,
+        step=50.0,
     ),
 )
 
@@ -260,13 +286,12 @@ def _eddy(z: Floats, x: Floats) -> Floats:
 def _internal_wave(z: Floats, x: Floats) -> Floats:
     """A thermocline at 20 m that an internal wave of 2 km length moves up and down by 10 m."""
     middle = 20.0 + 10.0 * np.sin(2.0 * math.pi * x / 2000.0)
-    return 1506.0 - 16.0 * 0.5 * (1.0 + np.tanh((z - middle) / 5.0)) + 0.016 * z
+    return 1506.0 - 12.0 * 0.5 * (1.0 + np.tanh((z - middle) / 8.0)) + 0.016 * z
 
 
 def _plume(z: Floats, x: Floats) -> Floats:
-    """A lens of fresh water, 6 m thick at the mouth of the river, that ends at 1.5 km."""
-    thick = 6.0 * np.clip(1.0 - x / 1500.0, 0.0, 1.0)
-    return 1500.0 + 0.016 * z - 35.0 * 0.5 * (1.0 - np.tanh((z - thick) / 1.2)) * np.clip(thick / 2.0, 0.0, 1.0)
+    """A lens of fresh water of a river, 5 m thick, that ends at about 1.2 km."""
+    return 1500.0 + 0.016 * z - 35.0 * 0.25 * (1.0 - np.tanh((z - 5.0) / 2.0)) * (1.0 - np.tanh((x - 1200.0) / 200.0))
 
 
 SUMMER = ((0.0, 1520.0), (15.0, 1519.0), (25.0, 1508.0), (40.0, 1500.0), (120.0, 1501.0))
@@ -316,13 +341,13 @@ OURS = (
         "front",
         30.0,
         ((800.0, 60.0), (1700.0, 20.0), (2500.0, 100.0), (3200.0, 40.0), (4200.0, 120.0), (5000.0, 15.0)),
-        (FRONT_DEPTHS := _steps(150.0, 30)),
-        _section(FRONT_DEPTHS, FRONT_RANGES := _steps(6e3, 60), lambda z, x: _front(z, x, 2500.0)),
+        (FRONT_DEPTHS := _steps(150.0, 60)),
+        _section(FRONT_DEPTHS, FRONT_RANGES := _steps(6e3, 120), lambda z, x: _front(z, x, 2500.0)),
         (FLAT.format(150), ()),
         SAND,
         45.0,
         FRONT_RANGES,
-        parts=4,
+        parts=2,
         step=5.0,
         coherent=100.0,
     ),
@@ -330,53 +355,98 @@ OURS = (
         "eddy",
         800.0,
         ((8e3, 500.0), (14e3, 1200.0), (20e3, 300.0), (26e3, 900.0), (33e3, 2000.0)),
-        (EDDY_DEPTHS := _steps(4000.0, 40)),
-        _section(EDDY_DEPTHS, EDDY_RANGES := _steps(40e3, 80), _eddy),
+        (EDDY_DEPTHS := _steps(4000.0, 160)),
+        _section(EDDY_DEPTHS, EDDY_RANGES := _steps(40e3, 160), _eddy),
         (FLAT.format(4000), ()),
         SAND,
         20.0,
         EDDY_RANGES,
-        parts=4,
+        parts=2,
         step=50.0,
     ),
     Case(
         "internal wave",
         30.0,
-        ((500.0, 50.0), (1000.0, 15.0), (1600.0, 60.0), (2200.0, 35.0), (3000.0, 45.0)),
-        (WAVE_DEPTHS := _steps(80.0, 40)),
-        _section(WAVE_DEPTHS, WAVE_RANGES := _steps(4e3, 80), _internal_wave),
+        ((600.0, 50.0), (1300.0, 15.0), (2000.0, 60.0), (2600.0, 35.0)),
+        (WAVE_DEPTHS := _steps(80.0, 80)),
+        _section(WAVE_DEPTHS, WAVE_RANGES := _steps(3e3, 120), _internal_wave),
         (FLAT.format(80), ()),
         SAND,
         45.0,
         WAVE_RANGES,
-        parts=4,
-        step=3.0,
+        parts=3,
+        step=4.0,
+        beams=3000,
         coherent=200.0,
     ),
     Case(
         "river plume",
         10.0,
-        ((300.0, 20.0), (700.0, 3.0), (1200.0, 30.0), (1700.0, 12.0), (2200.0, 6.0)),
-        (PLUME_DEPTHS := _steps(40.0, 40)),
-        _section(PLUME_DEPTHS, PLUME_RANGES := _steps(3e3, 60), _plume),
+        ((300.0, 20.0), (700.0, 3.0), (1200.0, 30.0), (1700.0, 12.0)),
+        (PLUME_DEPTHS := _steps(40.0, 80)),
+        _section(PLUME_DEPTHS, PLUME_RANGES := _steps(2.5e3, 100), _plume),
         (FLAT.format(40), ()),
         SAND,
         60.0,
         PLUME_RANGES,
-        parts=4,
-        step=2.0,
+        parts=3,
+        step=4.0,
+        beams=3000,
     ),
     Case(
         "front over a shelf break",
         30.0,
         ((1000.0, 60.0), (2000.0, 20.0), (3000.0, 150.0), (4000.0, 80.0), (5000.0, 250.0)),
-        (SHELF_DEPTHS := _steps(400.0, 40)),
-        _section(SHELF_DEPTHS, SHELF_RANGES := _steps(6e3, 60), lambda z, x: _front(z, x, 3000.0)),
+        (SHELF_DEPTHS := _steps(400.0, 160)),
+        _section(SHELF_DEPTHS, SHELF_RANGES := _steps(6e3, 120), lambda z, x: _front(z, x, 3000.0)),
         ("", ((0.0, 110.0), (2000.0, 120.0), (6000.0, 400.0))),
         SAND,
         45.0,
         SHELF_RANGES,
-        parts=4,
+        parts=2,
         step=5.0,
     ),
 )
+
+#: Level beds and few launch angles, so that rays with six bounces pass the last line; the bottom's loss is taken out.
+ENERGY = (
+    Case(
+        "front, rigid",
+        40.0,
+        tuple((x, 150.0 * (k + 0.5) / 40) for x in (1200.0, 2000.0, 2800.0) for k in range(40)),
+        (COARSE_DEPTHS := _steps(150.0, 30)),
+        _section(COARSE_DEPTHS, COARSE_RANGES := _steps(6e3, 60), lambda z, x: _front(z, x, 1800.0)),
+        (FLAT.format(150), ()),
+        (6000.0, 1.8, 0.0),
+        10.0,
+        COARSE_RANGES,
+    ),
+)
+GRID = tuple((x, z) for x in np.linspace(600.0, 1000.0, 41).tolist() for z in (15.0, 35.0, 55.0, 75.0))
+#: shallow water, in which the paths with up to six bounces carry nearly all of the sound at these ranges
+KRAKEN = (
+    Case(
+        "Pekeris at 400 Hz",
+        36.0,
+        GRID,
+        (0.0, 100.0),
+        (1500.0, 1500.0),
+        (FLAT.format(100), ()),
+        SAND,
+        89.0,
+        coherent=400.0,
+        constant=True,
+    ),
+    Case(
+        "gradient at 400 Hz",
+        36.0,
+        GRID,
+        (0.0, 100.0),
+        (1500.0, 1480.0),
+        (FLAT.format(100), ()),
+        SAND,
+        89.0,
+        coherent=400.0,
+    ),
+)
+UNRESOLVED: dict[str, str] = {}
