@@ -1,5 +1,6 @@
 """Run in the environment that has pelagic: read cases of BELLHOP, and print the arrivals at each receiver as JSON."""
 
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -24,5 +25,5 @@ with pelagic.bellhop.run_many(cases, workers=2) as results:
         columns = [getattr(arrivals, name).tolist() for name in NAMES]
         rows = [dict(zip(NAMES, row, strict=True)) for row in zip(*columns, strict=True)]
         ends = arrivals.arrival_offset.tolist()
-        found.append([rows[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        found.append([rows[a:b] for a, b in itertools.pairwise(ends)])
 Path(sys.argv[2]).write_text(json.dumps(found))

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -43,6 +43,7 @@ from wavesim_world.ocean.sound import absorption
 Make = Callable[..., LoadedConfig]
 CAUSTIC_DB = 13.0  #: gain of a tube that is narrower than 5 % of its width in free water
 UNSURE_S, UNSURE_DB = 4e-5, 1.0  #: differences between two runs of BELLHOP that leave a path uncertain
+CLOSE_DEG, NEAR_DEG = 0.3, 0.1  #: half the width of a narrow bundle, and how near its rays are to a path in doubt
 STRONG_DB = 20.0  #: paths weaker than this below the strongest are not compared
 EDGE_DEG = 0.05  #: launch angles so close to the limits of the fan are not compared
 WIDE = 3000.0  #: half the width of a section across its range in m
@@ -101,6 +102,7 @@ class Path_:
 
 
 # ------------------------------------------------------------------ WaVeSim
+
 
 def simulation(config: Make, folder: Path, case: Case) -> Simulation:
     """A simulation in the environment of a case."""
@@ -167,7 +169,18 @@ def _path(row: list[float], loss: float) -> Path_:
     phase = math.pi * surface + 0.5 * math.pi * row[CAUSTICS] + row[TURNED]
     launch, arrival = (math.degrees(row[k]) for k in (LAUNCH, ARRIVAL))
     level = -spread - row[BOTTOM_LOSS] - loss * row[LENGTH]
-    return Path_(row[TIME], launch, arrival, level, phase, surface, bottom, row[LENGTH], row[BOTTOM_LOSS], spread < straight - CAUSTIC_DB)
+    return Path_(
+        row[TIME],
+        launch,
+        arrival,
+        level,
+        phase,
+        surface,
+        bottom,
+        row[LENGTH],
+        row[BOTTOM_LOSS],
+        spread < straight - CAUSTIC_DB,
+    )
 
 
 # ------------------------------------------------------------------ BELLHOP
@@ -202,7 +215,10 @@ def bellhop_case(case: Case) -> dict[str, Any]:
         depths = np.append(depths[keep], deep)
         speeds = np.concatenate([speeds[keep], np.reshape(last, (1, *speeds.shape[1:]))])
     one = speeds if speeds.ndim == 1 else speeds[:, 0]
-    medium: dict[str, Any] = {"to": float(deep), "ssp": [[z, c] for z, c in zip(depths.tolist(), one.tolist(), strict=True)]}
+    medium: dict[str, Any] = {
+        "to": float(deep),
+        "ssp": [[z, c] for z, c in zip(depths.tolist(), one.tolist(), strict=True)],
+    }
     if speeds.ndim == 2:
         medium["range_dependent"] = {"ranges": list(map(float, case.ranges)), "c": speeds.tolist()}
     speed, density, attenuation = case.bottom
@@ -247,21 +263,22 @@ def theirs(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Pa
     """
     coarse = [replace(case, step=2.0 * case.step, beams=round(case.beams / 1.4)) for case in cases]
     both = [case for pair in zip(coarse, cases, strict=True) for case in pair]
-    found = ask(root, folder, "bellhop.py", [bellhop_case(case) for case in both])
-    joined = [
-        [_joined(case, arrivals) for arrivals in receivers] for case, receivers in zip(both, found, strict=True)
+    joined = arrivals(root, folder, both)
+    return [
+        [_checked(p, q) for p, q in zip(*pair, strict=True)] for pair in zip(joined[::2], joined[1::2], strict=True)
     ]
-    return [[_checked(p, q) for p, q in zip(*pair, strict=True)] for pair in zip(joined[::2], joined[1::2], strict=True)]
+
+
+def arrivals(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Path_]]]:
+    """The paths to each receiver of each case, by one run of BELLHOP."""
+    found = ask(root, folder, "bellhop.py", [bellhop_case(case) for case in cases])
+    return [[_joined(case, some) for some in receivers] for case, receivers in zip(cases, found, strict=True)]
 
 
 def _checked(coarse: list[Path_], fine: list[Path_]) -> list[Path_]:
     """The fine paths, uncertain where the coarse ones differ from them."""
     pairs, _ = _matched(fine, coarse)
-    sure = {
-        id(p)
-        for p, q in pairs
-        if abs(p.time - q.time) < UNSURE_S and abs(p.level - q.level) < UNSURE_DB
-    }
+    sure = {id(p) for p, q in pairs if abs(p.time - q.time) < UNSURE_S and abs(p.level - q.level) < UNSURE_DB}
     return [replace(p, uncertain=id(p) not in sure) for p in fine]
 
 
@@ -352,11 +369,35 @@ class Differences:
         )
 
 
-def compare(case: Case, mine: list[list[Path_]], bellhop: list[list[Path_]]) -> Differences:
-    """Match the paths of both sides at each receiver."""
-    found = Differences(case.name, len(case.receivers))
+class Doubt(NamedTuple):
+    """A path that only one side has, or about which BELLHOP is uncertain. A bundle of rays near it decides."""
+
+    receiver: tuple[float, float]
+    path: Path_
+    ours: bool
+    matched: bool
+
+
+def compare(
+    case: Case, mine: list[list[Path_]], bellhop: list[list[Path_]], look_closer: Callable[[list[Case]], Any]
+) -> Differences:
+    """Match the paths of both sides at each receiver. ``look_closer`` returns the paths of BELLHOP in cases."""
+    found, doubts = Differences(case.name, len(case.receivers)), []
     for receiver, here, there in zip(case.receivers, mine, bellhop, strict=True):
-        _compare_receiver(case, receiver, _counted(case, here), _counted(case, there), found)
+        doubts += _compare_receiver(case, receiver, _counted(case, here), _counted(case, there), found)
+    close = [
+        replace(
+            case,
+            receivers=(doubt.receiver,),
+            middle=doubt.path.launch,
+            angles=CLOSE_DEG,
+            beams=800,
+            step=0.5 * case.step,
+        )
+        for doubt in doubts
+    ]
+    for doubt, (arrivals,) in zip(doubts, look_closer(close) if close else (), strict=True):
+        _decide(case, doubt, arrivals, found)
     return found
 
 
@@ -373,36 +414,27 @@ def _counted(case: Case, paths: list[Path_]) -> list[Path_]:
 
 def _compare_receiver(
     case: Case, receiver: tuple[float, float], here: list[Path_], there: list[Path_], found: Differences
-) -> None:
-    strongest = max((p.level for p in here if not p.caustic), default=-math.inf)
+) -> list[Doubt]:
+    """Add the differences at one receiver; return the paths that are in doubt."""
     pairs, rest = _matched(here, there)
     pairs = [(p, _straight_across(case, receiver[0], p, q)) for p, q in pairs]
+    strongest = max((p.level for p in here if not p.caustic), default=-math.inf)
     near = [p for p in here if p.caustic]
-    for p in rest:
-        if p.caustic or p.level < strongest - STRONG_DB or _beside(p, near):
-            continue
-        if p.uncertain:
-            found.uncertain += 1
-            continue
-        side = "ours" if any(p is q for q in here) else "BELLHOP's"
-        found.lacking += (
-            f"{receiver}: only {side} {p.time:.7f} s, launch {p.launch:.3f} deg, {p.level:.2f} dB, "
-            f"bounces {p.surface}+{p.bottom}",
-        )
-    sure = [(p, q) for p, q in pairs if not (p.caustic or q.uncertain)]
+    doubts = [
+        Doubt(receiver, p, any(p is q for q in here), False)
+        for p in rest
+        if not p.caustic and p.level > strongest - STRONG_DB and not _beside(p, near)
+    ]
+    sure = []
     for p, q in pairs:
-        if p.level < strongest - STRONG_DB:
-            continue
-        found.caustics += p.caustic
-        found.uncertain += q.uncertain and not p.caustic
-    for p, q in sure:
-        if p.level < strongest - STRONG_DB:
-            continue
-        found.paths += 1
-        found.time = max(found.time, abs(p.time - q.time))
-        found.launch = max(found.launch, abs(p.launch - q.launch))
-        found.arrival = max(found.arrival, abs(p.arrival - q.arrival))
-        found.level = max(found.level, abs(p.level - q.level))
+        if p.caustic:
+            found.caustics += p.level > strongest - STRONG_DB
+        elif not q.uncertain:
+            sure.append((p, q))
+            if p.level > strongest - STRONG_DB:
+                _note(found, p, q)
+        elif p.level > strongest - STRONG_DB:
+            doubts.append(Doubt(receiver, p, True, True))
     if sure:
         mine, others = zip(*sure, strict=True)
         found.total = max(found.total, abs(_power(mine) - _power(others)))
@@ -412,6 +444,36 @@ def _compare_receiver(
             if sums[1] > 0.3 * 10.0 ** (0.05 * _power(others)):
                 gap = abs(20.0 * math.log10(sums[0] / sums[1]))
                 found.coherent = gap if math.isnan(found.coherent) else max(found.coherent, gap)
+    return doubts
+
+
+def _note(found: Differences, p: Path_, q: Path_) -> None:
+    """Add the differences between a path of ours and one of BELLHOP."""
+    found.paths += 1
+    found.time = max(found.time, abs(p.time - q.time))
+    found.launch = max(found.launch, abs(p.launch - q.launch))
+    found.arrival = max(found.arrival, abs(p.arrival - q.arrival))
+    found.level = max(found.level, abs(p.level - q.level))
+
+
+def _decide(case: Case, doubt: Doubt, arrivals: list[Path_], found: Differences) -> None:
+    """Add what a narrow bundle of BELLHOP's rays says about a path in doubt."""
+    p = doubt.path
+    same = [
+        q for q in arrivals if (q.surface, q.bottom) == (p.surface, p.bottom) and abs(q.launch - p.launch) < NEAR_DEG
+    ]
+    q = min(same, key=lambda q: abs(q.time - p.time), default=None)
+    agrees = q is not None and abs(q.time - p.time) < UNSURE_S
+    if agrees and doubt.ours:
+        _note(found, p, _straight_across(case, doubt.receiver[0], p, q))
+    elif doubt.matched or not (agrees or doubt.ours):
+        found.uncertain += 1  # BELLHOP's two bundles contradict each other
+    else:
+        side = "ours" if doubt.ours else "BELLHOP's"
+        found.lacking += (
+            f"{doubt.receiver}: only {side} {p.time:.7f} s, launch {p.launch:.3f} deg, {p.level:.2f} dB, "
+            f"bounces {p.surface}+{p.bottom}",
+        )
 
 
 def _straight_across(case: Case, x: float, p: Path_, q: Path_) -> Path_:
@@ -453,9 +515,6 @@ def _power(paths: Sequence[Path_]) -> float:
 
 def _pressure(paths: Sequence[Path_], frequency: float) -> complex:
     return sum(
-        (
-            10.0 ** (0.05 * p.level) * np.exp(1j * (p.phase - 2.0 * math.pi * frequency * p.time))
-            for p in paths
-        ),
+        (10.0 ** (0.05 * p.level) * np.exp(1j * (p.phase - 2.0 * math.pi * frequency * p.time)) for p in paths),
         0j,
     )

@@ -17,7 +17,6 @@ import pytest
 from tests.judges import sound
 from tests.judges.sound import Case, Differences
 from tests.judges.sound_cases import ENERGY, KRAKEN, OURS, PUBLISHED, UNRESOLVED
-from wavesim_sdk.arrays import Floats
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
@@ -45,6 +44,10 @@ def table(request: pytest.FixtureRequest) -> Iterator[list[str]]:
             reporter.write_line(row)
 
 
+def closer(root: Path, folder: Path) -> Callable[[list[Case]], Any]:
+    return lambda cases: sound.arrivals(root, folder, cases)
+
+
 def marked(names: Any) -> list[Any]:
     return [
         pytest.param(n, marks=pytest.mark.xfail(strict=True, reason=UNRESOLVED[n])) if n in UNRESOLVED else n
@@ -55,6 +58,7 @@ def marked(names: Any) -> list[Any]:
 @pytest.mark.parametrize("name", marked(CASES))
 def test_every_path(
     config: Make,
+    root: Path,
     tmp_path: Path,
     bellhop: dict[str, list[list[sound.Path_]]],
     table: list[str],
@@ -64,7 +68,7 @@ def test_every_path(
     of them together have the same level.
     """
     case = CASES[name]
-    found = sound.compare(case, sound.ours(config, tmp_path, case), bellhop[name])
+    found = sound.compare(case, sound.ours(config, tmp_path, case), bellhop[name], closer(root, tmp_path))
     table.append(str(found))
     assert not found.lacking, "\n".join(found.lacking)
     assert found.paths > found.uncertain
@@ -75,14 +79,14 @@ def test_every_path(
 
 
 def test_the_grid_is_halved_until_both_agree(
-    config: Make, tmp_path: Path, bellhop: dict[str, list[list[sound.Path_]]]
+    config: Make, root: Path, tmp_path: Path, bellhop: dict[str, list[list[sound.Path_]]]
 ) -> None:
     """BELLHOP's water is bilinear in each cell, ours linear in tetrahedra: the difference falls with the square of the
     cell.
     """
     name = "Gulf/GulfB_rd_geo"
     found = [
-        sound.compare(case, sound.ours(config, tmp_path, case), bellhop[name])
+        sound.compare(case, sound.ours(config, tmp_path, case), bellhop[name], closer(root, tmp_path))
         for case in (replace(CASES[name], parts=parts) for parts in (4, 8, 16))
     ]
     times = [k.time for k in found]
