@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,9 +43,6 @@ from wavesim_world.ocean.sound import absorption
 Make = Callable[..., LoadedConfig]
 CAUSTIC_DB = 13.0  #: gain of a tube that is narrower than 5 % of its width in free water
 UNSURE_S, UNSURE_DB = 4e-5, 1.0  #: differences between two runs of BELLHOP that leave a path uncertain
-CLOSE_DEG, NEAR_DEG = 0.3, 0.1  #: half the width of a narrow bundle, and how near its rays are to a path in doubt
-STRONG_DB = 20.0  #: paths weaker than this below the strongest are not compared
-EDGE_DEG = 0.05  #: launch angles so close to the limits of the fan are not compared
 WIDE = 3000.0  #: half the width of a section across its range in m
 
 
@@ -83,7 +80,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Path_:
+class SoundPath:
     """One path: travel time in s, launch and arrival angles in deg (positive downwards), level in dB re 1 m, phase in
     rad without travel, bounces, whether a caustic is near, and whether BELLHOP is uncertain about the path.
     """
@@ -149,7 +146,7 @@ def _divided(knots: Floats, parts: int) -> Floats:
     return np.interp(np.arange((len(knots) - 1) * parts + 1) / parts, np.arange(len(knots)), knots)
 
 
-def ours(config: Make, folder: Path, case: Case) -> list[list[Path_]]:
+def ours(config: Make, folder: Path, case: Case) -> list[list[SoundPath]]:
     """The paths to each receiver of a case."""
     sim = simulation(config, folder, case)
     channel, out, found = sim.channel, np.zeros((FOUND, 10)), []
@@ -162,14 +159,14 @@ def ours(config: Make, folder: Path, case: Case) -> list[list[Path_]]:
     return found
 
 
-def _path(row: list[float], loss: float) -> Path_:
+def _path(row: list[float], loss: float) -> SoundPath:
     straight = 20.0 * math.log10(row[LENGTH])
     spread = row[SPREAD] if row[SPREAD] >= 0.0 else straight
     surface, bottom = int(row[SURFACE]), int(row[BOTTOM])
     phase = math.pi * surface + 0.5 * math.pi * row[CAUSTICS] + row[TURNED]
     launch, arrival = (math.degrees(row[k]) for k in (LAUNCH, ARRIVAL))
     level = -spread - row[BOTTOM_LOSS] - loss * row[LENGTH]
-    return Path_(
+    return SoundPath(
         row[TIME],
         launch,
         arrival,
@@ -255,7 +252,7 @@ def bellhop_case(case: Case) -> dict[str, Any]:
     return made
 
 
-def theirs(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Path_]]]:
+def theirs(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[SoundPath]]]:
     """The arrivals at each receiver of each case, by BELLHOP.
 
     BELLHOP computes each case twice, the second time with half the step and 1.4 times as many beams. The result is that
@@ -269,15 +266,15 @@ def theirs(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Pa
     ]
 
 
-def arrivals(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[Path_]]]:
+def arrivals(root: Path, folder: Path, cases: Sequence[Case]) -> list[list[list[SoundPath]]]:
     """The paths to each receiver of each case, by one run of BELLHOP."""
     found = ask(root, folder, "bellhop.py", [bellhop_case(case) for case in cases])
     return [[_joined(case, some) for some in receivers] for case, receivers in zip(cases, found, strict=True)]
 
 
-def _checked(coarse: list[Path_], fine: list[Path_]) -> list[Path_]:
+def _checked(coarse: list[SoundPath], fine: list[SoundPath]) -> list[SoundPath]:
     """The fine paths, uncertain where the coarse ones differ from them."""
-    pairs, _ = _matched(fine, coarse)
+    pairs, _ = matched(fine, coarse)
     sure = {id(p) for p, q in pairs if abs(p.time - q.time) < UNSURE_S and abs(p.level - q.level) < UNSURE_DB}
     return [replace(p, uncertain=id(p) not in sure) for p in fine]
 
@@ -293,17 +290,17 @@ def ask(root: Path, folder: Path, script: str, cases: list[dict[str, Any]]) -> A
     return json.loads((folder / "found.json").read_text())
 
 
-def _joined(case: Case, arrivals: list[dict[str, float]]) -> list[Path_]:
+def _joined(case: Case, arrivals: list[dict[str, float]]) -> list[SoundPath]:
     """The paths of BELLHOP's arrivals: each of two neighbouring beams can leave a part of one path."""
     frequency = case.coherent or case.frequency if case.thorp else case.frequency
     spacing = 2.0 * case.angles / (case.beams - 1)
-    paths: list[Path_] = []
+    paths: list[SoundPath] = []
     amplitudes: list[float] = []
     for one in sorted(arrivals, key=lambda k: (k["top_bounces"], k["bottom_bounces"], k["source_angle_degrees"])):
         amplitude = one["amplitude"] * math.exp(2.0 * math.pi * frequency * one["attenuation_time_s"])
         if amplitude <= 0.0:
             continue
-        new = Path_(
+        new = SoundPath(
             one["travel_time_s"],
             one["source_angle_degrees"],
             one["receiver_angle_degrees"],
@@ -336,163 +333,7 @@ def _joined(case: Case, arrivals: list[dict[str, float]]) -> list[Path_]:
     return paths
 
 
-# ------------------------------------------------------------------ comparison
-
-
-@dataclass
-class Differences:
-    """What differs in a case: numbers of paths, and the largest differences."""
-
-    name: str
-    receivers: int = 0
-    paths: int = 0
-    caustics: int = 0
-    uncertain: int = 0
-    time: float = 0.0  #: s
-    launch: float = 0.0  #: deg
-    arrival: float = 0.0  #: deg
-    level: float = 0.0  #: dB, of one path
-    total: float = 0.0  #: dB, of all paths, added incoherently
-    coherent: float = math.nan  #: dB
-    lacking: tuple[str, ...] = ()  #: strong paths that only one of the two has
-
-    HEAD = (
-        f"{'case':22} {'receivers':>9} {'paths':>6} {'caustic':>7} {'unsure':>6} {'time us':>8} {'launch deg':>10} "
-        f"{'arrival deg':>11} {'path dB':>8} {'sum dB':>7} {'coherent dB':>11} lacking"
-    )
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name:22} {self.receivers:9} {self.paths:6} {self.caustics:7} {self.uncertain:6} {1e6 * self.time:8.2f} "
-            f"{self.launch:10.4f} {self.arrival:11.4f} {self.level:8.3f} {self.total:7.3f} {self.coherent:11.3f} "
-            f"{len(self.lacking)}"
-        )
-
-
-class Doubt(NamedTuple):
-    """A path that only one side has, or about which BELLHOP is uncertain. A bundle of rays near it decides."""
-
-    receiver: tuple[float, float]
-    path: Path_
-    ours: bool
-    matched: bool
-
-
-def compare(
-    case: Case, mine: list[list[Path_]], bellhop: list[list[Path_]], look_closer: Callable[[list[Case]], Any]
-) -> Differences:
-    """Match the paths of both sides at each receiver. ``look_closer`` returns the paths of BELLHOP in cases."""
-    found, doubts = Differences(case.name, len(case.receivers)), []
-    for receiver, here, there in zip(case.receivers, mine, bellhop, strict=True):
-        doubts += _compare_receiver(case, receiver, _counted(case, here), _counted(case, there), found)
-    close = [
-        replace(
-            case,
-            receivers=(doubt.receiver,),
-            middle=doubt.path.launch,
-            angles=CLOSE_DEG,
-            beams=800,
-            step=0.5 * case.step,
-        )
-        for doubt in doubts
-    ]
-    for doubt, (arrivals,) in zip(doubts, look_closer(close) if close else (), strict=True):
-        _decide(case, doubt, arrivals, found)
-    return found
-
-
-def _counted(case: Case, paths: list[Path_]) -> list[Path_]:
-    """The paths that both sides can have."""
-    return [
-        p
-        for p in paths
-        if abs(p.launch - case.middle) < case.angles - EDGE_DEG
-        and p.surface + p.bottom <= case.order
-        and (case.surface or p.surface == 0)
-    ]
-
-
-def _compare_receiver(
-    case: Case, receiver: tuple[float, float], here: list[Path_], there: list[Path_], found: Differences
-) -> list[Doubt]:
-    """Add the differences at one receiver; return the paths that are in doubt."""
-    pairs, rest = _matched(here, there)
-    pairs = [(p, _straight_across(case, receiver[0], p, q)) for p, q in pairs]
-    strongest = max((p.level for p in here if not p.caustic), default=-math.inf)
-    near = [p for p in here if p.caustic]
-    doubts = [
-        Doubt(receiver, p, any(p is q for q in here), False)
-        for p in rest
-        if not p.caustic and p.level > strongest - STRONG_DB and not _beside(p, near)
-    ]
-    sure = []
-    for p, q in pairs:
-        if p.caustic:
-            found.caustics += p.level > strongest - STRONG_DB
-        elif not q.uncertain:
-            sure.append((p, q))
-            if p.level > strongest - STRONG_DB:
-                _note(found, p, q)
-        elif p.level > strongest - STRONG_DB:
-            doubts.append(Doubt(receiver, p, True, True))
-    if sure:
-        mine, others = zip(*sure, strict=True)
-        found.total = max(found.total, abs(_power(mine) - _power(others)))
-        if case.coherent:
-            sums = [abs(_pressure(side, case.coherent)) for side in (mine, others)]
-            # where paths cancel, a level means little
-            if sums[1] > 0.3 * 10.0 ** (0.05 * _power(others)):
-                gap = abs(20.0 * math.log10(sums[0] / sums[1]))
-                found.coherent = gap if math.isnan(found.coherent) else max(found.coherent, gap)
-    return doubts
-
-
-def _note(found: Differences, p: Path_, q: Path_) -> None:
-    """Add the differences between a path of ours and one of BELLHOP."""
-    found.paths += 1
-    found.time = max(found.time, abs(p.time - q.time))
-    found.launch = max(found.launch, abs(p.launch - q.launch))
-    found.arrival = max(found.arrival, abs(p.arrival - q.arrival))
-    found.level = max(found.level, abs(p.level - q.level))
-
-
-def _decide(case: Case, doubt: Doubt, arrivals: list[Path_], found: Differences) -> None:
-    """Add what a narrow bundle of BELLHOP's rays says about a path in doubt."""
-    p = doubt.path
-    same = [
-        q for q in arrivals if (q.surface, q.bottom) == (p.surface, p.bottom) and abs(q.launch - p.launch) < NEAR_DEG
-    ]
-    q = min(same, key=lambda q: abs(q.time - p.time), default=None)
-    agrees = q is not None and abs(q.time - p.time) < UNSURE_S
-    if agrees and doubt.ours:
-        _note(found, p, _straight_across(case, doubt.receiver[0], p, q))
-    elif doubt.matched or not (agrees or doubt.ours):
-        found.uncertain += 1  # BELLHOP's two bundles contradict each other
-    else:
-        side = "ours" if doubt.ours else "BELLHOP's"
-        found.lacking += (
-            f"{doubt.receiver}: only {side} {p.time:.7f} s, launch {p.launch:.3f} deg, {p.level:.2f} dB, "
-            f"bounces {p.surface}+{p.bottom}",
-        )
-
-
-def _straight_across(case: Case, x: float, p: Path_, q: Path_) -> Path_:
-    """An arrival of BELLHOP with the spreading of water and bed that are the same across the section.
-
-    To BELLHOP, a section is a body of revolution about the source, so the width of a tube across the section is x / cos
-    per radian. Across a straight section, it is the integral of c / c0 over the path.
-    """
-    c0 = speed_at(case, 0.0, case.source)
-    round_about = abs(x / math.cos(math.radians(q.launch)))
-    return replace(q, level=q.level + 10.0 * math.log10(round_about * c0 * p.time / p.length**2))
-
-
-def _beside(p: Path_, near: list[Path_]) -> bool:
-    """Whether a path is the other one of a pair that meets in a caustic."""
-    return any((p.surface, p.bottom) == (q.surface, q.bottom) and abs(p.launch - q.launch) < 0.5 for q in near)
-
-
-def _matched(here: list[Path_], there: list[Path_]) -> tuple[list[tuple[Path_, Path_]], list[Path_]]:
+def matched(here: list[SoundPath], there: list[SoundPath]) -> tuple[list[tuple[SoundPath, SoundPath]], list[SoundPath]]:
     """Pairs of paths with the same bounces, nearest in time first, and the paths without a partner."""
     options = sorted(
         (abs(p.time - q.time) + 1e-3 * abs(p.launch - q.launch), i, j)
@@ -507,14 +348,3 @@ def _matched(here: list[Path_], there: list[Path_]) -> tuple[list[tuple[Path_, P
             others.remove(j)
             pairs.append((here[i], there[j]))
     return pairs, [here[i] for i in sorted(mine)] + [there[j] for j in sorted(others)]
-
-
-def _power(paths: Sequence[Path_]) -> float:
-    return 10.0 * math.log10(sum(10.0 ** (0.1 * p.level) for p in paths))
-
-
-def _pressure(paths: Sequence[Path_], frequency: float) -> complex:
-    return sum(
-        (10.0 ** (0.05 * p.level) * np.exp(1j * (p.phase - 2.0 * math.pi * frequency * p.time)) for p in paths),
-        0j,
-    )

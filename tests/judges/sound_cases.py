@@ -348,7 +348,8 @@ def _plume(z: Floats, x: Floats) -> Floats:
     return 1500.0 + 0.016 * z - 35.0 * 0.25 * (1.0 - np.tanh((z - 5.0) / 2.0)) * (1.0 - np.tanh((x - 1200.0) / 200.0))
 
 
-SUMMER = ((0.0, 1520.0), (15.0, 1519.0), (25.0, 1508.0), (40.0, 1500.0), (120.0, 1501.0))
+SUMMER_DEPTHS = (0.0, 15.0, 25.0, 40.0, 120.0)
+SUMMER_SPEEDS = (1520.0, 1519.0, 1508.0, 1500.0, 1501.0)
 RIDGE_X = np.arange(0.0, 1500.5, 5.0)
 RIDGE_Z = 70.0 + 0.01 * RIDGE_X - 9.0 * np.exp(-((0.006 * (RIDGE_X - 500.0)) ** 2))
 OURS = (
@@ -368,7 +369,8 @@ OURS = (
         "thermocline over a ridge",
         12.0,
         ((200.0, 30.0), (350.0, 50.0), (500.0, 40.0), (650.0, 20.0), (800.0, 60.0), (1000.0, 45.0)),
-        *zip(*SUMMER, strict=True),
+        SUMMER_DEPTHS,
+        SUMMER_SPEEDS,
         (
             '<bed depth="70 m" slope_north="0.01"><bump height="-9 m" north="500 m" east="0 m" alpha="0.006 1/m" '
             'beta="1e-9 1/m"/></bed>',

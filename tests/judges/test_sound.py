@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from tests.judges import sound
-from tests.judges.sound import Case, Differences
+from tests.judges.sound import Case
 from tests.judges.sound_cases import ENERGY, KRAKEN, OURS, PUBLISHED, UNRESOLVED
+from tests.judges.sound_comparison import Differences, compare
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
@@ -26,7 +27,7 @@ CASES = {case.name: case for case in (*PUBLISHED, *OURS)}
 
 
 @pytest.fixture(scope="module")
-def bellhop(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[sound.Path_]]]:
+def bellhop(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[sound.SoundPath]]]:
     """The arrivals of all cases: BELLHOP computes them side by side."""
     found = sound.theirs(root, tmp_path_factory.mktemp("bellhop"), list(CASES.values()))
     return dict(zip(CASES, found, strict=True))
@@ -60,7 +61,7 @@ def test_every_path(
     config: Make,
     root: Path,
     tmp_path: Path,
-    bellhop: dict[str, list[list[sound.Path_]]],
+    bellhop: dict[str, list[list[sound.SoundPath]]],
     table: list[str],
     name: str,
 ) -> None:
@@ -68,7 +69,7 @@ def test_every_path(
     of them together have the same level.
     """
     case = CASES[name]
-    found = sound.compare(case, sound.ours(config, tmp_path, case), bellhop[name], closer(root, tmp_path))
+    found = compare(case, sound.ours(config, tmp_path, case), bellhop[name], closer(root, tmp_path))
     table.append(str(found))
     assert not found.lacking, "\n".join(found.lacking)
     assert found.paths > found.uncertain
@@ -79,14 +80,14 @@ def test_every_path(
 
 
 def test_the_grid_is_halved_until_both_agree(
-    config: Make, root: Path, tmp_path: Path, bellhop: dict[str, list[list[sound.Path_]]]
+    config: Make, root: Path, tmp_path: Path, bellhop: dict[str, list[list[sound.SoundPath]]]
 ) -> None:
     """BELLHOP's water is bilinear in each cell, ours linear in tetrahedra: the difference falls with the square of the
     cell.
     """
     name = "Gulf/GulfB_rd_geo"
     found = [
-        sound.compare(case, sound.ours(config, tmp_path, case), bellhop[name], closer(root, tmp_path))
+        compare(case, sound.ours(config, tmp_path, case), bellhop[name], closer(root, tmp_path))
         for case in (replace(CASES[name], parts=parts) for parts in (4, 8, 16))
     ]
     times = [k.time for k in found]
