@@ -41,6 +41,7 @@ from wavesim_server.acoustics.waveguides import (
     MAX_LEGS,
     NOW,
     SINE,
+    SPEED,
     SURFACE,
     TURNED,
     TURNS_MET,
@@ -440,7 +441,7 @@ def trace_ray(
             first = _moved(first, first.place, tx if first.name == NORTH else ty if first.name == EAST else tz)
             middle = _moved(middle, middle.place, tx if middle.name == NORTH else ty if middle.name == EAST else tz)
             last = _moved(last, last.place, tx if last.name == NORTH else ty if last.name == EAST else tz)
-            legs[min(beds, MAX_LEGS - 1), SINE] = sine
+            legs[min(beds, MAX_LEGS - 1), SINE], legs[min(beds, MAX_LEGS - 1), SPEED] = sine, cb
             beds, history, is_reversal = beds + 1, met(history, BED), (tz > 0.0) != down
         if n < track.shape[0] - 1 and (face == INSIDE or is_reversal or way - noted > sparse):
             track[n, 0], track[n, 1], track[n, 2] = x, y, z
