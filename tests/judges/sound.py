@@ -286,7 +286,7 @@ def ask(root: Path, folder: Path, script: str, cases: list[dict[str, Any]]) -> A
         absent("pelagic is not installed (`make test-bellhop` does it)")
     (folder / "cases.json").write_text(json.dumps(cases))
     files = [folder / "cases.json", folder / "found.json"]
-    subprocess.run([program, root / "tests/judges" / script, *files], check=True, timeout=300)
+    subprocess.run([program, root / "tests/judges" / script, *files], check=True, timeout=900)
     return json.loads((folder / "found.json").read_text())
 
 
