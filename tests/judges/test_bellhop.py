@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.judges.test_judges import absent
+from tests.judges import sound
 from tests.physics.sea import PLAIN, node, run, sea
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.sound import munk
@@ -32,15 +30,10 @@ MUNK = tuple((float(z), float(munk(np.array([z]))[0])) for z in np.linspace(0.0,
 @pytest.fixture
 def judge(root: Path, tmp_path: Path) -> Judge:
     """What BELLHOP makes of cases."""
-    program = root / ".venv-bellhop/bin/python"
-    if not program.exists():
-        absent("pelagic is not installed (`make test-bellhop` does it)")
 
     def ask(*cases: dict[str, Any]) -> list[list[dict[str, float]]]:
-        (tmp_path / "cases.json").write_text(json.dumps(cases))
-        files = [tmp_path / "cases.json", tmp_path / "found.json"]
-        subprocess.run([program, root / "tests/judges/bellhop.py", *files], check=True, timeout=200)
-        return list(json.loads((tmp_path / "found.json").read_text()))
+        found = sound.ask(root, tmp_path, "bellhop.py", list(cases))
+        return [[arrival for receiver in case for arrival in receiver] for case in found]
 
     return ask
 

@@ -87,6 +87,16 @@ def test_the_grid_continues_at_its_edges() -> None:
     )
 
 
+def test_no_ray_passes_through_a_ridge() -> None:
+    """The ridge hides the receiver; the straight line to it stays in one tetrahedron, and meets the bed in it."""
+    plain = bed(100.0)
+    bumps = np.array([[-70.0, 500.0, 0.0, 0.01, 1e-9]])
+    scene = plain._replace(bed=plain.bed._replace(bumps=bumps, max_slope=0.61))
+    water = volume(lambda n, e, z: 1500.0 + 0.01 * z, np.array([0.0, 200.0]), (4000.0, 4000.0), 4000.0)
+    kinds = {(p.surface, p.bottom) for p in VolumeSea(water, scene, 1).paths((0.0, 0.0, 60.0), (1000.0, 0.0, 60.0))}
+    assert (1, 0) in kinds and (0, 0) not in kinds
+
+
 def test_the_time_of_the_grid_is_the_emission() -> None:
     water = volume(lambda n, e, z: 1500.0 + 0.0 * z, np.array([0.0, 50.0]), (100.0, 100.0), 500.0, (10.0, 12.0, 20.0))
     sea = VolumeSea(water, bed(50.0))

@@ -368,7 +368,12 @@ WATER = _record(
     integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
     value("density_ratio", "", "Ratio of the density of the bottom to that of the water."),
-    value("speed_ratio", "", "Ratio of the sound speed in the water to that in the bottom."),
+    value(
+        "speed_ratio",
+        "",
+        "Ratio of the sound speed in the water to that in the bottom. In a sound field, 1 m/s divided by the speed in the"
+        " bottom, because each bounce has its own speed in the water.",
+    ),
     value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
     integer("blocking", "", "1 = obstacles and hills can block sound."),
     integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),

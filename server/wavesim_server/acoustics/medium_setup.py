@@ -93,9 +93,8 @@ def make_medium(
     if a.multipath is not None:
         b = a.multipath
         w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation
-        w.speed_ratio = (
-            interpolate(np.array([bottom]), z, c)[0] if uneven or volume is not None else c[-1]
-        ) / b.bottom_speed
+        at_bottom = interpolate(np.array([bottom]), z, c)[0] if uneven else c[-1]
+        w.speed_ratio = (1.0 if volume is not None else at_bottom) / b.bottom_speed
         if b.surface in ("rough", "bubbles"):
             w.roughness, w.bubbles = surface_roughness(world, b.surface)
     w.summing = medium_arrays.PATH_SUMS.index(a.sum)

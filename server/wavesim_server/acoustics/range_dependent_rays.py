@@ -36,6 +36,7 @@ from wavesim_server.acoustics.waveguides import (
     NEIGHBOUR_ANGLE,
     NOW,
     SINE,
+    SPEED,
     SURFACE,
     TURNED,
     TURNS_MET,
@@ -212,7 +213,7 @@ def trace_ray(
             qx, qy, qz, sine = reflect_off_bed(guide, x, y, qx, qy, sb / ca if down else -sb / ca)
             if not sine > 0.0:
                 break
-            legs[min(beds, MAX_LEGS - 1), SINE] = sine * ca
+            legs[min(beds, MAX_LEGS - 1), SINE], legs[min(beds, MAX_LEGS - 1), SPEED] = sine * ca, 1.0
             beds, history, is_reversal = beds + 1, met(history, BED), (qz > 0.0) != down
         elif turns:  # a ray beyond a maximum of the speed has jumped there
             water, history, is_reversal = water + 1, met(history, TURNED + 4.0 * crests), True

@@ -41,6 +41,7 @@ from wavesim_server.acoustics.waveguides import (
     MAX_LEGS,
     NOW,
     SINE,
+    SPEED,
     SURFACE,
     TURNED,
     TURNS_MET,
@@ -55,6 +56,7 @@ from wavesim_server.acoustics.waveguides import (
 from wavesim_server.elementary import asinh, atan2, log10
 
 AIM_TOLERANCE = 1e-6  #: maximum distance in m by which an aimed ray may miss the receiver
+MAX_BEYOND = 1e-3  #: maximum distance in m by which a receiver may be beyond a bounce, because it rests on the bed
 NEIGHBOUR_ANGLE = 1e-7  #: angle in rad between a ray and its neighbours
 MAX_ARCS = 100_000  #: maximum number of arcs of a ray; a ray ends long before
 #: the faces of a tetrahedron: the end of its first axis, equal first and middle coordinates, equal middle and last
@@ -94,7 +96,8 @@ class Passage(NamedTuple):
     """The point at which a ray is nearest to its target, relative to the target, with the ray's direction there and the
     number of reversals up to there, which is -1 if the ray does not pass the target.
 
-    ``points`` is the number of points in the track of the ray.
+    ``points`` is the number of points in the track of the ray. ``beyond`` is the distance in m by which the point is
+    beyond a bounce, on the continuation of the arc that ends there.
     """
 
     reversals: int
@@ -105,6 +108,7 @@ class Passage(NamedTuple):
     rx: float
     ry: float
     rz: float
+    beyond: float
 
 
 @always_inline
@@ -249,7 +253,7 @@ def trace_ray(
     surface = beds = water = 0
     time = length = top = way = noted = levels = 0.0
     gz_above, gz_below, at_level = 0.0, 0.0, False
-    best = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    best = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     nearest, deflected, approaches = math.inf, True, False
     sparse = guide.max_range / 128.0
     square_range = guide.max_range * guide.max_range
@@ -365,7 +369,7 @@ def trace_ray(
                 if rank < nearest:
                     nearest = rank
                     ux, uy, uz = _arc_direction(arc, p)
-                    best = Passage(leg, n, nx, ny, nz, ux, uy, uz)
+                    best = Passage(leg, n, nx, ny, nz, ux, uy, uz, max(p - s, 0.0))
                     if with_time:
                         speed = ca + gz * ez
                         speed += _along(NORTH, first, middle, gf, gm, gl) * ex
@@ -437,7 +441,7 @@ def trace_ray(
             first = _moved(first, first.place, tx if first.name == NORTH else ty if first.name == EAST else tz)
             middle = _moved(middle, middle.place, tx if middle.name == NORTH else ty if middle.name == EAST else tz)
             last = _moved(last, last.place, tx if last.name == NORTH else ty if last.name == EAST else tz)
-            legs[min(beds, MAX_LEGS - 1), SINE] = sine
+            legs[min(beds, MAX_LEGS - 1), SINE], legs[min(beds, MAX_LEGS - 1), SPEED] = sine, cb
             beds, history, is_reversal = beds + 1, met(history, BED), (tz > 0.0) != down
         if n < track.shape[0] - 1 and (face == INSIDE or is_reversal or way - noted > sparse):
             track[n, 0], track[n, 1], track[n, 2] = x, y, z
@@ -456,7 +460,7 @@ def trace_ray(
     if best.reversals >= 0 and 0 < points < track.shape[0]:
         track[points, 0], track[points, 1], track[points, 2] = goal.x + best.x, goal.y + best.y, goal.z + best.z
         points += 1
-    return Passage(best.reversals, points, best.x, best.y, best.z, best.rx, best.ry, best.rz)
+    return Passage(best.reversals, points, best.x, best.y, best.z, best.rx, best.ry, best.rz, best.beyond)
 
 
 @device_function
@@ -477,7 +481,7 @@ def aim_ray(
     caustics, previous, fresh, found = 0, math.inf, False, False
     sx, sy, sz = direction.x, direction.y, direction.z
     px, py, pz = sx, sy, sz
-    near = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    near = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for _ in range(MAX_AIM_STEPS):
         ray = RayStart(start, Vector(sx, sy, sz))
         near = trace_ray(guide, ray, target, True, legs[NOW], no_points, shot)
@@ -516,7 +520,7 @@ def aim_ray(
             down, aside = down * 0.1 / size, aside * 0.1 / size
         px, py, pz, previous = sx, sy, sz, miss
         sx, sy, sz = _unit(sx + down * tilt_x + aside * side_x, sy + down * tilt_y + aside * side_y, sz + down * tilt_z)
-    if not found:
+    if not found or near.beyond > MAX_BEYOND:
         return False
     a, b = speed_at(guide.field, start), speed_at(guide.field, target.position)
     tube = abs(_triple(near, down_tube, side_tube)) * a / b

@@ -48,10 +48,10 @@ LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 #: columns of a leg: its position; the history, turning points, bottom bounces and bounces up to the leg; in a sound field,
-#: LEVELS, which encodes the levels between which the ray has turned; and SINE, whose row k contains the sine of the
-#: grazing angle at bottom bounce k, not at leg k
-X, Y, HISTORY, TURNS_MET, BEDS_MET, BOUNCES_MET, LEVELS, SINE = range(8)
-COLUMNS = 8
+#: LEVELS, which encodes the levels between which the ray has turned; and SINE and SPEED, whose row k contains the sine of
+#: the grazing angle at bottom bounce k, not at leg k, and the sound speed there (1 in layers)
+X, Y, HISTORY, TURNS_MET, BEDS_MET, BOUNCES_MET, LEVELS, SINE, SPEED = range(9)
+COLUMNS = 9
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
 #: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that doubles
 #: represent it exactly
@@ -167,11 +167,12 @@ def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
     """Return (loss in dB, phase in rad), each summed over the bounces of the ray ``legs`` off the bed. The phase is
-    computed only if ``phases`` is true. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    computed only if ``phases`` is true. The ratio of the sound speeds is ``speed`` times the column SPEED. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):
-        total += image_paths.bottom_loss(legs[k, SINE], density, speed, attenuation)
+        ratio = speed * legs[k, SPEED]
+        total += image_paths.bottom_loss(legs[k, SINE], density, ratio, attenuation)
         if phases:
-            turned += image_paths.bottom_phase(legs[k, SINE], density, speed, attenuation)
+            turned += image_paths.bottom_phase(legs[k, SINE], density, ratio, attenuation)
     return total, turned
