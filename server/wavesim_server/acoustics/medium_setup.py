@@ -20,7 +20,7 @@ from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import Acoustics, BeamPattern, UsblHead
 from wavesim_world.config.world import World
 from wavesim_world.ocean import sound
-from wavesim_world.ocean.bed import triangulated_bed
+from wavesim_world.ocean.bed import profile_depth, triangulated_bed
 from wavesim_world.ocean.surface import sea_state
 from wavesim_world.ocean.water import Water
 
@@ -135,17 +135,6 @@ def flat_bottom_depth(loaded: LoadedConfig) -> float:
     """
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
-
-
-def profile_depth(loaded: LoadedConfig) -> float:
-    """Return the depth in m down to which a profile is needed over a bed that is not level. For a sloping plane, it is
-    twice the depth at the origin.
-    """
-    t, bed = triangulated_bed(loaded), loaded.config.world.bed
-    if t is not None:
-        return float(t.points[:, 2].max())
-    falls = 2.0 if bed.slope_north or bed.slope_east else 1.0
-    return falls * bed.depth + sum(max(b.height, 0.0) for b in bed.bump)
 
 
 def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:
