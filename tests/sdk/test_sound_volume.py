@@ -66,9 +66,9 @@ def volume(config: Callable[..., LoadedConfig], tmp_path: Path) -> Callable[...,
 
 
 def field_of(loaded: LoadedConfig) -> sound.SoundSpeedVolume:
-    field = sound.sound_speed_volume(loaded, Water(loaded))
-    assert field is not None
-    return field
+    water = Water(loaded)
+    assert water.volume is not None
+    return sound.sound_speed_on_grid(loaded, water, water.volume)
 
 
 def test_the_grid_reaches_from_the_surface_to_the_deepest_bed(volume: Callable[..., LoadedConfig]) -> None:
@@ -200,7 +200,10 @@ def test_a_volume_is_needed_and_may_not_be_too_large(
 ) -> None:
     with pytest.raises(ConfigError, match='profile="volume" needs water on a grid: add a <volume> to <world>'):
         config('<acoustics profile="volume"/>')
+    loaded = volume('<acoustics profile="water"/>')
+    assert sound.sound_speed_volume(loaded, Water(loaded)) is None
     loaded = volume()
+    assert sound.sound_speed_volume(loaded, Water(loaded)) is not None
     data_files.check(loaded)
     monkeypatch.setattr(sound, "MAX_VOLUME_BYTES", 1000)
     with pytest.raises(ConfigError, match=r"17 x 9 points; reduce `refinement`"):

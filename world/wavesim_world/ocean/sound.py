@@ -313,15 +313,23 @@ class SoundSpeedVolume:
 
 
 def sound_speed_volume(loaded: LoadedConfig, water: Water) -> SoundSpeedVolume | None:
-    """Return the sound speed in the <volume> of the world, from the surface to the deepest bed; None without a volume.
+    """Return the sound speed of profile="volume" from the surface to the deepest bed; None for another profile.
+
+    Raises ConfigError if the grid is too large.
+    """
+    if loaded.config.acoustics.profile != "volume" or water.volume is None:
+        return None
+    return sound_speed_on_grid(loaded, water, water.volume)
+
+
+def sound_speed_on_grid(loaded: LoadedConfig, water: Water, grid: VolumeGrid) -> SoundSpeedVolume:
+    """Return the sound speed in a gridded volume, from the surface to the deepest bed.
 
     The formula applies to the temperature and salinity of the volume. A volume with the column
     ``speed_of_sound_in_sea_water_meter_per_sec`` gives the sound speed itself. The levels are those of the volume, and
     as many between them as the formula needs. Raises ConfigError if the grid is too large.
     """
-    if water.volume is None:
-        return None
-    grid, parts = water.volume, loaded.config.acoustics.refinement
+    parts = loaded.config.acoustics.refinement
     first = max(int(np.searchsorted(grid.times, 0.0, side="right")) - 1, 0)  # earlier times are not needed
     depths = _volume_levels(loaded, water, grid, range(first, len(grid.times)))
     shape = (len(grid.times) - first, len(depths), *((n - 1) * parts + 1 for n in grid.values.shape[3:]))

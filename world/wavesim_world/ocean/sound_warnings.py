@@ -12,7 +12,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.ocean.bed import profile_depth
-from wavesim_world.ocean.sound import SoundSpeedVolume, sound_speed_profile, sound_speed_volume
+from wavesim_world.ocean.sound import SoundSpeedVolume, sound_speed_on_grid, sound_speed_profile
 from wavesim_world.ocean.volume import VolumeGrid
 from wavesim_world.ocean.water import Water
 
@@ -39,10 +39,9 @@ def sound_warnings(loaded: LoadedConfig) -> list[str]:
     if profile == "volume":
         return _uncovered(loaded, water.volume, places)
     try:
-        field = sound_speed_volume(loaded, water)
+        field = sound_speed_on_grid(loaded, water, water.volume)
     except ConfigError:  # too large to trace sound in it, so the warning would suggest what is not possible
         return []
-    assert field is not None
     return _ignored(loaded, water, field, places)
 
 
