@@ -312,25 +312,31 @@ def _between(
 @device_function
 def _add_ray(w: Course, angle: float, reversals: int, count: int, left: int, shot: Record) -> tuple[int, int]:
     """Add an aimed ray, unless it has already been found."""
-    if reversals >= MAX_LEGS or _known(w, count, reversals, shot):
+    if reversals >= MAX_LEGS or is_known(w.guide, w.found, count, shot):
         return count, left
     if count >= w.found.shape[0]:
         return count, left + 1
-    eigenray = w.found[count]
-    eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, reversals
-    eigenray.time, eigenray.sx, eigenray.sy = shot.time, shot.sx, shot.sy
-    eigenray.bed = 1 + shot.surface + shot.bottom
+    store_eigenray(w.found[count], angle, shot)
     return count + 1, left
 
 
 @device_function
-def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
+def store_eigenray(eigenray: Record, angle: float, shot: Record) -> None:
+    """Store an aimed ray."""
+    eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, shot.reversals
+    eigenray.time, eigenray.sx, eigenray.sy = shot.time, shot.sx, shot.sy
+    eigenray.rx, eigenray.ry, eigenray.rz = shot.rx, shot.ry, shot.rz
+    eigenray.bed = 1 + shot.surface + shot.bottom
+
+
+@device_function
+def is_known(guide: Waveguide, found: Records, count: int, shot: Record) -> bool:
     """Return whether an aimed ray has already been found. Newton's method can jump between the two rays of a pair."""
     # directions of the same ray through a field differ by the tolerance of its aim
-    apart = max(1e-9, 10.0 * volume_rays.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(w.guide) else 1e-9
+    apart = max(1e-9, 10.0 * volume_rays.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(guide) else 1e-9
     for k in range(count):
-        ray = w.found[k]
-        same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)
+        ray = found[k]
+        same = ray.bed and ray.reversals == shot.reversals and (ray.down > 0) == (shot.sz > 0.0)
         if same and hypot(ray.sx - shot.sx, ray.sy - shot.sy) < apart and abs(ray.time - shot.time) < 1e-9:
             return True
     return False

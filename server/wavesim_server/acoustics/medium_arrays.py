@@ -34,6 +34,7 @@ CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick into which its events are sorted
 #: maximum number of eigenrays that are computed for one node; the strongest of these eigenrays are followed
 FOUND = 512
+KNOWN_RAYS = 10  #: maximum number of rays that are remembered for a pair of nodes; more rays are searched each time
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node number of the special candidate that retires a signal
@@ -273,6 +274,31 @@ KEPT_RAY = _record(
     value("sy", "", ""),
 )
 
+PAIR = _record(
+    "pair",
+    "A source and a receiver whose rays through a sound field are remembered as first guesses.",
+    integer("key", "", "Number of the pair, from 1; 0 = empty row."),
+    value("searched", "s", "Time of the last search for all rays."),
+    value("used", "s", "Time of the last use."),
+    integer("count", "", "Number of rays."),
+    integer("dropped", "", "Number of rays that the search has dropped."),
+    value("ax", "m", "Position of the source at the search, W."),
+    value("ay", "m", ""),
+    value("az", "m", ""),
+    value("bx", "m", "Position of the receiver at the search, W."),
+    value("by", "m", ""),
+    value("bz", "m", ""),
+)
+
+KNOWN_RAY = _record(
+    "known ray",
+    "A ray of a pair, as it was aimed last.",
+    value("sx", "", "Direction of the ray at the source, in W."),
+    value("sy", "", ""),
+    _small_integer("path", 4, "Index of the path, as for a candidate."),
+    _small_integer("bed", 4, "Number of bounces of the ray, plus 1."),
+)
+
 HEARING = _record(
     "hearing",
     "Data of a reception in progress, in addition to its log record. The members that are compared for each new reception"
@@ -434,6 +460,8 @@ class Medium(NamedTuple):
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")  #: candidates that are being processed
     #: ray of each candidate in water with a sound-speed profile
     kept_rays: Records = _growing_array(KEPT_RAY, "kept_rays", grows_with="candidates")
+    pairs: Records = _fixed_array(PAIR, "pairs")  #: pairs of nodes whose rays are remembered
+    known_rays: Records = _fixed_array(KNOWN_RAY, "pairs", KNOWN_RAYS)
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, as records of the log

@@ -72,6 +72,7 @@ def make_medium(
         hearings=4 * capacity + 64,
         events=8 * capacity + 1024,
         profile=len(z),
+        pairs=pair_rows(capacity) if volume is not None else 0,
         field_times=len(volume.times) if volume is not None else 0,
         field_points=volume.c[0].size if volume is not None else 0,
         sent=256,
@@ -116,6 +117,17 @@ def fill_sound_field(m: Medium, volume: sound.SoundSpeedVolume) -> None:
     w.field_step_north, w.field_step_east = volume.spacing
     w.field_columns_north, w.field_columns_east = volume.c.shape[2:]
     w.fastest = volume.c.max()
+
+
+MAX_PAIR_ROWS = 131_072  #: maximum number of pairs of nodes whose rays are remembered
+
+
+def pair_rows(nodes: int) -> int:
+    """Return the number of rows for pairs of nodes: enough for all pairs, up to a maximum."""
+    rows = 64
+    while rows < min(nodes * nodes, MAX_PAIR_ROWS):
+        rows *= 2
+    return min(rows, MAX_PAIR_ROWS)
 
 
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:

@@ -98,7 +98,7 @@ def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
 
 
 @device_function
-def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
+def path_waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
     """Return (water and bed between the source of a signal and a point, source, point). Source and point are moved into
     the water if necessary.
     """
@@ -119,7 +119,7 @@ def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, f
 
     Returns (new number of eigenrays, number of eigenrays that were dropped for lack of room).
     """
-    guide, source, receiver = _waveguide(m, scene, s, point)
+    guide, source, receiver = path_waveguide(m, scene, s, point)
     legs = waveguides.legs_view(m.legs)
     return fans.scan(guide, source, receiver, m.eigenrays, found, legs, m.no_points, m.shot[0])
 
@@ -175,7 +175,7 @@ class KeptDirection(NamedTuple):
 @device_function
 def _aim_at_point(m: Medium, scene: AcousticScene, s: int, kept: KeptDirection, point: Vector) -> bool:
     """Return whether a ray near a given direction reaches a point; the ray is stored in ``m.shot``."""
-    guide, source, receiver = _waveguide(m, scene, s, point)
+    guide, source, receiver = path_waveguide(m, scene, s, point)
     sz = math.sqrt(max(1.0 - kept.sx * kept.sx - kept.sy * kept.sy, 0.0))
     direction = Vector(kept.sx, kept.sy, sz if kept.path % 2 == 1 else -sz)
     target = Target(receiver, kept.path // 2, kept.bounces)
@@ -373,7 +373,7 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, poin
     reflected it.
     """
     shot, p = m.shot[0], m.points
-    guide, source, receiver = _waveguide(m, scene, s, point)
+    guide, source, receiver = path_waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
     start = RayStart(source, Vector(shot.sx, shot.sy, shot.sz))
     legs = waveguides.legs_view(m.legs)[waveguides.BESIDE]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.acoustics import eigenrays, ray_tubes, rays
+from wavesim_server.acoustics import eigenrays, known_rays, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import FollowedPath, new_candidate, schedule_candidate
 from wavesim_server.acoustics.image_paths import AcousticScene
@@ -151,9 +151,11 @@ def _add_eigenray_candidates(
     across = hypot(x - signal.x, y - signal.y)
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, z, across)
     count = dropped = 0
-    if w.mode != a.VOLUME:
+    if w.mode == a.VOLUME:
+        count, dropped = known_rays.find_eigenrays(m, scene, s, j, Vector(x, y, z))
+    else:
         count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
-    if w.uneven != 0 or w.mode == a.VOLUME:
+    if w.uneven != 0:
         count, more = find_bed_eigenrays(m, scene, s, Vector(x, y, z), count)
         dropped += more
     if count == 0:
