@@ -98,21 +98,22 @@ def _aim_known_rays(m: Medium, scene: AcousticScene, s: int, row: int, point: Ve
     for k in range(count):
         known = m.known_rays[row, k]
         target = Target(receiver, known.path // 2, known.bed - 1)
-        sz = math.sqrt(max(1.0 - known.sx * known.sx - known.sy * known.sy, 0.0))
-        direction = Vector(known.sx, known.sy, sz if known.path % 2 == 1 else -sz)
-        if not fans.aim_ray(guide, source, target, direction, legs, m.no_points, shot):
+        guess = propagation.kept_guess(known, known.path)
+        if not fans.aim_ray(guide, source, target, guess, False, legs, m.no_points, shot):
             return -1
         if shot.reversals > a.REVERSALS or fans.is_known(guide, m.eigenrays, k, shot):
             return -1  # two rays have become one
         ray = m.eigenrays[k]
         fans.store_eigenray(ray, asin(min(abs(shot.sz), 1.0)), shot)
-        _store_direction(known, ray.sx, ray.sy, 2 * ray.reversals + ray.down, ray.bed)
+        _store_ray(known, ray)
     return count
 
 
 @device_function
-def _store_direction(known: Record, sx: float, sy: float, path: int, bed: int) -> None:
-    known.sx, known.sy, known.path, known.bed = sx, sy, path, bed
+def _store_ray(known: Record, ray: Record) -> None:
+    """Store an eigenray as a known ray."""
+    propagation.keep_direction(known, ray)
+    known.path, known.bed = 2 * ray.reversals + ray.down, ray.bed
 
 
 @device_function
@@ -136,8 +137,8 @@ def _remember(
     pair.bx, pair.by, pair.bz = receiver.x, receiver.y, receiver.z
     for k in range(count):
         ray = m.eigenrays[k]
+        known = m.known_rays[row, k]
+        _store_ray(known, ray)
         if reverse:
-            leaves_down = 1 if ray.rz < 0.0 else 0
-            _store_direction(m.known_rays[row, k], -ray.rx, -ray.ry, 2 * ray.reversals + leaves_down, ray.bed)
-        else:
-            _store_direction(m.known_rays[row, k], ray.sx, ray.sy, 2 * ray.reversals + ray.down, ray.bed)
+            known.sx, known.sy, known.path = -ray.rx, -ray.ry, 2 * ray.reversals + (1 if ray.rz < 0.0 else 0)
+            known.down_x = known.down_y = known.down_z = known.side_x = known.side_y = known.side_z = 0.0

@@ -27,6 +27,9 @@ from wavesim_server.acoustics.types import Records, SoundSpeedProfile
 from wavesim_server.acoustics.waveguides import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
 
 MAX_SPEED = 50.0  #: upper bound on the speed of a node in m/s
+#: change of a time of arrival in s below which it is not improved any more; the next change would be smaller by the
+#: ratio of the receiver's speed to the speed of sound
+SETTLED_S = 1e-9
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
@@ -265,6 +268,16 @@ CHUNK = _record(
     integer("count", "", "Number of candidates."),
 )
 
+#: displacements at the receiver of a ray in a sound field; a few digits are enough for a first guess
+_TUBE = (
+    Field("down_x", "f4", "m", "Displacement at the receiver per rad of a downward tilt at the source, W."),
+    Field("down_y", "f4", "m", ""),
+    Field("down_z", "f4", "m", ""),
+    Field("side_x", "f4", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
+    Field("side_y", "f4", "m", ""),
+    Field("side_z", "f4", "m", ""),
+)
+
 KEPT_RAY = _record(
     "kept ray",
     "Ray of a candidate if there is a sound-speed profile, as computed at the candidate's last check.",
@@ -272,6 +285,7 @@ KEPT_RAY = _record(
     value("travel", "s", "Travel time."),
     value("sx", "", "Direction of the ray at the source, in W, if the ray is kept by its direction."),
     value("sy", "", ""),
+    *_TUBE,
 )
 
 PAIR = _record(
@@ -297,6 +311,7 @@ KNOWN_RAY = _record(
     value("sy", "", ""),
     _small_integer("path", 4, "Index of the path, as for a candidate."),
     _small_integer("bed", 4, "Number of bounces of the ray, plus 1."),
+    *_TUBE,
 )
 
 HEARING = _record(

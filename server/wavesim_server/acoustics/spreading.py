@@ -13,7 +13,13 @@ from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import FollowedPath, new_candidate, schedule_candidate
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import PULSE, Medium
-from wavesim_server.acoustics.propagation import eigenray_search, find_bed_eigenrays, found_way, source_image
+from wavesim_server.acoustics.propagation import (
+    eigenray_search,
+    find_bed_eigenrays,
+    found_way,
+    keep_direction,
+    source_image,
+)
 from wavesim_server.acoustics.reception import Arrival, detection_range, level_of, record_loss
 from wavesim_server.acoustics.transducer_motion import TickInterval, clock_reading, position_and_velocity
 from wavesim_server.acoustics.types import Vector
@@ -182,7 +188,8 @@ def _add_eigenray_candidates(
             path = 2 * found.reversals + found.down
             earliest = signal.emission + found.time * slower - 2.0 * w.step
             e = new_candidate(m, s, j, FollowedPath(path, k == first, found.angle, found.time))
-            m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
+            m.candidates[e].bed = found.bed
+            keep_direction(m.kept_rays[e], found)
             _schedule_first_check(m, e, earliest, tick)
 
 
