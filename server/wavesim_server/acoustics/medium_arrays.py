@@ -268,14 +268,13 @@ CHUNK = _record(
     integer("count", "", "Number of candidates."),
 )
 
-#: displacements at the receiver of a ray in a sound field; a few digits are enough for a first guess
 _TUBE = (
-    Field("down_x", "f4", "m", "Displacement at the receiver per rad of a downward tilt at the source, W."),
-    Field("down_y", "f4", "m", ""),
-    Field("down_z", "f4", "m", ""),
-    Field("side_x", "f4", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
-    Field("side_y", "f4", "m", ""),
-    Field("side_z", "f4", "m", ""),
+    value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W, in a sound field."),
+    value("down_y", "m", ""),
+    value("down_z", "m", ""),
+    value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
+    value("side_y", "m", ""),
+    value("side_z", "m", ""),
 )
 
 KEPT_RAY = _record(
