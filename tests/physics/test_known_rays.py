@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +12,17 @@ import numpy as np
 import pytest
 
 from tests.physics.sea import PLAIN, node, run, sea
-from tests.sdk.test_sound_volume import write_volume
+from tests.sdk.test_sound_volume import DEGREE, HEAD, write_volume
 from wavesim_server import Simulation
 from wavesim_server.acoustics import medium_setup
 from wavesim_world.config import LoadedConfig
+from wavesim_world.ocean.volume import SPEED_COLUMN
 
 Make = Callable[..., LoadedConfig]
 WORLD = '<bed depth="100 m"/><volume file="v.csv" latitude="0 deg" longitude="0 deg"/>'
 ECHOES = '<multipath order="2"/>'
+#: heard on every path, however weak
+WEAK = PLAIN.replace("10 kHz", "1 Hz").replace("60 dB", "-200 dB")
 COLUMNS = ["id", "source", "receiver", "outcome", "surface", "bottom", "emission_ns"]
 
 
@@ -117,3 +121,38 @@ def test_the_oldest_pair_makes_room(front: Callable[..., Simulation], monkeypatc
     other = talk(front(False), 9)
     assert found[COLUMNS].tolist() == other[COLUMNS].tolist()
     assert np.abs(found["arrival_ns"] - other["arrival_ns"]).max() <= 2
+
+
+@pytest.mark.compiled
+def test_rays_that_appear_are_found_after_a_refresh(
+    config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gradient grows within a minute, so that two further paths off the surface appear between nodes that do not move.
+    The paths of each signal are those of a search that is at most a refresh old.
+    """
+    rows = [f"{HEAD},{SPEED_COLUMN}"]
+    for time, z, n, e in itertools.product((0, 60), (0, 500, 1000), (-3000, 3000), (-3000, 3000)):
+        rows.append(f"{time},{z},{n * DEGREE!r},{e * DEGREE!r},10,35,0,0,{1500.0 + (0.07 + 0.03 * time / 60.0) * z!r}")
+    (tmp_path / "v.csv").write_text("\n".join(rows))
+    world = WORLD.replace("100 m", "1000 m")
+
+    def paths() -> list[list[tuple[int, int]]]:
+        """Bounces of the paths of each signal, in order of time."""
+        extra = 'profile="volume" absorption="0 dB/m"'
+        sim = sea(config, "100 ms", WEAK, world=world, extra=extra, inner=ECHOES, noise="-200 dB")
+        a, b = node(sim, "a", 0, 0.0, z=20.0), node(sim, "b", 0, 2500.0, z=30.0)
+        for _ in range(14):
+            sim.ping(a, 25e3)
+            run_ticks(sim, 10.0)
+        found = np.sort(sim.take_signals()[1], order=["id", "arrival_ns"])
+        return [
+            found[(found["id"] == k + 1) & (found["receiver"] == b)][["surface", "bottom"]].tolist() for k in range(14)
+        ]
+
+    late = paths()
+    monkeypatch.setattr(medium_setup, "MAX_PAIR_ROWS", 0)
+    exact = paths()
+    assert exact[0].count((1, 0)) == 1 and exact[-1].count((1, 0)) == 3
+    for k, found in enumerate(late):
+        assert found in exact[max(k - 6, 0) : k + 1], k
+    assert late[5] != exact[5] and late[-1] == exact[-1]
