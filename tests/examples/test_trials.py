@@ -92,15 +92,14 @@ def test_the_water_of_the_front(root: Path) -> None:
 
 
 def test_ranges_through_a_front(root: Path, tmp_path: Path) -> None:
-    """The range errors are those of the water. Allowing for them keeps the filter on its course."""
+    """The range errors are those of the water. They bias the position, and averaging does not reduce the bias."""
     lauv, remus, *_ = trial(root, tmp_path, "front", 240)["vehicles"]
     for v in (lauv, remus):
-        assert v["ranges"] >= 88 and 5.0 < v["range_straight_line_error_max_m"] < 20.0
+        assert v["ranges"] >= 88 and 12.0 < v["range_straight_line_error_max_m"] < 20.0
         assert abs(v["range_straight_line_error_max_m"] - v["range_error_max_m"]) < 0.5, "50 us are 0.04 m"
-        assert v["navigation_max_m"] < 8.0
-    assert lauv["range_straight_line_error_mean_m"] < 0.0 < remus["range_straight_line_error_mean_m"], (
-        "one starts in the warm water, the other in the cold water"
-    )
+        assert abs(v["range_straight_line_error_mean_m"]) < 5.0, "errors of both signs"
+        assert 10.0 < v["navigation_rms_m"] < 25.0 and v["dead_reckoning_end_m"] < 10.0
+        assert v["lost"] == {"shadow": v["lost"]["shadow"]} and v["lost"]["shadow"] < 10, "at the surface, before the dive"
 
 
 def test_the_study_of_the_tick(root: Path, tmp_path: Path) -> None:
