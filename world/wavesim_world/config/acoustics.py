@@ -59,9 +59,8 @@ class Acoustics:
     )
     profile: str = choice(
         "Sound speed profile. constant: `sound_speed` everywhere. gradient: sound_speed + gradient * z at depth z. "
-        "file: interpolated linearly between the rows of `file`. water: computed by `formula` from the "
-        "temperature, salinity and pressure of the water at the origin. volume: as water, but in the whole <volume> of "
-        "the world, so that the sound speed changes along the path and with time.",
+        "file: linear between the rows of `file`. water: computed by `formula` from the temperature, salinity and "
+        "pressure at the origin. volume: computed by `formula` at each point and time of the <volume>.",
         ("constant", "gradient", "file", "water", "volume"),
         "constant",
     )
