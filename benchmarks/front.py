@@ -68,7 +68,8 @@ def measure(nodes: int, acoustics: str, seconds: int) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         sim = fleet(Path(folder), nodes, acoustics)
         sim.advance(10)
-        spans, heard, asked = [], 0, 0
+        spans: list[float] = []
+        heard = asked = 0
         for span in (PERIOD_S, seconds):
             begin = time.process_time()
             for second in range(span):

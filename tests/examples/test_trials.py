@@ -99,7 +99,9 @@ def test_ranges_through_a_front(root: Path, tmp_path: Path) -> None:
         assert abs(v["range_straight_line_error_max_m"] - v["range_error_max_m"]) < 0.5, "50 us are 0.04 m"
         assert abs(v["range_straight_line_error_mean_m"]) < 5.0, "errors of both signs"
         assert 10.0 < v["navigation_rms_m"] < 25.0 and v["dead_reckoning_end_m"] < 10.0
-        assert v["lost"] == {"shadow": v["lost"]["shadow"]} and v["lost"]["shadow"] < 10, "at the surface, before the dive"
+        assert v["lost"] == {"shadow": v["lost"]["shadow"]} and v["lost"]["shadow"] < 10, (
+            "at the surface, before the dive"
+        )
 
 
 def test_the_study_of_the_tick(root: Path, tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_the_sound_speed_is_that_of_the_formula(
 def test_levels_hold_the_tolerance_in_steep_water(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """10 degrees between two depths of the file: without further levels, the error would be 1.3 m/s."""
     rows = [HEAD]
-    for z, north, east in itertools.product((0.0, 100.0), (-500, 500), (-500, 500)):
-        rows.append(f"0,{z},{north * DEGREE!r},{east * DEGREE!r},{20.0 - 0.1 * z},35,0,0")
+    for depth, north, east in itertools.product((0.0, 100.0), (-500, 500), (-500, 500)):
+        rows.append(f"0,{depth},{north * DEGREE!r},{east * DEGREE!r},{20.0 - 0.1 * depth},35,0,0")
     (tmp_path / "v.csv").write_text("\n".join(rows))
     loaded = config(f'{WORLD}<acoustics profile="volume"/>{NODES}')
     field = field_of(loaded)
@@ -174,7 +174,7 @@ def test_a_column_of_sound_speeds_replaces_the_formula(volume: Callable[..., Loa
     field = field_of(loaded)
     assert field.depths.tolist() == [0.0, 30.0, 60.0, 100.0], "c is linear between the depths of the file"
     at = np.random.default_rng(1).uniform((-2000.0, -1000.0, 0.0), (2000.0, 1000.0, 100.0), (200, 3))
-    exact = np.array([linear(*p, 900.0) for p in at])
+    exact = np.array([linear(n, e, z, 900.0) for n, e, z in at.tolist()])
     assert np.abs(field(at, 900.0) - exact).max() < 1e-8
     water = Water(loaded)
     assert float(water.temperature(np.array([0.0, 0.0, 30.0]))) == pytest.approx(temperature(0.0, 0.0, 30.0, 0.0))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.acoustics import fans, propagation, waveguides
+from wavesim_server.acoustics import eigenrays, fans, propagation, waveguides
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
@@ -101,7 +101,7 @@ def _aim_known_rays(m: Medium, scene: AcousticScene, s: int, row: int, point: Ve
         guess = propagation.kept_guess(known, known.path)
         if not fans.aim_ray(guide, source, target, guess, False, legs, m.no_points, shot):
             return -1
-        if shot.reversals > a.REVERSALS or fans.is_known(guide, m.eigenrays, k, shot):
+        if shot.reversals > eigenrays.REVERSALS or fans.is_known(guide, m.eigenrays, k, shot):
             return -1  # two rays have become one
         ray = m.eigenrays[k]
         fans.store_eigenray(ray, asin(min(abs(shot.sz), 1.0)), shot)
