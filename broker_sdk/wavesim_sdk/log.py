@@ -20,7 +20,7 @@ import numpy as np
 from wavesim_sdk.errors import InvalidArgument, LogError, UnknownName
 from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
-from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, text_columns
+from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, straight_line_errors, text_columns
 from wavesim_sdk.log_validation import (
     LATEST_NS,
     check_message,
@@ -35,7 +35,17 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import all_sensor_tables
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
-__all__ = ["Log", "LogTable", "Series", "decode_cdr_text", "encode_cdr_text", "frames", "read", "usable"]
+__all__ = [
+    "Log",
+    "LogTable",
+    "Series",
+    "decode_cdr_text",
+    "encode_cdr_text",
+    "frames",
+    "read",
+    "straight_line_errors",
+    "usable",
+]
 
 
 TABLES: dict[str, Table] = {
@@ -97,6 +107,11 @@ class Log:
         if topic in self.json:
             return LogTable(topic, text_columns(self.json[topic]), {"time_ns": "ns"})
         raise UnknownName(f"{self.path} has no topic '{topic}'{suggest_name(topic, self.topics)}")
+
+    @property
+    def sound_speed(self) -> float:
+        """Sound speed in m/s that the instruments assumed; NaN if the log does not state it."""
+        return float(self.metadata.get("sound_speed", "nan"))
 
     @property
     def label_names(self) -> LabelNames:

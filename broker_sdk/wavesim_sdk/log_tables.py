@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.arrays import Array, Ints, Record
+from wavesim_sdk.arrays import Array, Floats, Ints, Record
 from wavesim_sdk.errors import UnknownName
 from wavesim_sdk.extras import check_installed
 from wavesim_sdk.names import suggest_name
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
     import xarray
 
-__all__ = ["LogTable", "Series"]
+__all__ = ["LogTable", "Series", "straight_line_errors"]
 
 
 @dataclass
@@ -37,12 +37,16 @@ class Series:
 
 
 class LoggedBodies(Protocol):
-    """The contents of a log that are needed to convert topics to columns: its metadata, the texts about its bodies, and
-    the name of the body in each row.
+    """The contents of a log that are needed to convert topics to columns: its metadata, the texts about its bodies, the
+    name of the body in each row, and the sound speed that instruments assume.
     """
 
     metadata: dict[str, str]
     json: dict[str, list[tuple[int, dict[str, Any]]]]
+
+    @property
+    def sound_speed(self) -> float:
+        """Sound speed in m/s that instruments assume; NaN if the log does not state it."""
 
     def names_at(self, rows: Any, time_ns: Any) -> list[str]:
         """Return the names of the bodies in these rows at these times."""
@@ -54,6 +58,7 @@ UNKNOWN_TRUTH = "unknown_truth"  #: metadata key of logs whose true states lack 
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 _ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
 _SENT = "sent"  #: text that replaces the outcome HEARD (received) in rows for sent signals
+_STRAIGHT_LINE_ERROR = "straight_line_error"
 _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
@@ -73,11 +78,21 @@ def known_states(metadata: Mapping[str, str], records: Record) -> Record:
     return records
 
 
+def straight_line_errors(receptions: Record, sound_speed: float) -> Floats:
+    """Return the straight-line error of each reception in m: assumed sound speed times true travel time, minus the true
+    distance from the sender at emission to the receiver at arrival.
+
+    The error contains what the assumed sound speed and the curved path cause, but no noise and no clock.
+    """
+    travel = (receptions["arrival_ns"] - receptions["emission_ns"]) * 1e-9
+    return np.asarray(sound_speed * travel - receptions["distance"])
+
+
 def topic_columns(log: LoggedBodies, topic: str, series: Series) -> dict[str, list[Any]]:
     """Return the columns of a topic by name.
 
-    The columns contain words instead of codes, the names of nodes and actuators, and Euler angles in addition to
-    quaternions. Unknown true states of imported logs are NaN.
+    The columns contain words instead of codes, and the names of nodes and actuators. Euler angles are added to
+    quaternions, and the straight-line error is added to receptions. Unknown true states of imported logs are NaN.
     """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]
@@ -104,6 +119,8 @@ def topic_columns(log: LoggedBodies, topic: str, series: Series) -> dict[str, li
         if name == "q_WB":
             for label, column in zip(("roll", "pitch", "heading"), frames.euler(values).T, strict=True):
                 found[label] = column.tolist()
+    if series.type == RECEPTION.name and log.sound_speed == log.sound_speed:
+        found[_STRAIGHT_LINE_ERROR] = straight_line_errors(series.records, log.sound_speed).tolist()
     return found
 
 
@@ -124,6 +141,7 @@ def arrays_and_units(
     }
     known = {f.name: f.unit for f in fields}
     units = {"time_ns": "ns", "measured_ns": "ns", "roll": "rad", "pitch": "rad", "heading": "rad"}
+    units[_STRAIGHT_LINE_ERROR] = "m"
     longest = sorted(known, key=len, reverse=True)
     for name in found:
         of = next((f for f in longest if name == f or name.startswith(f"{f}_")), "")

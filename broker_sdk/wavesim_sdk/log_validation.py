@@ -180,7 +180,7 @@ def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     sequences.
     """
     found = {k: v for k, v in metadata.items() if is_short_text(k) and (k in _LONG or is_short_text(v))}
-    for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
+    for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step), ("sound_speed", _speed)):
         if name in found and not check(_plain(found[name])):
             del found[name]
     if "labels" in found and label_names(found) is None:
@@ -216,6 +216,10 @@ def _place(value: Any) -> bool:
 
 def _step(value: Any) -> bool:
     return type(value) is int and 0 < value <= 10**12
+
+
+def _speed(value: Any) -> bool:
+    return type(value) is float and 0.0 < value <= 1e4
 
 
 def _seed(value: str) -> bool:

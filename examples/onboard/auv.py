@@ -45,6 +45,7 @@ class Auv:
                 self.query = t.query
         start = body.position[0], body.position[1]
         self.navigator: Any = self.filter(options)(start, config.acoustics.sound_speed, self.transducer.position)
+        self.navigator.sound_uncertainty = getattr(options, "sound_uncertainty", 0.0)
         settings = FollowerSettings(is_submersible=True).with_mission(body.mission)
         self.guidance = MissionFollower(body.waypoint, start, settings)
         self.crab = control.CrabAngle()
@@ -137,6 +138,12 @@ class Auv:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--filter", choices=["own", "reference"], default="own")
+    parser.add_argument(
+        "--sound-uncertainty",
+        type=float,
+        default=0.0,
+        help="relative standard deviation of the sound speed, for the filter `own`",
+    )
 
 
 if __name__ == "__main__":

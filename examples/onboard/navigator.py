@@ -45,6 +45,7 @@ class Navigator:
         self.Q = [0.03 * 0.03, 0.03 * 0.03, 0.0006 * 0.0006, 0.0006 * 0.0006]  # diagonal, per s
         self.c, self.lever = sound_speed, lever
         self.dead_reckoning = place
+        self.sound_uncertainty = 0.0  # relative standard deviation of the sound speed
         self.innovation = math.nan
         self.accepted = self.rejected = 0
         self._times: list[float] = []
@@ -137,6 +138,9 @@ class Navigator:
             h0 += north / distance
             h1 += east / distance
         self.innovation = measured - expected
+        if self.sound_uncertainty > 0.0:
+            unknown = self.sound_uncertainty * expected
+            sigma = math.sqrt(sigma * sigma + unknown * unknown)
         p0, p1 = self.P[0], self.P[1]
         gain = [h0 * a + h1 * b for a, b in zip(p0, p1, strict=True)]
         S = h0 * gain[0] + h1 * gain[1] + sigma * sigma

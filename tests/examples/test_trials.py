@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import run_trial, wavesim
+from tests.examples import front_water
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, STATE, Outcome
 from wavesim_server.resources import remove_leftovers
@@ -81,6 +82,26 @@ def test_shallow_water(root: Path, tmp_path: Path) -> None:
     assert lauv["navigation_max_m"] < 8.0
     assert lauv["range_error_max_m"] > 1.0, "the assumed sound speed is not the sea's"
     assert sum(b["lost"].get("blocked", 0) for b in beacons) > 0, "the quay hides a beacon"
+
+
+def test_the_water_of_the_front(root: Path) -> None:
+    """The committed file of the volume is the closed form, and `wavesim check` has nothing to say about it."""
+    assert (root / "examples/trials/front-water.csv").read_text() == "\n".join(front_water.rows()) + "\n"
+    done = wavesim("check", "--files", root / "examples", root / "examples/trials/front.xml")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_ranges_through_a_front(root: Path, tmp_path: Path) -> None:
+    """The range errors are those of the water. They bias the position, and averaging does not reduce the bias."""
+    lauv, remus, *_ = trial(root, tmp_path, "front", 240)["vehicles"]
+    for v in (lauv, remus):
+        assert v["ranges"] >= 88 and 12.0 < v["range_straight_line_error_max_m"] < 20.0
+        assert abs(v["range_straight_line_error_max_m"] - v["range_error_max_m"]) < 0.5, "50 us are 0.04 m"
+        assert abs(v["range_straight_line_error_mean_m"]) < 5.0, "errors of both signs"
+        assert 10.0 < v["navigation_rms_m"] < 25.0 and v["dead_reckoning_end_m"] < 10.0
+        assert v["lost"] == {"shadow": v["lost"]["shadow"]} and v["lost"]["shadow"] < 10, (
+            "at the surface, before the dive"
+        )
 
 
 def test_the_study_of_the_tick(root: Path, tmp_path: Path) -> None:

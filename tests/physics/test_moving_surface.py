@@ -17,8 +17,9 @@ from tests.physics.test_waves import regular
 from wavesim_sdk.arrays import Floats
 from wavesim_server import Simulation
 from wavesim_server.environment import weather
-from wavesim_world.config import LoadedConfig, acoustic_checks
+from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean import sound, surface
+from wavesim_world.ocean.sound_warnings import sound_warnings
 
 Make = Callable[..., LoadedConfig]
 C, DEPTH = 1500.0, 60.0
@@ -344,7 +345,7 @@ def test_the_tide_moves_the_surface(config: Make, extra: str) -> None:
 
 def test_check_warns_of_a_surface_that_cannot_move(config: Make) -> None:
     def said(acoustics: str, world_: str = "") -> list[str]:
-        return acoustic_checks.idle_surface(config(f"<world>{world_}</world><acoustics>{acoustics}</acoustics>"))
+        return sound_warnings(config(f"<world>{world_}</world><acoustics>{acoustics}</acoustics>"))
 
     waves = '<waves height="1 m" peak="0.9 rad/s"/>'
     assert said('<multipath surface="moving"/>', waves) == said('<multipath surface="rough"/>') == []

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from wavesim_sdk import metrics
-from wavesim_sdk.log import read
+from wavesim_sdk.log import read, straight_line_errors
 from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_server import cli
 from wavesim_server.logbook import report
@@ -201,3 +201,59 @@ def test_a_signal_that_comes_along_several_paths_is_one_delivery(tmp_path: Path,
     assert [(v["heard"], v["lost"]) for v in table["vehicles"]] == [(1, {}), (0, {"blocked": 1})]
     packets = table["packets"]
     assert (packets["deliveries_possible"], packets["delivered"], packets["lost"]) == (2, 1, {"blocked": 1})
+
+
+def exchanges(speed: float) -> tuple[np.ndarray, np.ndarray]:
+    """Signals and receptions of two exchanges and one scheduled ping over 1500 m and 1530 m, in water of this speed."""
+    sent, receptions = np.zeros(5, SENT.dtype), np.zeros(5, RECEPTION.dtype)
+    legs = ((1, 0, 1, 0, 1500.0), (2, 1, 0, 1, 1530.0), (3, 0, 1, 0, 1500.0), (4, 1, 0, 3, 1530.0), (5, 1, 0, 0, 750.0))
+    for k, (number, source, receiver, query, distance) in enumerate(legs):
+        sent[k]["id"], sent[k]["source"], sent[k]["query"], sent[k]["request"] = number, source, query, 1 - k // 4
+        r = receptions[k]
+        r["id"], r["source"], r["receiver"], r["query"], r["distance"] = number, source, receiver, query, distance
+        r["emission_ns"] = k * 3_000_000_000
+        r["arrival_ns"] = r["emission_ns"] + round(distance / speed * 1e9)
+        r["measured"] = 0.75 * (1500.0 + 1530.0) + 0.2 if query else np.nan
+        r["one_way"] = np.nan if k < 4 else 750.0 * 1500.0 / speed + 0.5
+    return sent, receptions
+
+
+def test_the_straight_line_error_is_that_of_the_water(tmp_path: Path, loaded: LoadedConfig) -> None:
+    """Instruments assume 1500 m/s, but sound travels at 1490 m/s. Errors of the instrument do not count."""
+    sent, receptions = exchanges(1490.0)
+    exact = receptions["distance"] * (1500.0 / 1490.0 - 1.0)
+    assert np.abs(straight_line_errors(receptions, 1500.0) - exact).max() < 1e-6, "times are whole nanoseconds"
+    assert np.abs(straight_line_errors(exchanges(1500.0)[1], 1500.0)).max() < 1e-6
+    mean = 0.5 * (exact[0] + exact[1])
+    assert report.exchange_errors(receptions, 1500.0) == pytest.approx([mean, mean], abs=1e-6)
+    assert np.isnan(report.exchange_errors(receptions[1:], 1500.0)[0]), "the query is not in the log"
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    for row, name in enumerate(("a", "b")):
+        writer.body(0, row, name, "lauv", "underwater", True)
+    for second in range(2):
+        writer.table(second * 1_000_000_000, "state", [0, 1], bytes(2 * STATE.dtype.itemsize))
+    writer.signals(sent, receptions)
+    writer.close()
+    log = read(tmp_path / "a.mcap")
+    assert log.sound_speed == 1500.0
+    shown = log.table("/acoustics/reception")
+    assert shown["straight_line_error"] == pytest.approx(exact, abs=1e-6) and shown.units["straight_line_error"] == "m"
+    a = report.trial_table(log)["vehicles"][0]
+    assert a["range_straight_line_error_mean_m"] == a["range_straight_line_error_max_m"] == round(mean, 4)
+    assert a["one_way_straight_line_error_mean_m"] == round(exact[4], 4)
+    text = report.table_text(report.trial_table(log))
+    assert f"by the speed and the path of sound: mean +{mean:.3f} m, max {mean:.3f} m" in text
+    assert f"one-way ranges by the speed and the path of sound: mean +{exact[4]:.3f} m" in text
+    log.metadata.pop("sound_speed")  # a log of an older version
+    assert not any("straight_line" in key for v in report.trial_table(log)["vehicles"] for key in v)
+    assert "straight_line_error" not in log.table("/acoustics/reception").columns
+
+
+def test_no_line_about_water_that_is_as_assumed(tmp_path: Path, loaded: LoadedConfig) -> None:
+    writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
+    writer.body(0, 0, "a", "lauv", "underwater", True)
+    writer.signals(*exchanges(1500.0))
+    writer.close()
+    table = report.trial_table(tmp_path / "a.mcap")
+    assert table["vehicles"][0]["range_straight_line_error_max_m"] == 0.0
+    assert "the path of sound" not in report.table_text(table)

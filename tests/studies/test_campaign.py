@@ -21,11 +21,13 @@ from click.testing import CliRunner
 from lxml import etree
 
 from tests.conftest import CLI, wavesim
+from tests.server.test_report import exchanges
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import clusters, designs, runner, statistics
 from wavesim_studies.campaign.cli import campaign
 from wavesim_studies.campaign.config_paths import BaseConfiguration, assign
 from wavesim_studies.campaign.journal import Journal
+from wavesim_studies.campaign.metrics import RunResult, straight_line_bias, straight_line_max
 from wavesim_studies.campaign.plan import CampaignPlan
 from wavesim_studies.campaign.run import execute_run, folder_of
 from wavesim_studies.campaign.schema import WorkersConfig
@@ -544,3 +546,13 @@ def test_the_table_as_parquet_with_units(folder: Path) -> None:
             f"select value from parquet_kv_metadata('{folder}/t.parquet') where key = 'units'"
         ).fetchone()
     assert json.loads(metadata[0]) == {"x": "m's"}
+
+
+def test_the_metrics_of_the_straight_line_error(tmp_path: Path) -> None:
+    """Two equal exchanges in water that is 10 m/s slower than assumed."""
+    (tmp_path / "base.xml").write_text("<wavesim/>")
+    result = RunResult(load(tmp_path / "base.xml"), 15.0, {"a": 0, "b": 1}, {}, *exchanges(1490.0))
+    error = 1515.0 * (1500.0 / 1490.0 - 1.0)
+    assert straight_line_bias(result, "a") == pytest.approx(error, abs=1e-6)
+    assert straight_line_max(result, "a") == pytest.approx(error, abs=1e-6)
+    assert np.isnan(straight_line_bias(result, "b")) and np.isnan(straight_line_max(result, "b")), "it asked nothing"

@@ -25,7 +25,8 @@ from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Check a configuration; report its errors or contents."""
     from wavesim_world import data_files
-    from wavesim_world.config import acoustic_checks, export, instrument_checks, load
+    from wavesim_world.config import export, instrument_checks, load
+    from wavesim_world.ocean.sound_warnings import sound_warnings
 
     if schema:
         unused("with --schema", "config", "as_json")
@@ -37,8 +38,8 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         group="wavesim.checks"
     ):  # checks of installed packages, which refuse what they cannot run
         entry.load()(loaded)
-    bodies, warnings = loaded.config.fleet.bodies, [*loaded.notices, *instrument_checks.drowned(loaded)]
-    warnings += acoustic_checks.idle_surface(loaded)
+    bodies = loaded.config.fleet.bodies
+    warnings = [*loaded.notices, *instrument_checks.drowned(loaded), *sound_warnings(loaded)]
     for text in warnings:
         echo(f"wavesim: {config}: {text}", err=True)
     if as_json:

@@ -15,6 +15,8 @@ def check(loaded: LoadedConfig) -> None:
     water = Water(loaded)
     if loaded.config.acoustics.profile == "file":
         sound.sound_speed_profile(loaded, water, 100.0)
+    elif loaded.config.acoustics.profile == "volume":
+        sound.sound_speed_volume(loaded, water)
     if loaded.config.network.keys:
         from wavesim_sdk.wire import seal
 

@@ -65,6 +65,15 @@ EIGENRAY = Table(
         value("sx", "", "Direction at the source, in W, if the ray bounces off a bed that is not level."),
         value("sy", "", ""),
         integer("bed", "", "1 = the ray bounces off a bed that is not level."),
+        value("rx", "", "Direction at the receiver, in W, of a ray that is kept by its direction."),
+        value("ry", "", ""),
+        value("rz", "", ""),
+        value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W."),
+        value("down_y", "m", ""),
+        value("down_z", "m", ""),
+        value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
+        value("side_y", "m", ""),
+        value("side_z", "m", ""),
         value(
             "level", "dB re 1 uPa", "Level at the receiver. Set only if there are more rays than the medium follows."
         ),

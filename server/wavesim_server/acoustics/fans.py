@@ -20,7 +20,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import eigenrays, range_dependent_rays, volume_rays
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
 from wavesim_server.acoustics.types import Record, Records, Vector
-from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.volume_rays import FirstGuess, Target
 from wavesim_server.acoustics.waveguides import (
     BEDS_MET,
     BEFORE,
@@ -117,21 +117,37 @@ def _add_flat_ray(w: Course, count: int, left: int, shot: Record) -> tuple[int, 
     """
     x, y, z = w.b.x - w.a.x, w.b.y - w.a.y, w.b.z - w.a.z
     far = math.sqrt(x * x + y * y + z * z)
-    if not aim_ray(w.guide, w.a, Target(w.b, 0, 0), Vector(x / far, y / far, z / far), w.legs, w.no_points, shot):
+    level = _unknown_ray(Vector(x / far, y / far, z / far))
+    if not aim_ray(w.guide, w.a, Target(w.b, 0, 0), level, False, w.legs, w.no_points, shot):
         return count, left
     return _add_ray(w, asin(min(abs(shot.sz), 1.0)), int(shot.reversals), count, left, shot)
 
 
 @device_function
+def _unknown_ray(direction: Vector) -> FirstGuess:
+    """Return a guess of which only the direction is known."""
+    return FirstGuess(direction, Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0))
+
+
+@device_function
 def aim_ray(
-    guide: Waveguide, a: Vector, target: Target, direction: Vector, legs: Floats, no_points: Floats, shot: Record
+    guide: Waveguide,
+    a: Vector,
+    target: Target,
+    guess: FirstGuess,
+    with_level: bool,
+    legs: Floats,
+    no_points: Floats,
+    shot: Record,
 ) -> bool:
     """Find the ray from a to a target near a given direction; ``shot`` receives the ray. Returns False if there is no
-    such ray.
+    such ray. The level of the ray is valid only if ``with_level`` is true.
     """
     if has_field(guide):
-        return volume_rays.aim_ray(guide, a, target, direction, legs, no_points, shot)
-    return range_dependent_rays.aim_ray(guide, a, target.position, target.reversals, direction, legs, no_points, shot)
+        return volume_rays.aim_ray(guide, a, target, guess, with_level, legs, no_points, shot)
+    return range_dependent_rays.aim_ray(
+        guide, a, target.position, target.reversals, guess.direction, legs, no_points, shot
+    )
 
 
 @device_function
@@ -304,7 +320,7 @@ def _between(
         if angle != angle:
             continue
         target = Target(w.b, r, int(w.legs[TRIED, r, BOUNCES_MET]))
-        if aim_ray(w.guide, w.a, target, _direction(w, sign, angle), w.legs, w.no_points, shot):
+        if aim_ray(w.guide, w.a, target, _unknown_ray(_direction(w, sign, angle)), False, w.legs, w.no_points, shot):
             count, left = _add_ray(w, angle, int(shot.reversals), count, left, shot)
     return count, left
 
@@ -312,25 +328,33 @@ def _between(
 @device_function
 def _add_ray(w: Course, angle: float, reversals: int, count: int, left: int, shot: Record) -> tuple[int, int]:
     """Add an aimed ray, unless it has already been found."""
-    if reversals >= MAX_LEGS or _known(w, count, reversals, shot):
+    if reversals >= MAX_LEGS or is_known(w.guide, w.found, count, shot):
         return count, left
     if count >= w.found.shape[0]:
         return count, left + 1
-    eigenray = w.found[count]
-    eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, reversals
-    eigenray.time, eigenray.sx, eigenray.sy = shot.time, shot.sx, shot.sy
-    eigenray.bed = 1 + shot.surface + shot.bottom
+    store_eigenray(w.found[count], angle, shot)
     return count + 1, left
 
 
 @device_function
-def _known(w: Course, count: int, reversals: int, shot: Record) -> bool:
+def store_eigenray(eigenray: Record, angle: float, shot: Record) -> None:
+    """Store an aimed ray."""
+    eigenray.angle, eigenray.down, eigenray.reversals = angle, 1 if shot.sz > 0.0 else 0, shot.reversals
+    eigenray.time, eigenray.sx, eigenray.sy = shot.time, shot.sx, shot.sy
+    eigenray.rx, eigenray.ry, eigenray.rz = shot.rx, shot.ry, shot.rz
+    eigenray.bed = 1 + shot.surface + shot.bottom
+    eigenray.down_x, eigenray.down_y, eigenray.down_z = shot.down_x, shot.down_y, shot.down_z
+    eigenray.side_x, eigenray.side_y, eigenray.side_z = shot.side_x, shot.side_y, shot.side_z
+
+
+@device_function
+def is_known(guide: Waveguide, found: Records, count: int, shot: Record) -> bool:
     """Return whether an aimed ray has already been found. Newton's method can jump between the two rays of a pair."""
     # directions of the same ray through a field differ by the tolerance of its aim
-    apart = max(1e-9, 10.0 * volume_rays.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(w.guide) else 1e-9
+    apart = max(1e-9, 10.0 * volume_rays.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(guide) else 1e-9
     for k in range(count):
-        ray = w.found[k]
-        same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (shot.sz > 0.0)
+        ray = found[k]
+        same = ray.bed and ray.reversals == shot.reversals and (ray.down > 0) == (shot.sz > 0.0)
         if same and hypot(ray.sx - shot.sx, ray.sy - shot.sy) < apart and abs(ray.time - shot.time) < 1e-9:
             return True
     return False

@@ -280,7 +280,10 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
             if k == 0 and gap > 0.0:
                 schedule_candidate(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
                 return
+            settled = w.mode == a.VOLUME and abs(emission + travel - t) < a.SETTLED_S
             t = emission + travel
+            if settled:
+                break
     if t != t:  # the state of one of them diverged in this tick: no sound arrives
         if candidate.first:
             record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))

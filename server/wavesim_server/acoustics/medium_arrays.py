@@ -30,6 +30,9 @@ from wavesim_server.acoustics.waveguides import COLUMNS, LEG_ARRAYS, MAX_LEGS, S
 from wavesim_world.ocean.surface import SEA_COLUMNS
 
 MAX_SPEED = 50.0  #: upper bound on the speed of a node in m/s
+#: change of a time of arrival in s below which it is not improved any more; the next change would be smaller by the
+#: ratio of the receiver's speed to the speed of sound
+SETTLED_S = 1e-9
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
 WHEEL_TICKS = 4096  #: number of future ticks that the wheels cover
@@ -37,6 +40,7 @@ CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick into which its events are sorted
 #: maximum number of eigenrays that are computed for one node; the strongest of these eigenrays are followed
 FOUND = 512
+KNOWN_RAYS = 10  #: maximum number of rays that are remembered for a pair of nodes; more rays are searched each time
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node number of the special candidate that retires a signal
@@ -267,6 +271,15 @@ CHUNK = _record(
     integer("count", "", "Number of candidates."),
 )
 
+_TUBE = (
+    value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W, in a sound field."),
+    value("down_y", "m", ""),
+    value("down_z", "m", ""),
+    value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
+    value("side_y", "m", ""),
+    value("side_z", "m", ""),
+)
+
 KEPT_RAY = _record(
     "kept ray",
     "Ray of a candidate if there is a sound-speed profile, as computed at the candidate's last check.",
@@ -274,6 +287,33 @@ KEPT_RAY = _record(
     value("travel", "s", "Travel time."),
     value("sx", "", "Direction of the ray at the source, in W, if the ray is kept by its direction."),
     value("sy", "", ""),
+    *_TUBE,
+)
+
+PAIR = _record(
+    "pair",
+    "A source and a receiver whose rays through a sound field are remembered as first guesses.",
+    integer("key", "", "Number of the pair, from 1; 0 = empty row."),
+    value("searched", "s", "Time of the last search for all rays."),
+    value("used", "s", "Time of the last use."),
+    integer("count", "", "Number of rays."),
+    integer("dropped", "", "Number of rays that the search has dropped."),
+    value("ax", "m", "Position of the source at the search, W."),
+    value("ay", "m", ""),
+    value("az", "m", ""),
+    value("bx", "m", "Position of the receiver at the search, W."),
+    value("by", "m", ""),
+    value("bz", "m", ""),
+)
+
+KNOWN_RAY = _record(
+    "known ray",
+    "A ray of a pair, as it was aimed last.",
+    value("sx", "", "Direction of the ray at the source, in W."),
+    value("sy", "", ""),
+    _small_integer("path", 4, "Index of the path, as for a candidate."),
+    _small_integer("bed", 4, "Number of bounces of the ray, plus 1."),
+    *_TUBE,
 )
 
 HEARING = _record(
@@ -444,6 +484,8 @@ class Medium(NamedTuple):
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")  #: candidates that are being processed
     #: ray of each candidate in water with a sound-speed profile
     kept_rays: Records = _growing_array(KEPT_RAY, "kept_rays", grows_with="candidates")
+    pairs: Records = _fixed_array(PAIR, "pairs")  #: pairs of nodes whose rays are remembered
+    known_rays: Records = _fixed_array(KNOWN_RAY, "pairs", KNOWN_RAYS)
     ongoing_receptions: Records = _growing_array(
         RECEPTION, "hearings"
     )  #: receptions in progress, as records of the log

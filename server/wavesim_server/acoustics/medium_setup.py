@@ -20,7 +20,7 @@ from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import Acoustics, BeamPattern, UsblHead
 from wavesim_world.config.world import World
 from wavesim_world.ocean import sound
-from wavesim_world.ocean.bed import triangulated_bed
+from wavesim_world.ocean.bed import profile_depth, triangulated_bed
 from wavesim_world.ocean.surface import sea_state
 from wavesim_world.ocean.water import Water
 
@@ -72,6 +72,7 @@ def make_medium(
         hearings=4 * capacity + 64,
         events=8 * capacity + 1024,
         profile=len(z),
+        pairs=pair_rows(capacity) if volume is not None else 0,
         field_times=len(volume.times) if volume is not None else 0,
         field_points=volume.c[0].size if volume is not None else 0,
         sent=256,
@@ -117,6 +118,17 @@ def fill_sound_field(m: Medium, volume: sound.SoundSpeedVolume) -> None:
     w.fastest = volume.c.max()
 
 
+MAX_PAIR_ROWS = 131_072  #: maximum number of pairs of nodes whose rays are remembered
+
+
+def pair_rows(nodes: int) -> int:
+    """Return the number of rows for pairs of nodes: enough for all pairs, up to a maximum."""
+    rows = 64
+    while rows < min(nodes * nodes, MAX_PAIR_ROWS):
+        rows *= 2
+    return min(rows, MAX_PAIR_ROWS)
+
+
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:
     """Return (standard deviation of the surface in m, bubble loss) for the configured sea and wind (APL-UW 1994).
 
@@ -134,17 +146,6 @@ def flat_bottom_depth(loaded: LoadedConfig) -> float:
     """
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
-
-
-def profile_depth(loaded: LoadedConfig) -> float:
-    """Return the depth in m down to which a profile is needed over a bed that is not level. For a sloping plane, it is
-    twice the depth at the origin.
-    """
-    t, bed = triangulated_bed(loaded), loaded.config.world.bed
-    if t is not None:
-        return float(t.points[:, 2].max())
-    falls = 2.0 if bed.slope_north or bed.slope_east else 1.0
-    return falls * bed.depth + sum(max(b.height, 0.0) for b in bed.bump)
 
 
 def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:

@@ -22,8 +22,8 @@ from wavesim_server.acoustics.eigenrays import EigenraySearch
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.sound_field import speed_at
-from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.types import Record, Vector
+from wavesim_server.acoustics.volume_rays import FirstGuess, Target
 from wavesim_server.acoustics.waveguides import RayStart, Waveguide
 from wavesim_server.elementary import cos
 
@@ -67,7 +67,7 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, 
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]
     if candidate.bed:
-        return _bed_travel_time(m, scene, s, e, point)
+        return _bed_travel_time(m, scene, s, e, point, with_length)
     dx, dy = point.x - signal.x, point.y - signal.y
     across = math.sqrt(dx * dx + dy * dy)
     if w.mode == a.GRADIENT:
@@ -98,7 +98,7 @@ def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
 
 
 @device_function
-def _waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
+def path_waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
     """Return (water and bed between the source of a signal and a point, source, point). Source and point are moved into
     the water if necessary.
     """
@@ -119,7 +119,7 @@ def find_bed_eigenrays(m: Medium, scene: AcousticScene, s: int, point: Vector, f
 
     Returns (new number of eigenrays, number of eigenrays that were dropped for lack of room).
     """
-    guide, source, receiver = _waveguide(m, scene, s, point)
+    guide, source, receiver = path_waveguide(m, scene, s, point)
     legs = waveguides.legs_view(m.legs)
     return fans.scan(guide, source, receiver, m.eigenrays, found, legs, m.no_points, m.shot[0])
 
@@ -130,7 +130,7 @@ def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) ->
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:
-        there = _aim_at_point(m, scene, s, KeptDirection(path, found.bed - 1, found.sx, found.sy), point)
+        there = _aim_at_point(m, scene, s, KeptRay(path, found.bed - 1, kept_guess(found, path)), True, point)
         return there, reflected_path(m, s, point)
     dx, dy = point.x - signal.x, point.y - signal.y
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, math.sqrt(dx * dx + dy * dy))
@@ -139,11 +139,12 @@ def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) ->
 
 
 @device_function
-def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> float:
-    """Return the travel time of a ray that bounces off a bed that is not level. The ray itself is stored in ``m.shot``."""
+def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, with_level: bool) -> float:
+    """Return the travel time of a ray that is kept by its direction. The ray itself is stored in ``m.shot``."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
-    direction = KeptDirection(a.to_row(candidate.path), a.to_row(candidate.bed) - 1, kept.sx, kept.sy)
-    if not _aim_at_point(m, scene, s, direction, point):
+    path = a.to_row(candidate.path)
+    ray = KeptRay(path, a.to_row(candidate.bed) - 1, kept_guess(kept, path))
+    if not _aim_at_point(m, scene, s, ray, with_level, point):
         best, gap = -1, 1e-3
         count, _ = find_bed_eigenrays(m, scene, s, point, 0)
         for k in range(count):
@@ -153,33 +154,53 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vec
         if best < 0:
             return math.nan
         found = m.eigenrays[best]
-        direction = KeptDirection(2 * found.reversals + found.down, found.bed - 1, found.sx, found.sy)
-        if not _aim_at_point(m, scene, s, direction, point):
+        path = 2 * found.reversals + found.down
+        ray = KeptRay(path, found.bed - 1, kept_guess(found, path))
+        if not _aim_at_point(m, scene, s, ray, with_level, point):
             return math.nan
-        candidate.path, candidate.bed = direction.path, 1 + direction.bounces
+        candidate.path, candidate.bed = ray.path, 1 + ray.bounces
     if m.water[0].mode == a.VOLUME:  # the turning point of a ray can pass the receiver
         candidate.path = 2 * shot.reversals + (1 if shot.sz > 0.0 else 0)
-    kept.sx, kept.sy, kept.travel = shot.sx, shot.sy, shot.time
+    keep_direction(kept, shot)
+    kept.travel = shot.time
     return float(shot.time)
 
 
-class KeptDirection(NamedTuple):
-    """Direction in which a known ray leaves the source, with the index of its path and its number of bounces."""
+class KeptRay(NamedTuple):
+    """A ray that is kept by its direction: the index of its path, its number of bounces, and a first guess."""
 
     path: int
     bounces: int
-    sx: float
-    sy: float
+    guess: FirstGuess
 
 
 @device_function
-def _aim_at_point(m: Medium, scene: AcousticScene, s: int, kept: KeptDirection, point: Vector) -> bool:
-    """Return whether a ray near a given direction reaches a point; the ray is stored in ``m.shot``."""
-    guide, source, receiver = _waveguide(m, scene, s, point)
+def kept_guess(kept: Record, path: int) -> FirstGuess:
+    """Return the first guess that a record of a ray contains."""
     sz = math.sqrt(max(1.0 - kept.sx * kept.sx - kept.sy * kept.sy, 0.0))
-    direction = Vector(kept.sx, kept.sy, sz if kept.path % 2 == 1 else -sz)
-    target = Target(receiver, kept.path // 2, kept.bounces)
-    return fans.aim_ray(guide, source, target, direction, waveguides.legs_view(m.legs), m.no_points, m.shot[0])
+    return FirstGuess(
+        Vector(kept.sx, kept.sy, sz if path % 2 == 1 else -sz),
+        Vector(kept.down_x, kept.down_y, kept.down_z),
+        Vector(kept.side_x, kept.side_y, kept.side_z),
+    )
+
+
+@device_function
+def keep_direction(kept: Record, ray: Record) -> None:
+    """Copy the direction of a ray, and its displacements at the receiver, from one record to another."""
+    kept.sx, kept.sy = ray.sx, ray.sy
+    kept.down_x, kept.down_y, kept.down_z = ray.down_x, ray.down_y, ray.down_z
+    kept.side_x, kept.side_y, kept.side_z = ray.side_x, ray.side_y, ray.side_z
+
+
+@device_function
+def _aim_at_point(m: Medium, scene: AcousticScene, s: int, ray: KeptRay, with_level: bool, point: Vector) -> bool:
+    """Return whether a kept ray reaches a point; the ray is stored in ``m.shot``."""
+    guide, source, receiver = path_waveguide(m, scene, s, point)
+    target = Target(receiver, ray.path // 2, ray.bounces)
+    return fans.aim_ray(
+        guide, source, target, ray.guess, with_level, waveguides.legs_view(m.legs), m.no_points, m.shot[0]
+    )
 
 
 @device_function
@@ -377,7 +398,7 @@ def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -
 def _bed_ray_points(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> int:
     """Fill in points along the ray in ``m.shot``; return their number. Its time and length are lost."""
     shot, p = m.shot[0], m.points
-    guide, source, receiver = _waveguide(m, scene, s, point)
+    guide, source, receiver = path_waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
     start = RayStart(source, Vector(shot.sx, shot.sy, shot.sz))
     legs = waveguides.legs_view(m.legs)[waveguides.BESIDE]

@@ -8,12 +8,18 @@ from __future__ import annotations
 import math
 
 from wavesim_kernels.compiler import device_function
-from wavesim_server.acoustics import eigenrays, ray_tubes, rays
+from wavesim_server.acoustics import eigenrays, known_rays, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import FollowedPath, new_candidate, schedule_candidate
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import PULSE, Medium
-from wavesim_server.acoustics.propagation import eigenray_search, find_bed_eigenrays, found_way, source_image
+from wavesim_server.acoustics.propagation import (
+    eigenray_search,
+    find_bed_eigenrays,
+    found_way,
+    keep_direction,
+    source_image,
+)
 from wavesim_server.acoustics.reception import Arrival, detection_range, level_of, record_loss
 from wavesim_server.acoustics.transducer_motion import TickInterval, clock_reading, position_and_velocity
 from wavesim_server.acoustics.types import Vector
@@ -152,9 +158,11 @@ def _add_eigenray_candidates(
     across = hypot(x - signal.x, y - signal.y)
     link = rays.link_in_water(a.sound_speed_profile(m), signal.z, z, across)
     count = dropped = 0
-    if w.mode != a.VOLUME:
+    if w.mode == a.VOLUME:
+        count, dropped = known_rays.find_eigenrays(m, scene, s, j, Vector(x, y, z))
+    else:
         count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
-    if w.uneven != 0 or w.mode == a.VOLUME:
+    if w.uneven != 0:
         count, more = find_bed_eigenrays(m, scene, s, Vector(x, y, z), count)
         dropped += more
     if count == 0:
@@ -181,7 +189,8 @@ def _add_eigenray_candidates(
             path = 2 * found.reversals + found.down
             earliest = signal.emission + found.time * slower - 2.0 * w.step - w.crest * path / w.fastest
             e = new_candidate(m, s, j, FollowedPath(path, k == first, found.angle, found.time))
-            m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
+            m.candidates[e].bed = found.bed
+            keep_direction(m.kept_rays[e], found)
             _schedule_first_check(m, e, earliest, tick)
 
 

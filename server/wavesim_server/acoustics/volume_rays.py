@@ -92,6 +92,18 @@ class Target(NamedTuple):
     bounces: int
 
 
+class FirstGuess(NamedTuple):
+    """Direction near which a ray is searched for.
+
+    ``down`` and ``side`` are the displacements at the target in m, per radian of a tilt of the direction downwards and
+    to the side, of a ray that was aimed earlier; they are 0 if they are not known.
+    """
+
+    direction: Vector
+    down: Vector
+    side: Vector
+
+
 class Passage(NamedTuple):
     """The point at which a ray is nearest to its target, relative to the target, with the ray's direction there and the
     number of reversals up to there, which is -1 if the ray does not pass the target.
@@ -468,18 +480,23 @@ def aim_ray(
     guide: Waveguide,
     start: Vector,
     target: Target,
-    direction: Vector,
+    guess: FirstGuess,
+    with_level: bool,
     legs: Floats,
     no_points: Floats,
     shot: Record,
 ) -> bool:
     """Find the ray from a point to a target near a given direction (Newton); ``shot`` receives the ray. Returns False if
     there is no such ray.
+
+    Known displacements save two rays in each step. The edges of the ray tube then belong to a ray nearby; they are
+    computed again only if ``with_level`` asks for the level of the ray.
     """
-    tilt_x = tilt_y = tilt_z = side_x = side_y = 0.0
-    down_tube = side_tube = Vector(0.0, 0.0, 0.0)
-    caustics, previous, fresh, found = 0, math.inf, False, False
-    sx, sy, sz = direction.x, direction.y, direction.z
+    tilt, side = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
+    down_tube, side_tube = guess.down, guess.side
+    is_old = down_tube.x != 0.0 or down_tube.y != 0.0 or down_tube.z != 0.0
+    caustics, previous, fresh, found = 0, math.inf, is_old, False
+    sx, sy, sz = guess.direction.x, guess.direction.y, guess.direction.z
     px, py, pz = sx, sy, sz
     near = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for _ in range(MAX_AIM_STEPS):
@@ -489,21 +506,16 @@ def aim_ray(
         if near.reversals < 0 or miss > previous:
             if math.isinf(previous):
                 return False
-            sx, sy, sz = _unit(0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz))  # back by half of the step
+            if is_old:  # back to the last ray, with its own displacements
+                sx, sy, sz, previous, fresh, is_old = px, py, pz, math.inf, False, False
+            else:
+                sx, sy, sz = _unit(0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz))  # back by half of the step
             continue
+        if is_old and miss > 0.1 * previous and miss >= AIM_TOLERANCE:
+            fresh = is_old = False
+        tilt, side = _tilts(ray.direction)
         if not fresh:
-            level = max(math.sqrt(sx * sx + sy * sy), 1e-12)
-            side_x, side_y = -sy / level, sx / level
-            tilt_x, tilt_y, tilt_z = -sz * side_y, sz * side_x, level
-            exact = Target(target.position, near.reversals, target.bounces)
-            good, caustics, down_tube = _neighbour_shift(
-                guide, ray, exact, near, Vector(tilt_x, tilt_y, tilt_z), legs, no_points, shot
-            )
-            if not good:
-                return False
-            good, _, side_tube = _neighbour_shift(
-                guide, ray, exact, near, Vector(side_x, side_y, 0.0), legs, no_points, shot
-            )
+            good, caustics, down_tube, side_tube = _edges(guide, ray, target, near, legs, no_points, shot)
             if not good:
                 return False
             fresh = miss < 1.0
@@ -519,15 +531,52 @@ def aim_ray(
         if size > 0.1:
             down, aside = down * 0.1 / size, aside * 0.1 / size
         px, py, pz, previous = sx, sy, sz, miss
-        sx, sy, sz = _unit(sx + down * tilt_x + aside * side_x, sy + down * tilt_y + aside * side_y, sz + down * tilt_z)
+        sx, sy, sz = _unit(sx + down * tilt.x + aside * side.x, sy + down * tilt.y + aside * side.y, sz + down * tilt.z)
     if not found or near.beyond > MAX_BEYOND:
         return False
+    if is_old and with_level:
+        ray = RayStart(start, Vector(sx, sy, sz))
+        good, caustics, down_tube, side_tube = _edges(guide, ray, target, near, legs, no_points, shot)
+        if not good:
+            return False
     a, b = speed_at(guide.field, start), speed_at(guide.field, target.position)
     tube = abs(_triple(near, down_tube, side_tube)) * a / b
     length: float = shot.length
     shot.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(length, 1.0)) - MAX_FOCUSING_DB)
     shot.caustics, shot.reversals = caustics, near.reversals
+    shot.down_x, shot.down_y, shot.down_z = down_tube.x, down_tube.y, down_tube.z
+    shot.side_x, shot.side_y, shot.side_z = side_tube.x, side_tube.y, side_tube.z
     return True
+
+
+@device_function
+def _tilts(direction: Vector) -> tuple[Vector, Vector]:
+    """Return two unit vectors at right angles to a direction: downwards and to the side."""
+    level = max(math.sqrt(direction.x * direction.x + direction.y * direction.y), 1e-12)
+    x, y = -direction.y / level, direction.x / level
+    return Vector(-direction.z * y, direction.z * x, level), Vector(x, y, 0.0)
+
+
+@device_function
+def _edges(
+    guide: Waveguide,
+    ray: RayStart,
+    target: Target,
+    near: Passage,
+    legs: Floats,
+    no_points: Floats,
+    shot: Record,
+) -> tuple[bool, int, Vector, Vector]:
+    """Compute both neighbours of a ray that passes its target at ``near``. Return (whether they exist, number of
+    caustics, displacements of the neighbours downwards and to the side).
+    """
+    tilt, side = _tilts(ray.direction)
+    exact = Target(target.position, near.reversals, target.bounces)
+    good, caustics, down_tube = _neighbour_shift(guide, ray, exact, near, tilt, legs, no_points, shot)
+    if not good:
+        return False, 0, down_tube, down_tube
+    good, _, side_tube = _neighbour_shift(guide, ray, exact, near, side, legs, no_points, shot)
+    return good, caustics, down_tube, side_tube
 
 
 @device_function

@@ -40,6 +40,14 @@ SHOT = Table(
         integer("reversals", "", "Reversals up to the receiver."),
         value("spread", "dB", "Spreading loss."),
         integer("caustics", "", "Number of caustics passed."),
+        value(
+            "down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W, in a sound field."
+        ),
+        value("down_y", "m", ""),
+        value("down_z", "m", ""),
+        value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side."),
+        value("side_y", "m", ""),
+        value("side_z", "m", ""),
     ),
 )
 MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs of a ray; a leg is the part between two reversals

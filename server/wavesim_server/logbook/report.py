@@ -10,7 +10,7 @@ import numpy as np
 
 from wavesim_sdk.actuators import CLIPPED
 from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX, closest_passes
-from wavesim_sdk.log import Log, read
+from wavesim_sdk.log import Log, read, straight_line_errors
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_sdk.terminal_text import finite_json
 
@@ -32,6 +32,7 @@ COLUMNS = {
 }
 #: an instrument appears in the text table if at least this fraction of its measurements has no value
 LEAST_SHARE = 0.01
+LEAST_STRAIGHT_LINE_ERROR_M = 0.001  #: the text table omits straight-line errors whose maximum is smaller
 MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed
 
 
@@ -43,6 +44,21 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
     found = receptions[np.isfinite(receptions["measured"])]
     true = [0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + r["distance"]) for r in found]
     return found, found["measured"] - np.array(true, float)
+
+
+def exchange_errors(receptions: Any, sound_speed: float) -> Any:
+    """Return the straight-line error in m of each two-way range: the mean of the errors of the query and of the reply.
+
+    The errors are in the order of :func:`two_way_ranges`. An error is NaN if the query is not among the receptions.
+    """
+    error = straight_line_errors(receptions, sound_speed)
+    heard = receptions["outcome"] == Outcome.HEARD
+    outward = {
+        (int(r["id"]), int(r["receiver"])): float(e) for r, e in zip(receptions[heard], error[heard], strict=True)
+    }
+    replies = np.isfinite(receptions["measured"])
+    pairs = zip(receptions[replies], error[replies], strict=True)
+    return np.array([0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + e) for r, e in pairs], float)
 
 
 def delivery_fates(receptions: Any) -> Any:
@@ -90,6 +106,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
     sent = log.get("/acoustics/sent", SENT).records
     receptions = log.get("/acoustics/reception", RECEPTION).records
     found, residuals = two_way_ranges(receptions)
+    straight = exchange_errors(receptions, log.sound_speed)
     # a one-way range needs an emission time that the receiver knows, so only scheduled pings count
     scheduled = sent["id"][(sent["request"] == 0) & (sent["query"] == 0) & (sent["kind"] == SignalKind.PULSE)]
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
@@ -133,6 +150,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
                 "ranges": len(residual),
                 "ranges_per_minute": round(len(residual) / minutes, 2),
                 **_error_statistics(residual, "range"),
+                **_straight_line(straight[found["receiver"] == row], "range"),
             }
         single = mine[(mine["outcome"] == 0) & np.isin(mine["id"], scheduled)]
         single = single[np.isfinite(single["one_way"])]
@@ -141,6 +159,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
                 "one_way_ranges": len(single),
                 "one_way_per_minute": round(len(single) / minutes, 2),
                 **_error_statistics(single["one_way"] - single["distance"], "one_way"),
+                **_straight_line(straight_line_errors(single, log.sound_speed), "one_way"),
             }
         _, nav, dead = log.navigation_errors(name)
         if len(nav):
@@ -216,6 +235,17 @@ def _error_statistics(error: Any, name: str) -> dict[str, float]:
     }
 
 
+def _straight_line(error: Any, name: str) -> dict[str, float]:
+    """Return the mean and the largest straight-line error; nothing if the log does not state the assumed sound speed."""
+    good = error[np.isfinite(error)]
+    if not len(good):
+        return {}
+    return {
+        f"{name}_straight_line_error_mean_m": round(float(good.mean()), 4),
+        f"{name}_straight_line_error_max_m": round(float(np.abs(good).max()), 4),
+    }
+
+
 def table_json(table: dict[str, Any]) -> str:
     """Return the table as JSON, with null in place of NaN and infinity."""
     return finite_json(table, 2)
@@ -229,6 +259,16 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
     ]
     lines = [f"{v['name']:9} fraction of time without sensor values: {', '.join(silent)}"] if silent else []
     return lines + [f"{v['name']:9} clipped: {text}" for text in v.get("clipped", ())]
+
+
+def _straight_line_texts(v: dict[str, Any]) -> list[str]:
+    """Return a line of text for each kind of range whose straight-line error is not zero."""
+    return [
+        f"{v['name']:9} error of its {title} ranges by the speed and the path of sound: mean {v[f'{kind}_straight_line_error_mean_m']:+.3f} m, "
+        f"max {v[f'{kind}_straight_line_error_max_m']:.3f} m"
+        for kind, title in (("range", "two-way"), ("one_way", "one-way"))
+        if v.get(f"{kind}_straight_line_error_max_m", 0.0) >= LEAST_STRAIGHT_LINE_ERROR_M
+    ]
 
 
 def _legend(table: dict[str, Any]) -> list[str]:
@@ -289,6 +329,7 @@ def table_text(table: dict[str, Any]) -> str:
                 f"{v['name']:9} {v['one_way_ranges']} one-way ranges measured with its own clock, {v['one_way_per_minute']:.1f} per minute, error rms "
                 f"{v['one_way_error_rms_m']:.3f} m, max {v['one_way_error_max_m']:.3f} m"
             )
+    lines += [line for v in table["vehicles"] for line in _straight_line_texts(v)]
     lines += [
         *([""] if lines[-1] else []),
         f"channel use: signals occupy {100 * table['utilisation']:.1f} % of the time",

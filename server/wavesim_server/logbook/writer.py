@@ -124,6 +124,7 @@ class LogWriter:
                 "server": self._server,
                 "origin": json.dumps([config.world.latitude, config.world.longitude]),
                 "step_ns": str(round(config.time.step * 1e9)),
+                "sound_speed": repr(config.acoustics.sound_speed),
                 "versions": json.dumps(dict(versions()), sort_keys=True),
                 **({"labels": label_names(self._loaded).to_json()} if self._has_frames else {}),
                 RUN: self._run,

@@ -47,6 +47,8 @@ __all__ = [
     "range_rms",
     "ranges",
     "speed",
+    "straight_line_bias",
+    "straight_line_max",
     "time_to_complete",
     "waypoints",
 ]
@@ -338,6 +340,26 @@ def range_bias(result: RunResult, body: str) -> float:
     """Mean error of two-way ranges."""
     error = _range_errors(result, body)
     return float(np.mean(error)) if len(error) else math.nan
+
+
+def _straight_line_errors(result: RunResult, body: str) -> Any:
+    speed = result.loaded.config.acoustics.sound_speed
+    error = report.exchange_errors(result.receptions, speed)[result.ranges[0]["receiver"] == result.rows[body]]
+    return error[np.isfinite(error)]
+
+
+@_metric("m", "")
+def straight_line_bias(result: RunResult, body: str) -> float:
+    """Mean error that the speed and the path of sound cause in two-way ranges, without noise and clocks."""
+    error = _straight_line_errors(result, body)
+    return float(np.mean(error)) if len(error) else math.nan
+
+
+@_metric("m", "lower")
+def straight_line_max(result: RunResult, body: str) -> float:
+    """Largest error that the speed and the path of sound cause in two-way ranges, without noise and clocks."""
+    error = _straight_line_errors(result, body)
+    return float(np.abs(error).max()) if len(error) else math.nan
 
 
 @_metric("m", "")

@@ -153,7 +153,7 @@ def acoustic_input(
         return AcousticInput([], False, 0.0, 0.0, False)
     depths = np.array([*depths, *(place.p_W[2] for place in places.values())])
     error, walk, spread = _sound_uncertainty(log, loaded, depths)
-    if layered := loaded.config.acoustics.profile == "water":
+    if layered := loaded.config.acoustics.profile in ("water", "volume"):
         _add_refraction(rows, noise * spread)
     moored = any(place.excursion > 0.0 for place in places.values())
     return AcousticInput(rows, moored, error, walk, layered)
@@ -182,7 +182,9 @@ def _sound_uncertainty(log: Log, loaded: LoadedConfig, depths: Floats) -> tuple[
 def _needs_file(log: Log) -> bool:
     """Return whether the speed of sound depends on a file, which a log does not contain."""
     text = str(log.metadata.get("configuration", ""))
-    return 'profile="file"' in text or ('profile="water"' in text and ("<volume" in text or "<samples" in text))
+    if 'profile="file"' in text or 'profile="volume"' in text:
+        return True
+    return 'profile="water"' in text and ("<volume" in text or "<samples" in text)
 
 
 SOUND_UNKNOWN = 0.003  #: relative uncertainty of the speed of sound if the profile is not in the log

@@ -59,9 +59,9 @@ class Acoustics:
     )
     profile: str = choice(
         "Sound speed profile. constant: `sound_speed` everywhere. gradient: sound_speed + gradient * z at depth z. "
-        "file: interpolated linearly between the rows of `file`. water: computed by `formula` from the "
-        "temperature, salinity and pressure of the water at the origin.",
-        ("constant", "gradient", "file", "water"),
+        "file: linear between the rows of `file`. water: computed by `formula` from the temperature, salinity and "
+        "pressure at the origin. volume: computed by `formula` at each point and time of the <volume>.",
+        ("constant", "gradient", "file", "water", "volume"),
         "constant",
     )
     gradient: float = key(
@@ -71,6 +71,14 @@ class Acoustics:
         "Path of the sound speed profile file (profile=file): rows `depth speed` (m, m/s), in ascending order of "
         "depth.",
         "",
+    )
+    refinement: int = key(
+        "Number of parts into which the grid of sound speed divides each cell of the <volume> in both horizontal "
+        "directions (profile=volume).",
+        default=2,
+        low=1,
+        high=16,
+        integer=True,
     )
     formula: str = choice(
         "Formula for the sound speed of sea water: Chen and Millero (UNESCO 44), Del Grosso, Mackenzie, Medwin, or "

@@ -214,6 +214,11 @@ def _water(config: Config, path: Path) -> None:
     world = config.world
     if world.volume is not None and world.samples is not None:
         raise ConfigError("the world has both <volume> and <samples>; use only one", str(path))
+    if config.acoustics.profile == "volume" and world.volume is None:
+        raise ConfigError(
+            'acoustics: profile="volume" needs water on a grid: add a <volume> to <world>, or use profile="water"',
+            str(path),
+        )
     if world.samples is not None:
         _samples(world.samples, path)
     if config.world.pressure_2 and not config.world.pressure_1:

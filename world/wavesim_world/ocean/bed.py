@@ -202,6 +202,17 @@ def mean_depth(loaded: LoadedConfig) -> float:
     return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
 
 
+def profile_depth(loaded: LoadedConfig) -> float:
+    """Return the depth in m down to which sound speeds are needed over a bed that is not level. For a sloping plane, it
+    is twice the depth at the origin.
+    """
+    t, bed = triangulated_bed(loaded), loaded.config.world.bed
+    if t is not None:
+        return float(t.points[:, 2].max())
+    falls = 2.0 if bed.slope_north or bed.slope_east else 1.0
+    return falls * bed.depth + sum(max(b.height, 0.0) for b in bed.bump)
+
+
 def sea_bed(loaded: LoadedConfig) -> Callable[[Floats, Floats], Floats]:
     """Return the depth function of a configuration's bed."""
     return triangulated_bed(loaded) or (lambda north, east: analytic_depth(loaded.config.world.bed, north, east))

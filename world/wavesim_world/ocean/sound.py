@@ -8,6 +8,7 @@ m/s), so each run logs the formula that it used.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_world.config.acoustics import Acoustics
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.ocean import seawater
+from wavesim_world.ocean.bed import profile_depth
+from wavesim_world.ocean.volume import VolumeGrid
 from wavesim_world.ocean.water import Water
 
 # ------------------------------------------------------------------ speed
@@ -242,26 +245,36 @@ def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, level
     p_W = np.stack([np.zeros(levels), np.zeros(levels), z], axis=-1)
     gauge = water.pressure(p_W) - loaded.config.world.pressure_0
     t = water.temperature(p_W)
-    s = seawater.salinity(water.conductivity(p_W), t, gauge)
-    if a.formula == "chen-millero":
-        return z, chen_millero(t, s, gauge)
-    if a.formula == "del-grosso":
-        return z, del_grosso(t / 1.00024, s, gauge)
-    if a.formula == "leroy":
-        return z, leroy(t, s, z, math.degrees(loaded.config.world.latitude))
-    return z, (mackenzie if a.formula == "mackenzie" else medwin)(t, s, z)
+    return z, _by_formula(loaded, t, seawater.salinity(water.conductivity(p_W), t, gauge), z, gauge)
+
+
+def _by_formula(loaded: LoadedConfig, t: Floats, s: Floats, z: Floats, gauge: Floats) -> Floats:
+    """Return the sound speed by the configured formula. ``z`` is the depth in m and ``gauge`` the pressure in dbar."""
+    formula = loaded.config.acoustics.formula
+    if formula == "chen-millero":
+        return chen_millero(t, s, gauge)
+    if formula == "del-grosso":
+        return del_grosso(t / 1.00024, s, gauge)
+    if formula == "leroy":
+        return leroy(t, s, z, math.degrees(loaded.config.world.latitude))
+    return (mackenzie if formula == "mackenzie" else medwin)(t, s, z)
 
 
 # ------------------------------------------------------------------ the volume
 
+SPEED_TOLERANCE = 0.01  #: largest error in m/s of the sound speed between the levels of a volume
+MAX_VOLUME_BYTES = 200 * 2**20
+_THINNEST_M = 1e-3  #: a level closer than this to the surface or the bed is left out
+
 
 @dataclass(frozen=True)
 class SoundSpeedVolume:
-    """Sound speed on a grid; between the grid points, it is linear in tetrahedra, and linear in time.
+    """Sound speed on a grid. It is linear in each tetrahedron of the grid, and linear between two times.
 
-    ``c`` (times, levels, north, east) is in m/s. ``depths`` (levels,) are in m, ascending from 0 to the deepest bed,
-    and ``times`` (times,) in s, ascending. ``origin`` is the (north, east) position of the first column in W in m, and
-    ``spacing`` is the distance between two columns in m.
+    Each cell is divided into six tetrahedra by the order of the local coordinates (Kuhn 1960), so that the sound speed
+    is continuous. ``c`` has the shape (times, levels, north, east), in m/s. ``depths`` ascend from 0 m to the deepest
+    bed, and ``times`` ascend in s. ``origin`` and ``spacing`` are (north, east) in m. Beyond the grid, the values at
+    its edge apply.
     """
 
     c: Floats
@@ -270,7 +283,114 @@ class SoundSpeedVolume:
     origin: tuple[float, float]
     spacing: tuple[float, float]
 
+    def at(self, time_s: float) -> Floats:
+        """Return the sound speed (levels, north, east) at a given time."""
+        n = min(max(int(np.searchsorted(self.times, time_s, side="right")) - 1, 0), max(len(self.times) - 2, 0))
+        if len(self.times) == 1:
+            return np.asarray(self.c[0])
+        share = min(max((time_s - self.times[n]) / (self.times[n + 1] - self.times[n]), 0.0), 1.0)
+        return np.asarray(self.c[n] * (1.0 - share) + self.c[n + 1] * share)
+
+    def __call__(self, p_W: Floats, time_s: float = 0.0) -> Floats:
+        """Return the sound speed in m/s at positions (..., 3) in frame W."""
+        p, c = np.asarray(p_W, float), self.at(time_s)
+        north = np.clip((p[..., 0] - self.origin[0]) / self.spacing[0], 0.0, c.shape[1] - 1.0)
+        east = np.clip((p[..., 1] - self.origin[1]) / self.spacing[1], 0.0, c.shape[2] - 1.0)
+        i = np.minimum(north.astype(int), c.shape[1] - 2)
+        j = np.minimum(east.astype(int), c.shape[2] - 2)
+        k = np.clip(np.searchsorted(self.depths, p[..., 2], side="right") - 1, 0, len(self.depths) - 2)
+        thickness = self.depths[k + 1] - self.depths[k]
+        down = np.clip((p[..., 2] - self.depths[k]) / thickness, 0.0, 1.0)
+        local = np.stack([down, north - i, east - j])
+        corner = np.stack([k, i, j])
+        found = c[tuple(corner)]
+        for axis in np.argsort(-local, axis=0, kind="stable"):  # from corner to corner, along the largest first
+            before = c[tuple(corner)]
+            corner = corner + (np.arange(3).reshape(3, *(1,) * axis.ndim) == axis)
+            share = np.take_along_axis(local, axis[None], axis=0)[0]
+            found = found + share * (c[tuple(corner)] - before)
+        return np.asarray(found)
+
 
 def sound_speed_volume(loaded: LoadedConfig, water: Water) -> SoundSpeedVolume | None:
-    """Return the sound speed of the configured volume, or None if the profile does not use a volume."""
-    return None
+    """Return the sound speed of profile="volume" from the surface to the deepest bed; None for another profile.
+
+    Raises ConfigError if the grid is too large.
+    """
+    if loaded.config.acoustics.profile != "volume" or water.volume is None:
+        return None
+    return sound_speed_on_grid(loaded, water, water.volume)
+
+
+def sound_speed_on_grid(loaded: LoadedConfig, water: Water, grid: VolumeGrid) -> SoundSpeedVolume:
+    """Return the sound speed in a gridded volume, from the surface to the deepest bed.
+
+    The formula applies to the temperature and salinity of the volume. A volume with the column
+    ``speed_of_sound_in_sea_water_meter_per_sec`` gives the sound speed itself. The levels are those of the volume, and
+    as many between them as the formula needs. Raises ConfigError if the grid is too large.
+    """
+    parts = loaded.config.acoustics.refinement
+    first = max(int(np.searchsorted(grid.times, 0.0, side="right")) - 1, 0)  # earlier times are not needed
+    depths = _volume_levels(loaded, water, grid, range(first, len(grid.times)))
+    shape = (len(grid.times) - first, len(depths), *((n - 1) * parts + 1 for n in grid.values.shape[3:]))
+    size = 8 * math.prod(shape)
+    if size > MAX_VOLUME_BYTES:
+        raise ConfigError(
+            f'profile="volume" needs {size / 2**20:.0f} MiB of sound speeds, but the limit is {MAX_VOLUME_BYTES >> 20} MiB: '
+            f"{shape[0]} times, {shape[1]} levels, and {shape[2]} x {shape[3]} points; reduce `refinement` of "
+            "<acoustics>, or remove times, depths or parts of the area from the file of the <volume>",
+            str(loaded.path),
+        )
+    c = np.empty(shape)
+    for n in range(shape[0]):
+        for k, z in enumerate(depths):
+            c[n, k] = _volume_speed(loaded, water, grid, first + n, float(z), parts)
+    spacing = grid.spacing[0] / parts, grid.spacing[1] / parts
+    return SoundSpeedVolume(c, depths, grid.times[first:], grid.origin, spacing)
+
+
+def _volume_levels(loaded: LoadedConfig, water: Water, grid: VolumeGrid, times: range) -> Floats:
+    """Return the depths of the levels. Between two depths of the volume, the error of a straight line through the sound
+    speeds decides the number of levels; n parts reduce it by n squared.
+    """
+    bottom = profile_depth(loaded)
+    inside = grid.depths[(grid.depths > _THINNEST_M) & (grid.depths < bottom - _THINNEST_M)]
+    knots = [0.0, *inside.tolist(), bottom]
+    levels = [0.0]
+    for above, below in itertools.pairwise(knots):
+        worst = 0.0
+        for n in times if grid.sound_speed is None else ():
+            high, low = (_volume_speed(loaded, water, grid, n, z, 1) for z in (above, below))
+            for share in (0.25, 0.5, 0.75):
+                between = _volume_speed(loaded, water, grid, n, above + share * (below - above), 1)
+                straight = high + share * (low - high)
+                worst = max(worst, float(np.abs(between - straight).max()))
+        parts = max(math.ceil(math.sqrt(worst / SPEED_TOLERANCE)), 1)
+        levels += [above + (below - above) * k / parts for k in range(1, parts)] + [below]
+    return np.array(levels)
+
+
+def _volume_speed(loaded: LoadedConfig, water: Water, grid: VolumeGrid, n: int, z: float, parts: int) -> Floats:
+    """Return the sound speed (north, east) at one time and depth, with each cell of the grid divided into parts."""
+    k = min(max(int(np.searchsorted(grid.depths, z, side="right")) - 1, 0), len(grid.depths) - 2)
+    share = min(max((z - grid.depths[k]) / (grid.depths[k + 1] - grid.depths[k]), 0.0), 1.0)
+
+    def level(quantity: int) -> Floats:
+        values = grid.values[n, quantity]
+        return _refined(values[k] * (1.0 - share) + values[k + 1] * share, parts)
+
+    if grid.sound_speed is not None:
+        return level(grid.sound_speed)
+    depth = np.array(z)
+    gauge = water.pressure(np.array([0.0, 0.0, z])) - loaded.config.world.pressure_0
+    return _by_formula(loaded, level(0), level(1), depth, gauge)
+
+
+def _refined(values: Floats, parts: int) -> Floats:
+    """Return values (north, east) with each cell divided into parts in both directions, by linear interpolation."""
+    for _ in range(2):
+        at = np.arange((len(values) - 1) * parts + 1)
+        i = np.minimum(at // parts, len(values) - 2)
+        share = ((at - i * parts) / parts)[:, None]
+        values = (values[i] * (1.0 - share) + values[i + 1] * share).T
+    return values

@@ -33,6 +33,8 @@ VOLUME_COLUMNS = {
 }
 #: optional column of a volume with the vertical flow; positive up in the file, as its CF standard name says
 UPWARD_COLUMN = "upward_sea_water_velocity_meter_per_sec"
+#: optional column of a volume with the sound speed, which then replaces the formula
+SPEED_COLUMN = "speed_of_sound_in_sea_water_meter_per_sec"
 _AXES = ("depth_meter", "latitude_degree", "longitude_degree")
 _TIME = "elapsed_time_second"
 #: valid range of each column of the file; a quantity may also be NaN (not measured)
@@ -46,6 +48,7 @@ LIMITS = {
     VOLUME_COLUMNS["north"]: (-10.0, 10.0),
     VOLUME_COLUMNS["east"]: (-10.0, 10.0),
     UPWARD_COLUMN: (-10.0, 10.0),
+    SPEED_COLUMN: (1300.0, 1800.0),
 }
 
 
@@ -57,7 +60,8 @@ class VolumeGrid:
     ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s. ``values``
     has the shape (times, quantities, depths, north, east) and no gaps. ``filled`` marks grid points (times, depths,
     north, east) without data, which have the value of their nearest neighbour. ``flow`` contains the quantities that
-    are the components of the flow: north, east and, if the file contains a vertical flow, down.
+    are the components of the flow: north, east and, if the file contains a vertical flow, down. ``sound_speed`` is the
+    quantity that is the sound speed, or None if the file does not contain it.
     """
 
     origin: tuple[float, float]
@@ -67,6 +71,7 @@ class VolumeGrid:
     values: Floats
     filled: Mask
     flow: tuple[int, ...] = (2, 3)
+    sound_speed: int | None = None
 
     def at(self, time_s: float) -> Floats:
         """Return the values (quantities, depths, north, east) at a given time. The values are constant before the first
@@ -160,10 +165,14 @@ def _even(axis: Floats, name: str, path: Path) -> float:
 def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
     """Read a gridded volume. ``latitude`` and ``longitude`` (rad) are the position of the origin of W.
 
-    ``more`` names additional columns; in the values, they follow the columns of VOLUME_COLUMNS. The vertical flow, if
-    the file contains one, is the last quantity.
+    ``more`` names additional columns; in the values, they follow the columns of VOLUME_COLUMNS. The vertical flow and
+    the sound speed are the last quantities, if the file contains them.
     """
-    data, lines, quantities = _read(path, "volume", (*VOLUME_COLUMNS.values(), *more), [UPWARD_COLUMN])
+    optional = [UPWARD_COLUMN, SPEED_COLUMN]
+    data, lines, quantities = _read(path, "volume", (*VOLUME_COLUMNS.values(), *more), optional)
+    first = len(VOLUME_COLUMNS) + len(more)
+    place = {column: first + k for k, column in enumerate(quantities[first:])}
+    upward, speed = place.get(UPWARD_COLUMN), place.get(SPEED_COLUMN)
     depths, lats, lons, times = (np.unique(data[:, c]) for c in range(4))
     shape = len(times), len(depths), len(lats), len(lons)
     index = tuple(np.searchsorted(a, data[:, c]) for a, c in ((times, 3), (depths, 0), (lats, 1), (lons, 2)))
@@ -190,14 +199,16 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
         for n in range(len(times)):
             if not np.isfinite(values[n, q]).any():
                 raise ConfigError(f"the volume has no value of {column} at time {times[n]:g}", str(path))
-    filled = ~np.isfinite(values).all(axis=1)
+    known = np.isfinite(values)
+    water = [q for q in range(len(quantities)) if q != speed]
+    filled = ~known[:, water].all(axis=1)
     for n in range(len(times)):
         for q in range(len(quantities)):
-            _fill(values[n, q], filled[n])
+            _fill(values[n, q], ~known[n, q] if q == speed else filled[n])
     flow: tuple[int, ...] = (2, 3)
-    if len(quantities) > len(VOLUME_COLUMNS) + len(more):
-        flow = (2, 3, len(quantities) - 1)
-        values[:, -1] = 0.0 - values[:, -1]  # downwards
+    if upward is not None:
+        flow = (2, 3, upward)
+        values[:, upward] = 0.0 - values[:, upward]  # downwards
     rad = math.pi / 180.0
     metres, east = EARTH_RADIUS * rad, metres_east(latitude)
     return VolumeGrid(
@@ -208,6 +219,7 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
         values,
         filled,
         flow,
+        speed,
     )
 
 

@@ -1,0 +1,144 @@
+"""Rays that the medium remembers for each pair of nodes in a sound field, as first guesses for their next signal; compiled.
+
+A search for all rays between two points traces hundreds of rays. Between two signals, the nodes move only little, so the
+rays of the earlier signal are aimed at the new position instead. They are the same rays that a search would find, to
+within the tolerance of the aim. A search is repeated if one of the rays is lost, if the nodes have moved too far, or
+after a time, because rays can appear. Each search also gives the rays in the opposite direction, by reciprocity.
+
+The pairs are in a table with a fixed number of rows. A pair can be in one of a few adjacent rows. A new pair takes an
+empty one of them, or replaces the pair that has not been used for the longest time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from wavesim_kernels.compiler import device_function
+from wavesim_server.acoustics import eigenrays, fans, propagation, waveguides
+from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.types import Record, Vector
+from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.elementary import asin
+
+REFRESH_S = 60.0  #: simulation time in s after which a search is repeated
+#: displacement of both nodes together after which a search is repeated, as a fraction of their distance, and vertical
+#: displacement as a fraction of the depth of the water
+RANGE_SHARE, DEPTH_SHARE = 0.05, 0.1
+WAYS = 4  #: number of rows in which a pair can be
+
+
+@device_function
+def find_eigenrays(m: Medium, scene: AcousticScene, s: int, j: int, point: Vector) -> tuple[int, int]:
+    """Find the eigenrays of a signal to a node at a point; ``m.eigenrays`` receives them.
+
+    Returns (number of eigenrays, number of eigenrays that were dropped).
+    """
+    signal = m.signals[s]
+    source, key = Vector(signal.x, signal.y, signal.z), _key(m, signal.source, j)
+    row = _row_of(m, key)
+    if row >= 0 and _is_fresh(m, row, source, point, signal.emission):
+        count = _aim_known_rays(m, scene, s, row, point)
+        if count >= 0:
+            m.pairs[row].used = signal.emission
+            return count, int(m.pairs[row].dropped)
+    count, dropped = propagation.find_bed_eigenrays(m, scene, s, point, 0)
+    if m.pairs.shape[0] > 0 and count <= a.KNOWN_RAYS:
+        _remember(m, key, source, point, signal.emission, count, dropped, False)
+        _remember(m, _key(m, j, signal.source), point, source, signal.emission, count, dropped, True)
+    return count, dropped
+
+
+@device_function
+def _key(m: Medium, source: int, receiver: int) -> int:
+    """Return the number of a pair of nodes, from 1."""
+    return int(source) * m.nodes.shape[0] + receiver + 1
+
+
+@device_function
+def _first_row(m: Medium, key: int) -> int:
+    """Return the first of the rows in which a pair can be."""
+    return key % (m.pairs.shape[0] // WAYS) * WAYS
+
+
+@device_function
+def _row_of(m: Medium, key: int) -> int:
+    """Return the row of a pair; -1 if its rays are not known."""
+    if m.pairs.shape[0] == 0:
+        return -1
+    first = _first_row(m, key)
+    for row in range(first, first + WAYS):
+        if m.pairs[row].key == key:
+            return row
+    return -1
+
+
+@device_function
+def _is_fresh(m: Medium, row: int, source: Vector, receiver: Vector, time: float) -> bool:
+    """Return whether a pair has moved so little, and its search is so recent, that its rays are good first guesses."""
+    pair = m.pairs[row]
+    if not time - pair.searched <= REFRESH_S:
+        return False
+    ax, ay, az = source.x - pair.ax, source.y - pair.ay, source.z - pair.az
+    bx, by, bz = receiver.x - pair.bx, receiver.y - pair.by, receiver.z - pair.bz
+    moved = math.sqrt(ax * ax + ay * ay + az * az) + math.sqrt(bx * bx + by * by + bz * bz)
+    x, y, z = receiver.x - source.x, receiver.y - source.y, receiver.z - source.z
+    distance = math.sqrt(x * x + y * y + z * z)
+    return moved <= RANGE_SHARE * distance and abs(az) + abs(bz) <= DEPTH_SHARE * m.water[0].bottom
+
+
+@device_function
+def _aim_known_rays(m: Medium, scene: AcousticScene, s: int, row: int, point: Vector) -> int:
+    """Aim the known rays of a pair at a point; ``m.eigenrays`` receives them. Returns their number, or -1 if a ray is
+    lost.
+    """
+    guide, source, receiver = propagation.path_waveguide(m, scene, s, point)
+    legs, shot, count = waveguides.legs_view(m.legs), m.shot[0], int(m.pairs[row].count)
+    for k in range(count):
+        known = m.known_rays[row, k]
+        target = Target(receiver, known.path // 2, known.bed - 1)
+        guess = propagation.kept_guess(known, known.path)
+        if not fans.aim_ray(guide, source, target, guess, False, legs, m.no_points, shot):
+            return -1
+        if shot.reversals > eigenrays.REVERSALS or fans.is_known(guide, m.eigenrays, k, shot):
+            return -1  # two rays have become one
+        ray = m.eigenrays[k]
+        fans.store_eigenray(ray, asin(min(abs(shot.sz), 1.0)), shot)
+        _store_ray(known, ray)
+    return count
+
+
+@device_function
+def _store_ray(known: Record, ray: Record) -> None:
+    """Store an eigenray as a known ray."""
+    propagation.keep_direction(known, ray)
+    known.path, known.bed = 2 * ray.reversals + ray.down, ray.bed
+
+
+@device_function
+def _remember(
+    m: Medium, key: int, source: Vector, receiver: Vector, time: float, count: int, dropped: int, reverse: bool
+) -> None:
+    """Remember the rays in ``m.eigenrays`` for a pair, in their own or in the reverse direction."""
+    row = _row_of(m, key)
+    if row < 0:
+        first = _first_row(m, key)
+        row = first
+        for other in range(first, first + WAYS):
+            if m.pairs[other].key == 0:
+                row = other
+                break
+            if m.pairs[other].used < m.pairs[row].used:
+                row = other
+    pair = m.pairs[row]
+    pair.key, pair.searched, pair.used, pair.count, pair.dropped = key, time, time, count, dropped
+    pair.ax, pair.ay, pair.az = source.x, source.y, source.z
+    pair.bx, pair.by, pair.bz = receiver.x, receiver.y, receiver.z
+    for k in range(count):
+        ray = m.eigenrays[k]
+        known = m.known_rays[row, k]
+        _store_ray(known, ray)
+        if reverse:
+            known.sx, known.sy, known.path = -ray.rx, -ray.ry, 2 * ray.reversals + (1 if ray.rz < 0.0 else 0)
+            known.down_x = known.down_y = known.down_z = known.side_x = known.side_y = known.side_z = 0.0

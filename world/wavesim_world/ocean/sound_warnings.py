@@ -1,0 +1,159 @@
+"""Warnings of `wavesim check` about settings of the acoustics that have no effect, or not the effect that they suggest."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from wavesim_sdk.algebra import interpolate, norm
+from wavesim_sdk.arrays import Floats
+from wavesim_sdk.errors import ConfigError
+from wavesim_world.config.loaded import LoadedConfig
+from wavesim_world.ocean.bed import profile_depth
+from wavesim_world.ocean.sound import SoundSpeedVolume, sound_speed_on_grid, sound_speed_profile
+from wavesim_world.ocean.surface import LEAST_HEIGHT, sea_state
+from wavesim_world.ocean.volume import VolumeGrid
+from wavesim_world.ocean.water import Water
+
+LEAST_RANGE_ERROR_M = 0.05  #: a smaller range error by the volume causes no warning
+
+
+class NodePlace(NamedTuple):
+    """Position that a node has at the start or at a waypoint."""
+
+    name: str
+    p_W: Floats  #: north, east, down in m
+
+
+def sound_warnings(loaded: LoadedConfig) -> list[str]:
+    """Return warnings about a moving surface that has no effect, and about a <volume> that the sound-speed profile
+    ignores or that does not cover the run.
+    """
+    return _idle_surface(loaded) + _idle_volume(loaded)
+
+
+def _idle_surface(loaded: LoadedConfig) -> list[str]:
+    """Return a warning for each reason why a moving surface has no effect, or an effect that is counted twice."""
+    multipath, world = loaded.config.acoustics.multipath, loaded.config.world
+    if multipath is None or multipath.surface != "moving":
+        return []
+    found = []
+    if multipath.order == 0:
+        found.append('<multipath surface="moving"> has no effect, because order="0" means that there are no echoes')
+    if sea_state(world.waves)[0] < LEAST_HEIGHT and world.tide.amplitude == 0.0:
+        found.append(
+            '<multipath surface="moving"> has no effect, because the sea is flat: add <waves height="..."/> to the world, '
+            "unless a command sets the waves during the run"
+        )
+    if multipath.surface_loss > 0.0:
+        found.append(
+            '<multipath surface="moving"> scatters sound but keeps its energy, and `surface_loss` then removes a part of '
+            "it at each bounce; remove `surface_loss` if it stands for the roughness of the sea"
+        )
+    return found
+
+
+def _idle_volume(loaded: LoadedConfig) -> list[str]:
+    """Return warnings about a <volume> that the sound-speed profile ignores, or that does not cover the run."""
+    places = _node_places(loaded)
+    if loaded.config.world.volume is None or not places:
+        return []
+    profile = loaded.config.acoustics.profile
+    if profile not in ("water", "volume"):
+        return []
+    water = Water(loaded)
+    assert water.volume is not None  # the world has one
+    if profile == "volume":
+        return _uncovered(loaded, water.volume, places)
+    try:
+        field = sound_speed_on_grid(loaded, water, water.volume)
+    except ConfigError:  # too large to trace sound in it, so the warning would suggest what is not possible
+        return []
+    return _ignored(loaded, water, field, places)
+
+
+def _node_places(loaded: LoadedConfig) -> list[NodePlace]:
+    """Return the positions of all nodes at the start and at their waypoints."""
+    found = []
+    for b in loaded.config.fleet.bodies:
+        if loaded.transducer(b) is not None:
+            found.append(NodePlace(b.name, np.array(b.position, float)))
+            found += [NodePlace(b.name, np.array([w.north, w.east, w.depth], float)) for w in b.waypoint]
+    return found
+
+
+def _ignored(loaded: LoadedConfig, water: Water, field: SoundSpeedVolume, places: list[NodePlace]) -> list[str]:
+    """Warn if the volume causes range errors that the profile at the origin does not show."""
+    z, c = sound_speed_profile(loaded, water, float(field.depths[-1]))
+    assumed = loaded.config.acoustics.sound_speed
+    worst, pair = 0.0, ("", "", 0.0)
+    share = (np.arange(256)[:, None] + 0.5) / 256
+    for one, other in itertools.combinations(_outermost(places), 2):
+        line = one.p_W + share * (other.p_W - one.p_W)
+        slower = 1.0 / field(line) - 1.0 / interpolate(line[:, 2], z, c)
+        length = float(norm(other.p_W - one.p_W))
+        error = assumed * length * float(slower.mean())
+        if abs(error) > abs(worst):
+            worst, pair = error, (one.name, other.name, length)
+    if abs(worst) < LEAST_RANGE_ERROR_M:
+        return []
+    difference, depth = _horizontal_difference(field, places)
+    a, b, length = pair
+    return [
+        f'profile="water" uses the water at the origin everywhere, but the sound speed of the <volume> differs by up to '
+        f"{difference:.2f} m/s between places of the nodes at the same depth ({depth:g} m): ranges between '{a}' and "
+        f"'{b}' ({length:.0f} m apart) are wrong by up to {abs(worst):.2f} m; use profile=\"volume\""
+    ]
+
+
+def _outermost(places: list[NodePlace]) -> list[NodePlace]:
+    """Return the places that lie farthest in eight horizontal directions."""
+    p = np.stack([place.p_W for place in places])
+    sides = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
+    return [places[k] for k in dict.fromkeys(int((p[:, 0] * n + p[:, 1] * e).argmax()) for n, e in sides)]
+
+
+def _horizontal_difference(field: SoundSpeedVolume, places: list[NodePlace]) -> tuple[float, float]:
+    """Return the largest difference in m/s of the sound speed at one depth, within the rectangle around the places, and
+    this depth in m.
+    """
+    p = np.stack([place.p_W for place in places])
+    north, east = (np.linspace(p[:, axis].min(), p[:, axis].max(), 33) for axis in (0, 1))
+    at = np.stack(np.broadcast_arrays(north[:, None], east[None, :], 0.0), axis=-1)
+    found = []
+    for depth in field.depths:
+        c = field(at + np.array([0.0, 0.0, depth]))
+        found.append((float(np.ptp(c)), float(depth)))
+    return max(found)
+
+
+def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) -> list[str]:
+    """Say which nodes, depths and times the volume does not cover."""
+    found = []
+    beyond: dict[str, float] = {}
+    for name, p_W in places:
+        for axis in (0, 1):
+            low = grid.origin[axis]
+            high = low + (grid.values.shape[3 + axis] - 1) * grid.spacing[axis]
+            outside = max(low - p_W[axis], p_W[axis] - high)
+            if outside > 0.0:
+                beyond[name] = max(outside, beyond.get(name, 0.0))
+    if beyond:
+        names = ", ".join(f"'{name}'" for name in list(beyond)[:4]) + (", ..." if len(beyond) > 4 else "")
+        found.append(
+            f"the <volume> does not contain all places of {names} (up to {max(beyond.values()):.0f} m outside): beyond "
+            "its edge, the sound speed at the edge applies"
+        )
+    bottom, last = profile_depth(loaded), float(grid.depths[-1])
+    if bottom > last:
+        found.append(
+            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: the water of the last "
+            "depth applies below"
+        )
+    end, until = loaded.config.time.duration, float(grid.times[-1])
+    if len(grid.times) > 1 and (end == 0.0 or end > until):
+        run = f"the run lasts {end:g} s" if end else "the run has no end"
+        found.append(f"the <volume> ends at {until:g} s, but {run}: the water of the last time applies later")
+    return found
