@@ -371,28 +371,31 @@ def refracted_path(m: Medium, s: int, path: int, point: Vector) -> PropagationPa
 
 
 @device_function
-def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> bool:
-    """Return whether anything blocks a candidate's path to a point."""
-    signal, candidate, n = m.signals[s], m.candidates[e], 0
+def path_points(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> int:
+    """Fill ``m.points`` with points along a candidate's path to a point; return the number of points, or 0 if there is
+    no path. If the path is a ray, ``m.ray`` or ``m.shot`` must contain this ray.
+    """
+    signal, candidate = m.signals[s], m.candidates[e]
     path, source = a.to_row(candidate.path), Vector(signal.x, signal.y, signal.z)
     if m.water[0].mode == a.ISOVELOCITY and meets_sloping_bed(m, path):
-        if not sloping_bed_images.find_reflections(scene, path, source, point, m.points):
-            return True
-        n = path // 2 + 2
-    elif m.water[0].mode == a.ISOVELOCITY:
-        n = image_paths.unfold_image_path(path, m.water[0].bottom, source, point, m.points)
-    elif candidate.bed:
-        return _is_bed_ray_blocked(m, scene, s, path, point)
-    else:
-        n = _ray_points(m, s, path, m.kept_rays[e].angle, point)
-    return image_paths.is_path_blocked(scene, m.points, n, True)
+        return path // 2 + 2 if sloping_bed_images.find_reflections(scene, path, source, point, m.points) else 0
+    if m.water[0].mode == a.ISOVELOCITY:
+        return image_paths.unfold_image_path(path, m.water[0].bottom, source, point, m.points)
+    if candidate.bed:
+        return _bed_ray_points(m, scene, s, path, point)
+    return _ray_points(m, s, path, m.kept_rays[e].angle, point)
 
 
 @device_function
-def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> bool:
-    """Return whether an obstacle blocks the ray in ``m.shot``. The bed does not block this ray, because the bed has
-    reflected it.
-    """
+def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> bool:
+    """Return whether anything blocks a candidate's path to a point. The bed does not block a ray that it has reflected."""
+    n = path_points(m, scene, s, e, point)
+    return n == 0 or image_paths.is_path_blocked(scene, m.points, n, m.candidates[e].bed == 0)
+
+
+@device_function
+def _bed_ray_points(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> int:
+    """Fill in points along the ray in ``m.shot``; return the number of points."""
     shot, p = m.shot[0], m.points
     guide, source, receiver = path_waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
@@ -400,10 +403,8 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, poin
     legs = waveguides.legs_view(m.legs)[waveguides.BESIDE]
     if m.water[0].mode == a.VOLUME:
         target = Target(receiver, shot.reversals, shot.surface + shot.bottom)
-        n = volume_rays.trace_ray(guide, start, target, False, legs, p, shot).points
-    else:
-        n = range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot)
-    return image_paths.is_path_blocked(scene, p, n, False)
+        return int(volume_rays.trace_ray(guide, start, target, False, legs, p, shot).points)
+    return int(range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot))
 
 
 @device_function
