@@ -26,6 +26,7 @@ from wavesim_server.acoustics.propagation import (
     straight_path,
 )
 from wavesim_server.acoustics.reception import level_of, spreading_loss
+from wavesim_server.acoustics.sound_field import speed_at
 from wavesim_server.acoustics.transducer_motion import TickInterval
 from wavesim_server.acoustics.types import Records, Vector
 
@@ -130,9 +131,11 @@ def find_paths(t: MediumTable, scene: AcousticScene, results: PathResults) -> in
             _add_path(m, scene, way, m.ray[0].time, 1 if turned else 0, results)
     else:
         link = rays.link_in_water(a.sound_speed_profile(m), signal.z, point.z, across)
-        angles = eigenrays.launch_fan(link.profile, link.source, m.fan)
-        count, counts[DROPPED] = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
-        if w.uneven != 0:
+        count = 0
+        if w.mode == a.RAYS:
+            angles = eigenrays.launch_fan(link.profile, link.source, m.fan)
+            count, counts[DROPPED] = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
+        if w.uneven != 0 or w.mode == a.VOLUME:
             count, more = find_bed_eigenrays(m, scene, 0, point, count)
             counts[DROPPED] += more
         for k in range(count):
@@ -144,3 +147,12 @@ def find_paths(t: MediumTable, scene: AcousticScene, results: PathResults) -> in
                 turns = ray.reversals - way.surface - way.bottom
                 _add_path(m, scene, way, m.shot[0].time if ray.bed else ray.time, turns, results)
     return int(counts[PATHS])
+
+
+@kernel
+def fill_speeds(t: MediumTable, time: float, points: Floats, speeds: Floats) -> int:
+    """Fill in the sound speeds at points (n, 3) in the sound field of a medium; return the number of points."""
+    field = a.sound_field(a.unpack_medium(t), time)
+    for k in range(points.shape[0]):
+        speeds[k] = speed_at(field, Vector(points[k, 0], points[k, 1], points[k, 2]))
+    return int(points.shape[0])

@@ -18,9 +18,9 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import asinh, atan2, cos, exp, hypot, log10, sin
 from wavesim_sdk.errors import InvalidArgument
-from wavesim_server.acoustics import ray_fan
+from wavesim_server.acoustics import ray_fan, volume_rays
 from wavesim_server.acoustics.propagation_model import PropagationModel
-from wavesim_server.acoustics.range_dependent_rays import MAX_LEGS
+from wavesim_server.acoustics.waveguides import MAX_LEGS
 from wavesim_world.config import LoadedConfig
 
 __all__ = ["HorizontalPlane", "VerticalPlane", "horizontal_plane", "transmission_loss", "vertical_plane"]
@@ -125,7 +125,10 @@ def _fan_loss(
     )
     slots = ray_fan.HALVINGS + 2
     fan = ray_fan.FanRays(
-        np.zeros((slots, len(ranges), ray_fan.STATES)), np.zeros((slots, MAX_LEGS, 2)), np.zeros((slots, 3))
+        np.zeros((slots, len(ranges), ray_fan.STATES)),
+        np.zeros((slots, MAX_LEGS, 2)),
+        np.zeros((slots, 3)),
+        np.zeros((max(volume_rays.DENSE_TRACK, len(model.medium.points)), 3)),
     )
     field = np.zeros((3, len(depths), len(ranges)))
     ray_fan.add_fan(model.table, model.scene, plan, fan, field)

@@ -101,7 +101,11 @@ class PropagationModel:
     def sound_speed(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return the sound speed in m/s that the medium uses at positions (..., 3)."""
         m, p = self.medium, np.asarray(p_W, float)
-        return interpolate(p[..., 2], m.profile_z, m.profile_c)
+        if m.water[0].mode != medium_arrays.VOLUME:
+            return interpolate(p[..., 2], m.profile_z, m.profile_c)
+        points, speeds = np.ascontiguousarray(p.reshape(-1, 3)), np.empty(p.size // 3)
+        arrival_search.fill_speeds(self.table, float(time_s), points, speeds)
+        return speeds.reshape(p.shape[:-1])
 
     def sound_speed_gradient(self, p_W: Floats, time_s: float = 0.0) -> Floats:
         """Return the gradient (..., 3) of the sound speed in 1/s at positions (..., 3)."""
@@ -115,9 +119,13 @@ class PropagationModel:
 
     @property
     def same_in_all_directions(self) -> bool:
-        """Whether sound spreads from a source in the same way in all directions: over a level bed, without obstacles."""
-        bed = self.scene.bed
-        return not (bed.has_soundings or bed.max_slope > 0.0 or len(self.scene.obstacles))
+        """Whether sound spreads from a source in the same way in all directions: in layered water over a level bed, without
+        obstacles.
+        """
+        bed, mode = self.scene.bed, self.medium.water[0].mode
+        return mode != medium_arrays.VOLUME and not (
+            bed.has_soundings or bed.max_slope > 0.0 or len(self.scene.obstacles)
+        )
 
     def check_position(self, position: Sequence[float], name: str) -> Floats:
         """Return a position as an array. Raises InvalidArgument if it is not in the water; ``name`` names it."""
@@ -188,7 +196,10 @@ class PropagationModel:
         speed would be zero: at the distance c/g from the middle of the chord, where c is the speed in the middle and g
         the gradient across the chord.
         """
-        if self.medium.water[0].mode == medium_arrays.GRADIENT:
+        mode = self.medium.water[0].mode
+        if mode == medium_arrays.VOLUME:
+            return points  # their distances are short
+        if mode == medium_arrays.GRADIENT:
             points = points[[0, -1]]  # one arc; the points in between are approximate
         chord = np.diff(points, axis=0)
         d = norm(chord)

@@ -22,14 +22,24 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.arrays import Floats
-from wavesim_server.acoustics import eigenrays, image_paths, range_dependent_rays, ray_tubes, rays, sloping_bed_images
+from wavesim_server.acoustics import (
+    eigenrays,
+    image_paths,
+    range_dependent_rays,
+    ray_tubes,
+    rays,
+    sloping_bed_images,
+    volume_rays,
+    waveguides,
+)
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
-from wavesim_server.acoustics.range_dependent_rays import MAX_LEGS, RayStart, Waveguide
+from wavesim_server.acoustics.sound_field import gradient_at, speed_at
 from wavesim_server.acoustics.types import Vector
+from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.waveguides import MAX_LEGS, RayStart, Waveguide, bed_depth_at, has_field
 from wavesim_server.elementary import asinh, atan2, cos, log10, power, sin, sin_cos
-from wavesim_server.seabed import bed_depth
 
 HALVINGS = 10  #: maximum number of times that the angle between two rays of the fan is halved
 FINEST = 768.0  #: an angle is not halved if it is smaller than its initial size divided by this number, which is 0.75 * 2^HALVINGS
@@ -41,7 +51,8 @@ AT_SURFACE, AT_BED, TURNED, STOPPED = 1.0, 2.0, 3.0, 4.0
 #: values of a ray as a whole
 ANGLE, COLUMNS, COUNT = range(3)
 _SHORT = 1e-5  #: parts shorter than this (m) have no reliable direction
-_KINK = 1e-6  #: change of a ray's sine at a point that only a bounce can cause
+_KINK = 1e-6  #: change of a ray's sine at a point that may be a bounce
+_ON_BED = 1e-4  #: distance in m from the bed within which a point is on the bed
 MAX_GAIN = 100.0  #: limit of the gain by focusing, as in :data:`ray_tubes.MAX_FOCUSING_DB`
 
 
@@ -63,12 +74,13 @@ class FanPlan(NamedTuple):
 
 class FanRays(NamedTuple):
     """Scratch space for HALVINGS + 2 rays: their states (rays, ranges, STATES), their events (rays, MAX_LEGS, 2) as pairs
-    of kind and range, and their values as a whole (rays, 3).
+    of kind and range, and their values as a whole (rays, 3). ``track`` (n, 3) receives the points along one ray.
     """
 
     states: Floats
     events: Floats
     whole: Floats
+    track: Floats
 
 
 class Edge(NamedTuple):
@@ -97,14 +109,23 @@ class Tube(NamedTuple):
 
 
 @device_function
-def _speed_and_gradient(m: Medium, z: float) -> tuple[float, float]:
-    """Return the sound speed at a depth and its derivative with respect to the depth."""
-    zs, cs = m.profile_z, m.profile_c
+def _speed(guide: Waveguide, x: float, y: float, z: float) -> float:
+    """Return the sound speed at a point."""
+    if has_field(guide):
+        return speed_at(guide.field, Vector(x, y, z))
+    return rays.sound_speed_at(guide.profile, z)
+
+
+@device_function
+def _gradient(guide: Waveguide, x: float, y: float, z: float) -> Vector:
+    """Return the gradient of the sound speed at a point."""
+    if has_field(guide):
+        return gradient_at(guide.field, Vector(x, y, z))
+    zs, cs = guide.profile.z, guide.profile.c
     if z < zs[0] or z > zs[-1]:
-        return rays.sound_speed_at(a.sound_speed_profile(m), z), 0.0
+        return Vector(0.0, 0.0, 0.0)
     k = rays.layer_of(zs, z)
-    slope = (cs[k + 1] - cs[k]) / (zs[k + 1] - zs[k])
-    return cs[k] + slope * (z - zs[k]), slope
+    return Vector(0.0, 0.0, (cs[k + 1] - cs[k]) / (zs[k + 1] - zs[k]))
 
 
 @device_function
@@ -133,11 +154,9 @@ def _note(fan: FanRays, slot: int, kind: float, u: float) -> None:
 
 
 @device_function
-def _trace(
-    m: Medium, scene: AcousticScene, guide: Waveguide, plan: FanPlan, angle: float, slot: int, fan: FanRays
-) -> None:
+def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, fan: FanRays) -> None:
     """Trace a ray and fill in its states at the ranges of the grid."""
-    signal, w, p, states = m.signals[0], m.water[0], m.points, fan.states
+    signal, w, p, states = m.signals[0], m.water[0], fan.track, fan.states
     for i in range(p.shape[0]):
         p[i, 0] = math.nan
     fan.whole[slot, ANGLE], fan.whole[slot, COUNT] = angle, 0.0
@@ -145,12 +164,22 @@ def _trace(
         angle = eigenrays.MIN_LAUNCH_ANGLE if angle > 0.0 else -eigenrays.MIN_LAUNCH_ANGLE
     level, rise = cos(angle), sin(angle)
     start = RayStart(Vector(signal.x, signal.y, signal.z), Vector(level * plan.hx, level * plan.hy, rise))
-    legs = range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW]
-    range_dependent_rays.trace_ray(guide, start, -1.0, MAX_LEGS - 1, False, legs, p, m.shot[0])
+    legs = waveguides.legs_view(m.legs)[waveguides.NOW]
+    if has_field(guide):
+        nowhere = Target(Vector(signal.x, signal.y, -1.0), 0, -1)
+        volume_rays.trace_ray(guide, start, nowhere, False, legs, p, m.shot[0])
+    else:
+        range_dependent_rays.trace_ray(guide, start, -1.0, MAX_LEGS - 1, False, legs, p, m.shot[0])
     p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, signal.z
     time = length = loss = phase = 0.0
     x1, y1, z1, u1 = signal.x, signal.y, signal.z, 0.0
-    sine, ax, ay, down, c1 = rise, level * plan.hx, level * plan.hy, rise > 0.0, _speed_and_gradient(m, signal.z)[0]
+    sine, ax, ay, down, c1 = (
+        rise,
+        level * plan.hx,
+        level * plan.hy,
+        rise > 0.0,
+        _speed(guide, signal.x, signal.y, signal.z),
+    )
     j, n = 0, plan.ranges.shape[0]
     for i in range(1, p.shape[0]):
         x2, y2, z2 = p[i, 0], p[i, 1], p[i, 2]
@@ -162,10 +191,13 @@ def _trace(
         if chord < _SHORT:
             continue
         u2 = (x2 - signal.x) * plan.hx + (y2 - signal.y) * plan.hy
-        c2 = _speed_and_gradient(m, z2)[0]
-        gradient = _speed_and_gradient(m, z1 + 0.5 * dz)[1]
+        c2 = _speed(guide, x2, y2, z2)
+        g = _gradient(guide, x1 + 0.5 * dx, y1 + 0.5 * dy, z1 + 0.5 * dz)
+        gradient = math.sqrt(g.x * g.x + g.y * g.y + g.z * g.z)
         eh, ez = across / chord, dz / chord
-        bend = 0.5 * chord * gradient * eh / (0.5 * (c1 + c2))
+        # half of the chord over the distance of the centre of the arc, in the vertical plane of the chord
+        ahead = (g.x * dx + g.y * dy) / across if across > 0.0 else 0.0
+        bend = 0.5 * chord * (g.z * eh - ahead * ez) / (0.5 * (c1 + c2))
         ch = 1.0 / math.sqrt(1.0 + bend * bend)
         sh = bend * ch
         sa, ca = ez * ch + eh * sh, eh * ch - ez * sh
@@ -175,9 +207,9 @@ def _trace(
                 _note(fan, slot, AT_SURFACE, u1)
                 loss += w.surface_loss + ray_tubes.surface_loss(abs(sine), signal.frequency, c1, w.roughness, w.bubbles)
                 phase += math.pi
-            else:
+            elif abs(bed_depth_at(guide, x1, y1) - z1) < _ON_BED:
                 _note(fan, slot, AT_BED, u1)
-                nx, ny, nz, _ = sloping_bed_images.tangent_plane(scene, x1, y1)
+                nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x1, y1)
                 grazing = abs(ax * nx + ay * ny + sine * nz)
                 loss += image_paths.bottom_loss(grazing, w.density_ratio, w.speed_ratio, w.attenuation)
                 phase += image_paths.bottom_phase(grazing, w.density_ratio, w.speed_ratio, w.attenuation)
@@ -186,14 +218,17 @@ def _trace(
         down = dz > 0.0
         if u2 <= u1:
             break  # it goes straight up or down, or back to the source
-        if w.blocking != 0 and image_paths.find_blocker(scene, p[i - 1 : i + 1], 2, False) != image_paths.NOT_BLOCKED:
+        if (
+            w.blocking != 0
+            and image_paths.find_blocker(guide.scene, p[i - 1 : i + 1], 2, False) != image_paths.NOT_BLOCKED
+        ):
             _note(fan, slot, STOPPED, u1)
             break
         while j < n and plan.ranges[j] <= u2:
             way = (plan.ranges[j] - u1) / (u2 - u1) * across
             drop, s, c = range_dependent_rays.circle_step(sa, ca, (sa - sb) / across, way)
             part = math.sqrt(way * way + drop * drop)
-            speed = c1 + gradient * drop + (c2 - c1 - gradient * dz) * (way / across)
+            speed = c1 + g.z * drop + (c2 - c1 - g.z * dz) * (way / across)
             to = states[slot, j]
             to[DEPTH], to[SINE], to[COSINE], to[SPEED] = z1 + drop, s, c, speed
             to[TIME] = time + _travel(part, gradient, c1, speed)
@@ -271,13 +306,14 @@ def _fill(m: Medium, plan: FanPlan, tube: Tube, one: Edge, other: Edge, field: F
 
 @device_function
 def _add_tube(
-    m: Medium, scene: AcousticScene, plan: FanPlan, pair: tuple[int, int], fan: FanRays, field: Floats
+    m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int], fan: FanRays, field: Floats
 ) -> None:
     """Add the pressure between two rays of the fan to the field."""
     one, other = pair
     start, whole, events = m.signals[0], fan.whole, fan.events
     common = _common_events(fan, one, other)
-    radiated = abs(sin(whole[other, ANGLE]) - sin(whole[one, ANGLE])) / _speed_and_gradient(m, start.z)[0]
+    source_speed = _speed(guide, start.x, start.y, start.z)
+    radiated = abs(sin(whole[other, ANGLE]) - sin(whole[one, ANGLE])) / source_speed
     side, caustics, met, bounces = 1.0, 0, 0, 0
     for j in range(int(min(whole[one, COLUMNS], whole[other, COLUMNS]))):
         s, t = fan.states[one, j], fan.states[other, j]
@@ -296,7 +332,7 @@ def _add_tube(
         if at != TURNED:
             if at == AT_BED:
                 x, y = start.x + plan.ranges[j] * plan.hx, start.y + plan.ranges[j] * plan.hy
-                depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
+                depth = bed_depth_at(guide, x, y)
             mirror = depth
         first_is_many = s[EVENTS] > t[EVENTS]
         before = s if not first_is_many else t
@@ -344,10 +380,11 @@ def add_fan(t: MediumTable, scene: AcousticScene, plan: FanPlan, fan: FanRays, f
     end = Vector(signal.x + far * plan.hx, signal.y + far * plan.hy, signal.z)
     profile = a.sound_speed_profile(m)
     # with one more bounce, because a tube may be reflected for the last time at a range of the grid
-    guide = range_dependent_rays.waveguide_between(profile, scene, plan.max_bounces + 1, source, end)
-    _trace(m, scene, guide, plan, plan.angles[0], 0, fan)
+    field_of_speeds = a.sound_field(m, signal.emission)
+    guide = waveguides.waveguide_between(profile, field_of_speeds, scene, plan.max_bounces + 1, source, end)
+    _trace(m, guide, plan, plan.angles[0], 0, fan)
     for k in range(1, plan.angles.shape[0]):
-        _trace(m, scene, guide, plan, plan.angles[k], 1, fan)
+        _trace(m, guide, plan, plan.angles[k], 1, fan)
         top, finest = 1, (plan.angles[k] - plan.angles[k - 1]) / FINEST
         while top > 0:
             size = fan.whole[top, ANGLE] - fan.whole[0, ANGLE]
@@ -355,9 +392,9 @@ def add_fan(t: MediumTable, scene: AcousticScene, plan: FanPlan, fan: FanRays, f
                 middle = fan.whole[0, ANGLE] + 0.5 * size
                 top += 1
                 count += 1
-                _trace(m, scene, guide, plan, middle, top, fan)
+                _trace(m, guide, plan, middle, top, fan)
                 continue
-            _add_tube(m, scene, plan, (0, top), fan, field)
+            _add_tube(m, guide, plan, (0, top), fan, field)
             _copy(fan, top, 0)
             top -= 1
     return count
