@@ -89,6 +89,7 @@ class PropagationModel:
         self._obstacles = exposure.obstacle_names(loaded)
         self.scene = AcousticScene(exposure.obstacle_shapes(loaded), bed, net, np.zeros(1, np.int64))
         self.medium = medium_setup.make_medium(loaded, self.water, 1, loaded.config.time.step, 1, 1)
+        self.medium.water[0].summing = medium_arrays.COHERENT  # phases are always computed
         self.table = array_tables.address_table(self.medium)
         self._bed = sea_bed(loaded)
 
@@ -270,7 +271,7 @@ class PropagationModel:
         table["straight_line_error"] = self.acoustics.sound_speed * found["time"] - distance
         table = table[np.argsort(found["time"], kind="stable")]
         w = self.medium.water[0]
-        if w.order > 0 or w.summing != 0:
+        if w.order > 0 or self.acoustics.sum != "first":
             strongest = np.argsort(np.where(np.arange(len(table)) == 0, -np.inf, table["loss"]), kind="stable")
             limit = len(table) if w.mode == medium_arrays.ISOVELOCITY else int(w.paths)
             table["followed"][strongest[:limit]] = True

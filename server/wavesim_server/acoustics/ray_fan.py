@@ -180,10 +180,10 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
         rise > 0.0,
         _speed(guide, signal.x, signal.y, signal.z),
     )
-    j, n = 0, plan.ranges.shape[0]
+    j, n, limit = 0, plan.ranges.shape[0], math.inf
     for i in range(1, p.shape[0]):
         x2, y2, z2 = p[i, 0], p[i, 1], p[i, 2]
-        if x2 != x2 or j >= n:
+        if x2 != x2 or fan.whole[slot, COUNT] > limit:
             break
         dx, dy, dz = x2 - x1, y2 - y1, z2 - z1
         across = math.sqrt(dx * dx + dy * dy)
@@ -235,6 +235,8 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
             to[LENGTH] = length + _arc_length(part, bend * part / chord)
             to[LOSS], to[PHASE], to[EVENTS] = loss, phase, fan.whole[slot, COUNT]
             j += 1
+        if j >= n and math.isinf(limit):
+            limit = fan.whole[slot, COUNT]  # only the next event still matters, for the comparison with its neighbours
         time, length = time + _travel(chord, gradient, c1, c2), length + _arc_length(chord, bend)
         x1, y1, z1, u1, c1, sine = x2, y2, z2, u2, c2, sb
         ax, ay = cb * dx / across, cb * dy / across
@@ -305,9 +307,7 @@ def _fill(m: Medium, plan: FanPlan, tube: Tube, one: Edge, other: Edge, field: F
 
 
 @device_function
-def _add_tube(
-    m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int], fan: FanRays, field: Floats
-) -> None:
+def _add_tube(m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int], fan: FanRays, field: Floats) -> None:
     """Add the pressure between two rays of the fan to the field."""
     one, other = pair
     start, whole, events = m.signals[0], fan.whole, fan.events
