@@ -44,8 +44,8 @@ from wavesim_server.elementary import asinh, atan2, cos, log10, power, sin, sin_
 HALVINGS = 10  #: maximum number of times that the angle between two rays of the fan is halved
 FINEST = 768.0  #: an angle is not halved if it is smaller than its initial size divided by this number, which is 0.75 * 2^HALVINGS
 #: properties of a ray at one range of the grid
-DEPTH, SINE, COSINE, SPEED, TIME, LENGTH, LOSS, PHASE, EVENTS = range(9)
-STATES = 9
+DEPTH, SINE, COSINE, SPEED, TIME, LENGTH, LOSS, PHASE, EVENTS, BOUNCES = range(10)
+STATES = 10
 #: events in the history of a ray; the first two are bounces, and an obstacle ends the ray
 AT_SURFACE, AT_BED, TURNED, STOPPED = 1.0, 2.0, 3.0, 4.0
 #: values of a ray as a whole
@@ -171,7 +171,7 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
     else:
         range_dependent_rays.trace_ray(guide, start, -1.0, MAX_LEGS - 1, False, legs, p, m.shot[0])
     p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, signal.z
-    time = length = loss = phase = 0.0
+    time = length = loss = phase = bounces = 0.0
     x1, y1, z1, u1 = signal.x, signal.y, signal.z, 0.0
     sine, ax, ay, down, c1 = (
         rise,
@@ -206,12 +206,13 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
             if z1 <= _KINK:
                 _note(fan, slot, AT_SURFACE, u1)
                 loss += w.surface_loss + ray_tubes.surface_loss(abs(sine), signal.frequency, c1, w.roughness, w.bubbles)
-                phase += math.pi
+                phase, bounces = phase + math.pi, bounces + 1.0
             elif abs(bed_depth_at(guide, x1, y1) - z1) < _ON_BED:
                 _note(fan, slot, AT_BED, u1)
                 nx, ny, nz, _ = sloping_bed_images.tangent_plane(guide.scene, x1, y1)
                 grazing = abs(ax * nx + ay * ny + sine * nz)
                 loss += image_paths.bottom_loss(grazing, w.density_ratio, w.speed_ratio, w.attenuation)
+                bounces += 1.0
                 phase += image_paths.bottom_phase(grazing, w.density_ratio, w.speed_ratio, w.attenuation)
         elif (dz > 0.0) != down and dz != 0.0:
             _note(fan, slot, TURNED, u1)
@@ -233,7 +234,7 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
             to[DEPTH], to[SINE], to[COSINE], to[SPEED] = z1 + drop, s, c, speed
             to[TIME] = time + _travel(part, gradient, c1, speed)
             to[LENGTH] = length + _arc_length(part, bend * part / chord)
-            to[LOSS], to[PHASE], to[EVENTS] = loss, phase, fan.whole[slot, COUNT]
+            to[LOSS], to[PHASE], to[EVENTS], to[BOUNCES] = loss, phase, fan.whole[slot, COUNT], bounces
             j += 1
         if j >= n and math.isinf(limit):
             limit = fan.whole[slot, COUNT]  # only the next event still matters, for the comparison with its neighbours
@@ -318,9 +319,10 @@ def _add_tube(m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int],
     for j in range(int(min(whole[one, COLUMNS], whole[other, COLUMNS]))):
         s, t = fan.states[one, j], fan.states[other, j]
         few, many = int(min(s[EVENTS], t[EVENTS])), int(max(s[EVENTS], t[EVENTS]))
-        if many > common:
-            return
-        if many > few + 1:
+        if many > common or many > few + 1:
+            # neighbours on both sides of a change of the history, whose angle is as small as possible
+            if s[BOUNCES] == t[BOUNCES] <= plan.max_bounces and abs(t[DEPTH] - s[DEPTH]) < 2.0 * plan.depth_step:
+                _fill(m, plan, Tube(j, radiated, caustics), _edge(s, math.nan, s), _edge(t, math.nan, t), field)
             continue
         while met < few:
             bounces += 1 if events[one, met, 0] != TURNED else 0
