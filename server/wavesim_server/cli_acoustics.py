@@ -90,26 +90,27 @@ def carrier_of(*ends: EndPoint) -> float | None:
 
 def table_text(table: Any) -> str:
     """Return the arrivals as a table that is less than 100 characters wide."""
-    lines = [
-        "        time     length    error   loss = spread  absorb surface  bottom    launch  arrival  S  B  T  C",
-        "           s          m        m     dB       dB      dB      dB      dB       deg      deg",
-    ]
+    names = ("time", "length", "error", "loss", "spread", "absorb", "surface", "bottom", "launch", "arrival", *"SBTC")
+    unit_names = ("s", "m", "m", *["dB"] * 5, "deg", "deg", "", "", "", "")
+    widths = (11, 11, 9, 7, 7, 7, 8, 7, 8, 8, 3, 3, 3, 3)
+    lines = ["  " + "".join(f"{word:>{w}}" for word, w in zip(row, widths, strict=True)) for row in (names, unit_names)]
     for k, row in enumerate(table):
         mark = "*" if k == 0 else " "
         mark += "x" if row["blocked_by"] else " " if row["followed"] else "-"
-        launch, arrival = math.degrees(row["launch_elevation"]), math.degrees(row["arrival_elevation"])
-        lines.append(
-            f"{mark}{row['time']:11.6f} {row['length']:10.2f} {row['straight_line_error']:8.2f} {row['loss']:6.1f}"
-            f"   {row['spreading']:6.1f}  {row['absorption']:6.1f}  {row['surface_loss']:6.1f}  {row['bottom_loss']:6.1f}"
-            f"   {launch:7.2f}  {arrival:7.2f} {row['surface']:2d} {row['bottom']:2d} {row['turning_points']:2d} {row['caustics']:2d}"
-        )
+        columns = ("loss", "spreading", "absorption", "surface_loss", "bottom_loss")
+        words = [f"{row['time']:.6f}", f"{row['length']:.2f}", f"{row['straight_line_error']:.2f}"]
+        words += [f"{row[name]:.1f}" for name in columns]
+        words += [f"{math.degrees(row[f'{end}_elevation']):.2f}" for end in ("launch", "arrival")]
+        words += [str(row[name]) for name in ("surface", "bottom", "turning_points", "caustics")]
+        lines.append(mark + "".join(f"{word:>{w}}" for word, w in zip(words, widths, strict=True)))
     return "\n".join(lines)
 
 
 def notes_text(table: Any) -> str:
     """Return the explanation of the marks and columns of a table of arrivals."""
     lines = [
-        "* first path.  Angles are downwards from the horizontal.  Bounces: S surface, B bottom.  T turning points, C caustics."
+        "* first path. Angles are downwards from the horizontal.",
+        "S, B: bounces off the surface and the bottom; T: turning points; C: caustics.",
     ]
     for name in sorted({str(n) for n in table["blocked_by"] if n}):
         count = int((table["blocked_by"] == name).sum())
@@ -123,8 +124,8 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
     """Return the range error of instruments that use the first path and assume a straight line."""
     first, c = table[0], model.acoustics.sound_speed
     return (
-        f"The first path takes {first['time']:.9f} s. An instrument that assumes {c:g} m/s measures {c * first['time']:.3f} m:"
-        f"\nthe straight-line error is {first['straight_line_error']:+.3f} m."
+        f"The first path takes {first['time']:.9f} s. An instrument that assumes {c:g} m/s measures "
+        f"{c * first['time']:.3f} m;\nthe straight-line error is {first['straight_line_error']:+.3f} m."
     )
 
 

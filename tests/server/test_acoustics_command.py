@@ -53,7 +53,9 @@ def test_json_equals_the_library(file: Path) -> None:
     from wavesim_server.acoustics.propagation_model import arrivals
     from wavesim_world.config import load
 
-    done = run(file, "--from", "0,0,20", "--to", "0.8 km,100,30 m", "--json", "--frequency", "12 kHz", "--time", "1 min")
+    done = run(
+        file, "--from", "0,0,20", "--to", "0.8 km,100,30 m", "--json", "--frequency", "12 kHz", "--time", "1 min"
+    )
     found = json.loads(done.stdout)
     table = arrivals(load(file), (0.0, 0.0, 20.0), (800.0, 100.0, 30.0), 60.0, 12e3)
     assert found["frequency"] == 12e3 and found["time"] == 60.0
@@ -105,9 +107,9 @@ def test_a_shadow(tmp_path: Path) -> None:
 
 def test_notes_and_help(file: Path) -> None:
     assert "--serve" in CliRunner().invoke(acoustics, ["--help"]).output
-    from wavesim_server.acoustics.propagation_model import ARRIVAL
-
     import numpy as np
+
+    from wavesim_server.acoustics.propagation_model import ARRIVAL
 
     table = np.zeros(2, ARRIVAL)
     table["blocked_by"] = ["", "pier 1"]
@@ -170,6 +172,8 @@ def test_mistakes_in_requests(file: Path, change: dict[str, Any], message: str) 
 def test_lines_that_are_not_requests(file: Path) -> None:
     assert "not valid JSON" in json.loads(AcousticsWorker().answer("nonsense"))["error"]
     assert "must be a JSON object" in json.loads(AcousticsWorker().answer("[1]"))["error"]
-    request = json.dumps({"id": 1, "config": str(file), "kind": "section", "from": [0, 0, 1], "to": [9, 9, 1], "shape": [2, 2]})
+    request = json.dumps(
+        {"id": 1, "config": str(file), "kind": "section", "from": [0, 0, 1], "to": [9, 9, 1], "shape": [2, 2]}
+    )
     done = CliRunner().invoke(acoustics, ["--serve"], input=f"{request}\n\nnonsense\n")
     assert [set(json.loads(line)) >= {"id"} for line in done.stdout.splitlines()] == [True, True]

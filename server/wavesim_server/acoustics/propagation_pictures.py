@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BED, INK, WEAK = "#7a6a58", "#1b2733", "#ffffff"
+#: colours of low and high sound speeds, light enough for dark rays
+SPEEDS = ("#7fb0d8", "#c9dff0", "#fbf6ea")
 SHAPE = (240, 480)  #: rows and columns of a picture of the loss
 
 
@@ -68,7 +70,17 @@ def _draw_bed(axes: Axes, ranges: Floats, bed: Floats, deepest: float) -> None:
     axes.fill_between(ranges, np.nan_to_num(bed, nan=deepest), deepest, color=BED, linewidth=0.0, zorder=3)
 
 
+def _name(axes: Axes, name: str, x: float, y: float, shift: int = 6) -> None:
+    """Mark a point and write its name beside it."""
+    from matplotlib.patheffects import withStroke
+
+    axes.plot([x], [y], "o", color=WEAK, markeredgecolor=INK, markersize=7, clip_on=False, zorder=6)
+    text = axes.annotate(name, (x, y), (shift, 7), textcoords="offset points", color=INK, weight="bold", zorder=7)
+    text.set_path_effects([withStroke(linewidth=3.0, foreground=WEAK)])
+
+
 def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) -> None:
+
     a, b = view.source, view.receiver
     table = model.arrivals(a, b, view.time_s, view.frequency)
     tracks = model.ray_tracks(a, b, view.time_s, view.frequency)
@@ -101,11 +113,15 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
         }
         if table["blocked_by"][k]:
             style |= {"linestyle": "--", "color": "#b02a37"}
-        axes.plot(track[:, 0] * scale, track[:, 1], alpha=0.35 + 0.6 * strength, zorder=5 if first else 4, **style)
-    for at, name, shift in ((0.0, "A", 6), (far, "B", -6)):
-        z = float((a if name == "A" else b)[2])
-        axes.plot([at * scale], [z], "o", color=WEAK, markeredgecolor=INK, markersize=7, zorder=6)
-        axes.annotate(name, (at * scale, z), (shift, 7), textcoords="offset points", color=INK, weight="bold", zorder=7)
+        axes.plot(
+            track[:, 0] * scale,
+            track[:, 1],
+            alpha=1.0 if first else 0.35 + 0.6 * strength,
+            zorder=5 if first else 4,
+            **style,
+        )
+    _name(axes, "A", 0.0, float(a[2]))
+    _name(axes, "B", far * scale, float(b[2]), -15)
     axes.set_xlim(ranges[0], ranges[-1])
     axes.set_ylim(deepest, 0.0)
     axes.set(xlabel=f"range along the line from A to B ({unit})", ylabel="depth (m)")
@@ -148,10 +164,9 @@ def _draw_vertical_loss(model: PropagationModel, view: View, figure: Figure, axe
     bed = model.bed_depth(a[0] + plane.ranges * cos(bearing), a[1] + plane.ranges * sin(bearing))
     deepest = 1.04 * float(plane.depths[-1])
     _draw_bed(axes, plane.ranges * scale, bed, deepest)
-    axes.plot([0.0], [a[2]], "o", color=WEAK, markeredgecolor=INK, clip_on=False, zorder=6)
+    _name(axes, "A", 0.0, float(a[2]))
     if 0.0 < far <= reach:
-        axes.plot([far * scale], [b[2]], "o", color=WEAK, markeredgecolor=INK, zorder=6)
-        axes.annotate("B", (far * scale, b[2]), (5, 6), textcoords="offset points", weight="bold", zorder=7)
+        _name(axes, "B", far * scale, float(b[2]), -15)
     axes.set_xlim(0.0, plane.ranges[-1] * scale)
     axes.set_ylim(deepest, 0.0)
     axes.set(xlabel=f"range from A ({unit})", ylabel="depth (m)")
@@ -172,8 +187,7 @@ def _draw_horizontal_loss(model: PropagationModel, view: View, figure: Figure, a
     )
     figure.colorbar(shown, ax=axes, label="transmission loss (dB)", pad=0.01, extend="both")
     for p, name in ((a, "A"), (b, "B")):
-        axes.plot([p[1] * scale], [p[0] * scale], "o", color=WEAK, markeredgecolor=INK, zorder=6)
-        axes.annotate(name, (p[1] * scale, p[0] * scale), (5, 6), textcoords="offset points", weight="bold", zorder=7)
+        _name(axes, name, p[1] * scale, p[0] * scale)
     axes.set_aspect("equal")
     axes.set(xlabel=f"east ({unit})", ylabel=f"north ({unit})")
     axes.set_title(f"{_loss_title(view)}, depth {depth:g} m", fontsize=10, loc="left")
