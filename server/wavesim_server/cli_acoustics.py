@@ -93,7 +93,10 @@ def table_text(table: Any) -> str:
     names = ("time", "length", "error", "loss", "spread", "absorb", "surface", "bottom", "launch", "arrival", *"SBTC")
     unit_names = ("s", "m", "m", *["dB"] * 5, "deg", "deg", "", "", "", "")
     widths = (11, 11, 9, 7, 7, 7, 8, 7, 8, 8, 3, 3, 3, 3)
-    lines = ["  " + "".join(f"{word:>{w}}" for word, w in zip(row, widths, strict=True)) for row in (names, unit_names)]
+    lines = [
+        "  " + "".join(f"{word:>{w}}" for word, w in zip(row, widths, strict=True)).rstrip()
+        for row in (names, unit_names)
+    ]
     for k, row in enumerate(table):
         mark = "*" if k == 0 else " "
         mark += "x" if row["blocked_by"] else " " if row["followed"] else "-"

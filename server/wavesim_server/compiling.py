@@ -95,7 +95,8 @@ def compiled_on_first_use(name: str, what: str, report: Callable[[str], None] = 
     if record.is_current():
         yield
         return
-    report(f"compiling the kernels for {what} (once, about half a minute)")
+    if not record.has_current_functions():
+        report(f"compiling the kernels for {what} (once, about half a minute)")
     with gc_paused():
         yield
     if _make_folder(record.path.parent):

@@ -80,6 +80,7 @@ def _name(axes: Axes, name: str, x: float, y: float, shift: int = 6) -> None:
 
 
 def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
 
     a, b = view.source, view.receiver
     table = model.arrivals(a, b, view.time_s, view.frequency)
@@ -98,7 +99,13 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
     middle = 0.5 * float(np.nanmax(section.speed) + np.nanmin(section.speed))
     limits = {"vmin": middle - 0.5 * span, "vmax": middle + 0.5 * span}
     shades = axes.pcolormesh(
-        ranges, section.depths, speed, cmap="Blues_r", shading="gouraud", rasterized=True, **limits
+        ranges,
+        section.depths,
+        speed,
+        cmap=LinearSegmentedColormap.from_list("sound speed", SPEEDS),
+        shading="gouraud",
+        rasterized=True,
+        **limits,
     )
     figure.colorbar(shades, ax=axes, label="sound speed (m/s)", pad=0.01)
     _draw_bed(axes, ranges, section.bed, deepest)
