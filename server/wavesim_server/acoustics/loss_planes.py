@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import asinh, atan2, cos, exp, hypot, log10, sin
 from wavesim_sdk.errors import InvalidArgument
 from wavesim_server.acoustics import ray_fan, volume_rays
-from wavesim_server.acoustics.propagation_model import PropagationModel
+from wavesim_server.acoustics.propagation_model import Position, PropagationModel
 from wavesim_server.acoustics.waveguides import MAX_LEGS
 from wavesim_world.config import LoadedConfig
 
@@ -51,7 +50,7 @@ class HorizontalPlane(NamedTuple):
 
 
 def vertical_plane(
-    model: PropagationModel, source: Sequence[float], bearing: float, reach: float, shape: tuple[int, int]
+    model: PropagationModel, source: Position, bearing: float, reach: float, shape: tuple[int, int]
 ) -> VerticalPlane:
     """Return the vertical plane from a source to the range ``reach`` (m) and to the deepest point of the bed, with a
     number of depths and a number of ranges.
@@ -62,7 +61,7 @@ def vertical_plane(
     return VerticalPlane(bearing, ranges, np.linspace(0.0, max(deepest, float(source[2]), 1.0), shape[0]))
 
 
-def horizontal_plane(source: Sequence[float], depth: float, reach: float, shape: tuple[int, int]) -> HorizontalPlane:
+def horizontal_plane(source: Position, depth: float, reach: float, shape: tuple[int, int]) -> HorizontalPlane:
     """Return the horizontal plane at a depth that extends to the distance ``reach`` (m) on each side of a source."""
     north, east = (np.linspace(-reach, reach, n) + at for n, at in zip(shape, source, strict=False))
     return HorizontalPlane(depth, north, east)
@@ -70,7 +69,7 @@ def horizontal_plane(source: Sequence[float], depth: float, reach: float, shape:
 
 def transmission_loss(
     loaded: LoadedConfig | PropagationModel,
-    source: Sequence[float],
+    source: Position,
     plane: VerticalPlane | HorizontalPlane,
     time_s: float = 0.0,
     frequency: float | None = None,

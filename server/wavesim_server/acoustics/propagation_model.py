@@ -40,6 +40,8 @@ __all__ = ["ARRIVAL", "PropagationModel", "SoundSpeedSection", "arrivals", "ray_
 DEFAULT_FREQUENCY = 25e3  #: carrier in Hz if the caller does not give one
 SAGITTA = 0.02  #: maximum distance in m between a ray and the straight lines between its points
 
+Position = Sequence[float] | Floats  #: north, east and depth in m
+
 #: columns of a table of arrivals
 ARRIVAL = np.dtype(
     [
@@ -128,7 +130,7 @@ class PropagationModel:
             bed.has_soundings or bed.max_slope > 0.0 or len(self.scene.obstacles)
         )
 
-    def check_position(self, position: Sequence[float], name: str) -> Floats:
+    def check_position(self, position: Position, name: str) -> Floats:
         """Return a position as an array. Raises InvalidArgument if it is not in the water; ``name`` names it."""
         p = np.asarray(position, float)
         if p.shape != (3,) or not np.isfinite(p).all():
@@ -153,8 +155,8 @@ class PropagationModel:
 
     def arrivals(
         self,
-        source: Sequence[float],
-        receiver: Sequence[float],
+        source: Position,
+        receiver: Position,
         time_s: float = 0.0,
         frequency: float | None = None,
     ) -> Any:
@@ -168,8 +170,8 @@ class PropagationModel:
 
     def ray_tracks(
         self,
-        source: Sequence[float],
-        receiver: Sequence[float],
+        source: Position,
+        receiver: Position,
         time_s: float = 0.0,
         frequency: float | None = None,
     ) -> list[Floats]:
@@ -238,7 +240,7 @@ class PropagationModel:
         signal.absorption = sound.absorption(self.acoustics, f)
 
     def _search(
-        self, source: Sequence[float], receiver: Sequence[float], time_s: float, frequency: float | None
+        self, source: Position, receiver: Position, time_s: float, frequency: float | None
     ) -> tuple[Any, Floats, float]:
         """Return (paths as FOUND_PATH records, points along them, distance between source and receiver)."""
         a, b = self.check_position(source, "the source"), self.check_position(receiver, "the receiver")
@@ -288,8 +290,8 @@ class PropagationModel:
 
     def sound_speed_section(
         self,
-        a: Sequence[float],
-        b: Sequence[float],
+        a: Position,
+        b: Position,
         time_s: float = 0.0,
         shape: tuple[int, int] = (121, 241),
     ) -> SoundSpeedSection:
@@ -312,8 +314,8 @@ class PropagationModel:
 
 def arrivals(
     loaded: LoadedConfig,
-    source: Sequence[float],
-    receiver: Sequence[float],
+    source: Position,
+    receiver: Position,
     time_s: float = 0.0,
     frequency: float | None = None,
 ) -> Any:
@@ -323,8 +325,8 @@ def arrivals(
 
 def ray_tracks(
     loaded: LoadedConfig,
-    source: Sequence[float],
-    receiver: Sequence[float],
+    source: Position,
+    receiver: Position,
     time_s: float = 0.0,
     frequency: float | None = None,
 ) -> list[Floats]:
@@ -332,8 +334,6 @@ def ray_tracks(
     return PropagationModel(loaded).ray_tracks(source, receiver, time_s, frequency)
 
 
-def sound_speed_section(
-    loaded: LoadedConfig, a: Sequence[float], b: Sequence[float], time_s: float = 0.0
-) -> SoundSpeedSection:
+def sound_speed_section(loaded: LoadedConfig, a: Position, b: Position, time_s: float = 0.0) -> SoundSpeedSection:
     """Return the sound speed on a vertical section; see :meth:`PropagationModel.sound_speed_section`."""
     return PropagationModel(loaded).sound_speed_section(a, b, time_s)

@@ -97,7 +97,6 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
     speed = model.sound_speed(section.positions, view.time_s)  # also below the bed, which covers it
     span = max(float(np.nanmax(section.speed) - np.nanmin(section.speed)), 1.0)
     middle = 0.5 * float(np.nanmax(section.speed) + np.nanmin(section.speed))
-    limits = {"vmin": middle - 0.5 * span, "vmax": middle + 0.5 * span}
     shades = axes.pcolormesh(
         ranges,
         section.depths,
@@ -105,7 +104,8 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
         cmap=LinearSegmentedColormap.from_list("sound speed", SPEEDS),
         shading="gouraud",
         rasterized=True,
-        **limits,
+        vmin=middle - 0.5 * span,
+        vmax=middle + 0.5 * span,
     )
     figure.colorbar(shades, ax=axes, label="sound speed (m/s)", pad=0.01)
     _draw_bed(axes, ranges, section.bed, deepest)
