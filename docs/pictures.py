@@ -159,6 +159,16 @@ def demo() -> None:
         shot(page, "close")
 
 
+def acoustics() -> None:
+    """Paths of sound between two points in shallow water, as the command draws them."""
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "paths.png"
+        ends = ["--from", "0,0,5", "--to", "700,100,12", "--loss", "vertical"]
+        config = ROOT / "examples/trials/shallow.xml"
+        subprocess.run([*CLI, "acoustics", str(config), *ends, "--png", str(picture)], check=True)
+        keep("acoustic-paths", picture)
+
+
 def configurator() -> None:
     with opened("configure", hash_="#configure") as page:
         page.wait_for_selector("#verdict.good")
@@ -386,7 +396,20 @@ def traffic() -> None:
 
 ALL: dict[str, Callable[[], None]] = {
     f.__name__.replace("_", "-"): f
-    for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials, rov)
+    for f in (
+        demo,
+        acoustics,
+        configurator,
+        space_time,
+        mission,
+        sonars,
+        boats,
+        encounter,
+        traffic,
+        report,
+        tutorials,
+        rov,
+    )
 }
 
 

@@ -35,6 +35,10 @@ API = {
         ),
     ),
     "api/lab.md": ("Lab and simulation", ("wavesim_server.lab", "wavesim_server.simulation", "wavesim_server.study")),
+    "api/sound.md": (
+        "Sound between two points",
+        ("wavesim_server.acoustics.propagation_model", "wavesim_server.acoustics.loss_planes"),
+    ),
     "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),
     "api/control.md": (

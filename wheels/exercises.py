@@ -28,6 +28,23 @@ def exercise_server() -> None:
     lab.advance(30)
     lab.listen(0, False)
     lab.listen(0, True)
+    exercise_sound_between_points()
+
+
+def exercise_sound_between_points() -> None:
+    """Call the kernels of ``wavesim acoustics``, also that for a sound field, which no file is needed for."""
+    from wavesim_server.acoustics import arrival_search, loss_planes
+    from wavesim_server.acoustics.propagation_model import PropagationModel
+    from wavesim_world.config import load_text
+
+    model = PropagationModel(load_text("<wavesim/>"))
+    model.arrivals((0.0, 0.0, 5.0), (50.0, 0.0, 5.0))
+    loss_planes.transmission_loss(
+        model,
+        (0.0, 0.0, 5.0),
+        loss_planes.VerticalPlane(0.0, np.linspace(10.0, 50.0, 3), np.linspace(0.0, 10.0, 3)),
+    )
+    arrival_search.fill_speeds(model.table, 0.0, np.zeros((0, 3)), np.zeros(0))
 
 
 def exercise_emulators() -> None:

@@ -20,6 +20,7 @@ EXTRAS = {
 COMMANDS = dict.fromkeys(("campaign", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(
+            "acoustics",
             "bridge",
             "check",
             "compile",

@@ -13,6 +13,7 @@ from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.terminal_text import echo
 from wavesim_server import compiling
+from wavesim_server.cli_acoustics import acoustics
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 from wavesim_world.cli_options import files_option
 
@@ -367,4 +368,4 @@ def compile_() -> None:
 
 
 def commands() -> list[click.Command]:
-    return [serve, trial, log, vehicles, replay_actuators, compile_]
+    return [serve, trial, log, vehicles, replay_actuators, acoustics, compile_]

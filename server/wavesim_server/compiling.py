@@ -78,6 +78,33 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
         raise WaveSimError("the kernels could not be compiled (see above)")
 
 
+@contextlib.contextmanager
+def compiled_on_first_use(name: str, what: str, report: Callable[[str], None] = print_to_stderr) -> Iterator[None]:
+    """Report that kernels are compiled if the body of the ``with`` statement calls them for the first time.
+
+    These kernels belong to a tool and not to a server. ``name`` names their record in the cache, and ``what`` their
+    purpose in the message. Raises WaveSimError if a source of the kernels in a wheel has been changed.
+    """
+    if machine_code.MODE is machine_code.Mode.MACHINE_CODE:
+        machine_code.check_sources("wavesim_server")
+    if machine_code.MODE is not machine_code.Mode.COMPILE:
+        yield
+        return
+    check_numba_version()
+    record = CompletionRecord(name, Path(__file__).parent, "wavesim.dynamics")
+    if record.is_current():
+        yield
+        return
+    if not record.has_current_functions():
+        report(f"compiling the kernels for {what} (once, about half a minute)")
+    with gc_paused():
+        yield
+    if _make_folder(record.path.parent):
+        from wavesim_kernels.numba_internals import used_sources
+
+        record.write(used_sources)
+
+
 def _make_folder(folder: Path) -> bool:
     """Create a folder and return whether this process can write to it."""
     with contextlib.suppress(OSError):

@@ -20,6 +20,8 @@ ROTATION = POSE + 3  #: R_WB of an obstacle, row by row; for a triangle, the cor
 #: distance in m from both ends of a path within which the sea bed cannot block it, because transducers may rest on the
 #: bed
 END_CLEARANCE = 1.0
+#: results of :func:`find_blocker` that are not rows of obstacles
+NOT_BLOCKED, BLOCKED_BY_BED = -1, -2
 
 
 class AcousticScene(NamedTuple):
@@ -159,19 +161,25 @@ def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: fl
 
 
 @device_function
-def is_path_blocked(scene: AcousticScene, points: Floats, n: int, bed: bool) -> bool:
-    """Return whether anything blocks a path through ``n`` points (n, 3); ``bed`` states whether the sea bed can block
-    it.
+def find_blocker(scene: AcousticScene, points: Floats, n: int, bed: bool) -> int:
+    """Return the row of the first obstacle that blocks a path through ``n`` points (n, 3), BLOCKED_BY_BED if the sea bed
+    blocks it, or NOT_BLOCKED. ``bed`` states whether the sea bed can block the path.
     """
     rough = bed and (scene.bed.has_soundings or scene.bed.max_slope > 0.0)
     for i in range(n - 1):
         a, b = points[i], points[i + 1]
         for k in range(scene.obstacles.shape[0]):
             if _segment_hits(scene.obstacles[k], a[0], a[1], a[2], b[0], b[1], b[2]):
-                return True
+                return k
         if rough and _dips_into_bed(scene, a[0], a[1], a[2], b[0], b[1], b[2]):
-            return True
-    return False
+            return BLOCKED_BY_BED
+    return NOT_BLOCKED
+
+
+@device_function
+def is_path_blocked(scene: AcousticScene, points: Floats, n: int, bed: bool) -> bool:
+    """Return whether anything blocks a path; the arguments are those of :func:`find_blocker`."""
+    return find_blocker(scene, points, n, bed) != NOT_BLOCKED
 
 
 @device_function

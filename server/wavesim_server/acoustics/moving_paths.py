@@ -25,7 +25,7 @@ from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.moving_surface import SurfaceMotion
-from wavesim_server.acoustics.propagation import PropagationPath, corners_of_path, source_image, travel_time
+from wavesim_server.acoustics.propagation import PropagationPath, path_points, source_image, travel_time
 from wavesim_server.acoustics.sound_field import speed_at
 from wavesim_server.acoustics.surface_scatter import MIRROR, PartMotion, Stream
 from wavesim_server.acoustics.types import Record, Vector
@@ -130,7 +130,7 @@ def _read_bounces(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector
     """Fill ``m.bounces`` with the reflections of a candidate's path off the surface, as if the surface were flat;
     return their number.
     """
-    n, count = corners_of_path(m, scene, s, e, point), 0
+    n, count = path_points(m, scene, s, e, point), 0
     p, top = m.points, m.profile_z[0]
     time = way = 0.0
     before = _sound_speed_at(m, s, 0)

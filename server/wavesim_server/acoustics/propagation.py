@@ -371,9 +371,10 @@ def refracted_path(m: Medium, s: int, path: int, point: Vector) -> PropagationPa
 
 
 @device_function
-def corners_of_path(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> int:
-    """Fill ``m.points`` with the corners of a candidate's path to a point, over a flat surface; return their number. It
-    is 0 if there is no path. For a ray, the points are those at which it passes from one layer to the next.
+def path_points(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> int:
+    """Fill ``m.points`` with points along a candidate's path to a point, over a flat surface; return their number, or 0
+    if there is no path. If the path is a ray, ``m.ray`` or ``m.shot`` must contain this ray; the points are then those
+    at which it passes from one layer to the next.
     """
     signal, candidate = m.signals[s], m.candidates[e]
     path, source = a.to_row(candidate.path), Vector(signal.x, signal.y, signal.z)
@@ -390,13 +391,13 @@ def corners_of_path(m: Medium, scene: AcousticScene, s: int, e: int, point: Vect
 @device_function
 def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -> bool:
     """Return whether anything blocks a candidate's path to a point. The bed does not block a ray that it has reflected."""
-    n = corners_of_path(m, scene, s, e, point)
+    n = path_points(m, scene, s, e, point)
     return n == 0 or image_paths.is_path_blocked(scene, m.points, n, m.candidates[e].bed == 0)
 
 
 @device_function
 def _bed_ray_points(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> int:
-    """Fill in points along the ray in ``m.shot``; return their number. Its time and length are lost."""
+    """Fill in points along the ray in ``m.shot``; return the number of points. The time and the length of the ray are lost."""
     shot, p = m.shot[0], m.points
     guide, source, receiver = path_waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z
@@ -404,8 +405,8 @@ def _bed_ray_points(m: Medium, scene: AcousticScene, s: int, path: int, point: V
     legs = waveguides.legs_view(m.legs)[waveguides.BESIDE]
     if m.water[0].mode == a.VOLUME:
         target = Target(receiver, shot.reversals, shot.surface + shot.bottom)
-        return volume_rays.trace_ray(guide, start, target, False, legs, p, shot).points
-    return range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot)
+        return int(volume_rays.trace_ray(guide, start, target, False, legs, p, shot).points)
+    return int(range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot))
 
 
 @device_function

@@ -50,6 +50,8 @@ from wavesim_server.acoustics.waveguides import (
 )
 from wavesim_server.elementary import hypot, log10
 
+ROUNDING = 1e-9  #: rise in m that an upward arc has only because the depth of a bounce was rounded
+
 
 class LayerArc(NamedTuple):
     """The part of a ray within one layer, which is an arc of a circle in a vertical plane.
@@ -90,6 +92,8 @@ def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, f
 def range_to_bed(guide: Waveguide, arc: LayerArc) -> float:
     """Return the horizontal range after which an arc meets the bed, or -1 if it does not."""
     sign = 1.0 if arc.down else -1.0
+    if not arc.down and arc.rise < ROUNDING:
+        return -1.0  # it has just left a level bed at the end of the profile
     if max(arc.z, arc.z + sign * arc.rise) < guide.min_depth:
         return -1.0
     clear = bed_depth_at(guide, arc.x, arc.y) - arc.z

@@ -147,3 +147,23 @@ def speed_at(field: SoundField, point: Vector) -> float:
         + (c2 - c1) * (middle.place * middle.inverse)
         + (c3 - c2) * (last.place * last.inverse)
     )
+
+
+@device_function
+def gradient_at(field: SoundField, point: Vector) -> Vector:
+    """Return the gradient of the sound speed at a point in 1/s, in W."""
+    corner, first, middle, last = axes_at(field, point, point)
+    c0 = value_at(field, corner)
+    c1 = value_at(field, corner + first.stride)
+    c2 = value_at(field, corner + first.stride + middle.stride)
+    c3 = value_at(field, corner + first.stride + middle.stride + last.stride)
+    x = y = z = 0.0
+    for axis, rise in ((first, c1 - c0), (middle, c2 - c1), (last, c3 - c2)):
+        slope = rise * axis.inverse
+        if axis.name == NORTH:
+            x = slope
+        elif axis.name == EAST:
+            y = slope
+        else:
+            z = slope
+    return Vector(x, y, z)

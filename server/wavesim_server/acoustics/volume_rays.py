@@ -58,6 +58,7 @@ from wavesim_server.elementary import asinh, atan2, log10
 AIM_TOLERANCE = 1e-6  #: maximum distance in m by which an aimed ray may miss the receiver
 MAX_BEYOND = 1e-3  #: maximum distance in m by which a receiver may be beyond a bounce, because it rests on the bed
 NEIGHBOUR_ANGLE = 1e-7  #: angle in rad between a ray and its neighbours
+DENSE_TRACK = 4096  #: number of points from which on a track has points at closer distances
 MAX_ARCS = 100_000  #: maximum number of arcs of a ray; a ray ends long before
 #: the faces of a tetrahedron: the end of its first axis, equal first and middle coordinates, equal middle and last
 #: coordinates, the start of its last axis; and no face
@@ -268,6 +269,8 @@ def trace_ray(
     best = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     nearest, deflected, approaches = math.inf, True, False
     sparse = guide.max_range / 128.0
+    if track.shape[0] >= DENSE_TRACK:
+        sparse = 2.0 * guide.max_range / track.shape[0]
     square_range = guide.max_range * guide.max_range
     for _ in range(MAX_ARCS):
         # the arc: sound speed, gradient and curvature

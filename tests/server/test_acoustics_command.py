@@ -1,0 +1,179 @@
+"""The command ``wavesim acoustics`` and its worker: tables, files, mistakes of users, and JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from wavesim_sdk.cli import cli, load_commands
+from wavesim_server.acoustics_worker import AcousticsWorker
+from wavesim_server.cli_acoustics import acoustics, notes_text, table_text
+
+WORLD = """<wavesim><world><bed depth="60 m" slope_north="0.04"/></world>
+<acoustics profile="gradient" gradient="-0.05 ">{inner}</acoustics>
+<fleet><buoy name="buoy1" model="buoy" position="0 0 20 m"><transducer position="0 0 2 m"><modem frequency="24 kHz" bandwidth="4 kHz"/></transducer></buoy>
+<vehicle name="auv1" model="lauv" position="800 100 30 m" client="optional"/></fleet></wavesim>"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "c.xml"
+    path.write_text(WORLD.format(inner='<multipath order="2"/>'))
+    return path
+
+
+def run(*words: Any) -> Result:
+    load_commands()
+    return CliRunner().invoke(cli, ["acoustics", *map(str, words)])
+
+
+def test_table_and_files(file: Path, tmp_path: Path) -> None:
+    picture, table = tmp_path / "a.png", tmp_path / "a.csv"
+    done = run(file, "--from", "buoy1", "--to", "auv1", "--png", picture, "--csv", table, "--loss", "vertical")
+    assert done.exit_code == 0, done.output
+    assert "buoy1 (north 0 m, east 0 m, depth 22 m)" in done.output, "the position of the transducer"
+    assert "24000 Hz" in done.output, "the carrier of its modem"
+    assert max(len(line) for line in done.stdout.splitlines()) <= 100
+    rows = list(csv.DictReader(table.open()))
+    marked = [line for line in done.stdout.splitlines() if line.startswith("*")]
+    assert len(marked) == 1 and float(marked[0][2:].split()[0]) == pytest.approx(float(rows[0]["time"]), abs=1e-6)
+    assert f"the straight-line error is {float(rows[0]['straight_line_error']):+.3f} m" in done.output
+    with Image.open(picture) as image:
+        assert len(image.convert("RGB").getcolors(1 << 20) or []) > 200, "rays, sound speed and loss are drawn"
+
+
+def test_json_equals_the_library(file: Path) -> None:
+    from wavesim_server.acoustics.propagation_model import arrivals
+    from wavesim_world.config import load
+
+    done = run(
+        file, "--from", "0,0,20", "--to", "0.8 km,100,30 m", "--json", "--frequency", "12 kHz", "--time", "1 min"
+    )
+    found = json.loads(done.stdout)
+    table = arrivals(load(file), (0.0, 0.0, 20.0), (800.0, 100.0, 30.0), 60.0, 12e3)
+    assert found["frequency"] == 12e3 and found["time"] == 60.0
+    assert [row["time"] for row in found["arrivals"]] == pytest.approx(table["time"], abs=1e-9)
+    assert [row["launch_elevation"] for row in found["arrivals"]] == pytest.approx(
+        [math.degrees(v) for v in table["launch_elevation"]], abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--from", "boy1", "--to", "auv1"), 2, "--from: no body named 'boy1'; did you mean 'buoy1'?"),
+        (("--from", "buoy1", "--to", "1,2"), 2, "--to: no body named '1,2'"),
+        (("--from", "buoy1", "--to", "1,2,3 kg"), 2, "--to: invalid depth: 'kg' is not a unit of length"),
+        (("--from", "buoy1", "--to", "auv1,2,3"), 2, "--to: invalid north"),
+        (("--from", "buoy1", "--to", "5,5,-2"), 2, "--to is 2 m above the surface"),
+        (("--from", "buoy1", "--to", "5,5,500"), 2, "--to is 440 m below the bed"),
+        (("--from", "buoy1", "--to", "-2000,0,1"), 2, "--to is on land, 20 m above the surface"),
+        (("--from", "auv1", "--to", "auv1"), 2, "source and receiver are at the same position"),
+        (("--from", "auv1"), 2, "both --from and --to are required"),
+        (("--from", "buoy1", "--to", "auv1", "--loss", "vertical"), 2, "--loss requires --png"),
+        (("--from", "buoy1", "--to", "auv1", "--range", "5 km"), 2, "--range has no effect without --loss"),
+        (("--serve", "--from", "buoy1"), 2, "--from has no effect with --serve"),
+        (("--from", "buoy1", "--to", "auv1", "--csv", "/none/a.csv"), 2, "/none/a.csv: cannot write the file"),
+        (("--from", "buoy1", "--to", "auv1", "--png", "a.xyz"), 2, "a.xyz: cannot draw this format"),
+    ],
+)
+def test_mistakes(file: Path, words: tuple[str, ...], code: int, message: str) -> None:
+    done = run(*(() if "--serve" in words else (file,)), *words)
+    assert done.exit_code == code and message in done.output, done.output
+    assert "Traceback" not in done.output
+
+
+def test_an_unreadable_configuration(tmp_path: Path) -> None:
+    done = run(tmp_path / "none.xml", "--from", "a", "--to", "b")
+    assert done.exit_code == 2 and "none.xml: cannot read the file" in done.output
+
+
+def test_a_shadow(tmp_path: Path) -> None:
+    """Without echoes, a downward-refracting profile has a shadow near the surface; the exit code is 20."""
+    path = tmp_path / "c.xml"
+    path.write_text(WORLD.format(inner=""))
+    done = run(path, "--from", "0,0,2", "--to", "3000,0,2", "--png", tmp_path / "a.png")
+    assert done.exit_code == 20 and "acoustic shadow: no path leads from north 0 m" in done.output
+    assert (tmp_path / "a.png").exists()
+    assert json.loads(run(path, "--from", "0,0,2", "--to", "3000,0,2", "--json").stdout)["arrivals"] == []
+
+
+def test_notes_and_help(file: Path) -> None:
+    assert "--serve" in CliRunner().invoke(acoustics, ["--help"]).output
+    import numpy as np
+
+    from wavesim_server.acoustics.propagation_model import ARRIVAL
+
+    table = np.zeros(2, ARRIVAL)
+    table["blocked_by"] = ["", "pier 1"]
+    table["time"] = 99.0
+    assert "x blocked by pier 1: 1 path" in notes_text(table) and "- not followed" in notes_text(table)
+    assert table_text(table).splitlines()[2].startswith("*- ") and table_text(table).splitlines()[3].startswith(" x ")
+
+
+def ask(worker: AcousticsWorker, **request: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(worker.answer(json.dumps(request)))
+    assert answer["id"] == request.get("id")
+    return answer
+
+
+def test_worker(file: Path) -> None:
+    worker = AcousticsWorker()
+    common: dict[str, Any] = {"config": str(file), "from": [0, 0, 20], "to": [800, 100, 30]}
+    rays = ask(worker, id=1, kind="rays", **common)
+    assert len(rays["arrivals"]) == len(rays["rays"]) > 1
+    assert rays["distance"] == pytest.approx(math.dist(common["from"], common["to"]), abs=1e-4)
+    for ray in rays["rays"]:
+        assert ray[0] == pytest.approx([0, 0, 20], abs=0.02) and ray[-1] == pytest.approx([800, 100, 30], abs=0.02)
+    loss = ask(worker, id="x", kind="loss", shape=[20, 30], **common)
+    assert (len(loss["loss"]), len(loss["loss"][0])) == (len(loss["depths"]), len(loss["ranges"])) == (20, 30)
+    assert loss["bearing"] == pytest.approx(math.degrees(math.atan2(100, 800)), abs=1e-5)
+    assert loss["loss"][-1][0] is None, "below the bed"
+    level = ask(worker, id=2, kind="loss", plane="horizontal", depth=10, range=500, shape=[5, 7], **common)
+    assert (len(level["north"]), len(level["east"])) == (5, 7) and level["depth"] == 10
+    section = ask(worker, id=None, kind="section", shape=[4, 6], **common)
+    assert section["speed"][0] == pytest.approx([1500.0] * 6) and len(section["bed"]) == 6
+    text = ask(worker, id=3, kind="rays", **(common | {"config": file.read_text()}))
+    assert text["arrivals"] == rays["arrivals"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "lost"}, "unknown kind 'lost'; did you mean 'loss'?"),
+        ({"config": "none.xml"}, "none.xml: cannot read the file"),
+        ({"config": "<wavesim><x/></wavesim>"}, "x"),
+        ({"config": 3}, "`config` must be"),
+        ({"from": [0, 0]}, "`from` must be a list of three numbers"),
+        ({"from": [0, 0, float("nan")]}, "`from` must be a list of three numbers"),
+        ({"from": [0, 0, 300]}, "the source is 240 m below the bed"),
+        ({"to": [0, 0, 20]}, "source and receiver are at the same position"),
+        ({"time": "now"}, "`time` must be a finite number"),
+        ({"frequency": 0}, "frequency 0 Hz is out of range"),
+        ({"kind": "loss", "shape": [1, 5000]}, "`shape` must be a list of two integers"),
+        ({"kind": "loss", "plane": "diagonal"}, "unknown plane 'diagonal'"),
+        ({"kind": "loss", "range": 1e9}, "`range` must be from 1 to 1e+06 m"),
+        ({"kind": "loss", "coherent": 1}, "`coherent` must be true or false"),
+    ],
+)
+def test_mistakes_in_requests(file: Path, change: dict[str, Any], message: str) -> None:
+    request: dict[str, Any] = {"id": 7, "config": str(file), "kind": "rays", "from": [0, 0, 20], "to": [800, 100, 30]}
+    answer = json.loads(AcousticsWorker().answer(json.dumps(request | change)))
+    assert set(answer) == {"id", "error"} and answer["id"] == 7 and message in answer["error"]
+
+
+def test_lines_that_are_not_requests(file: Path) -> None:
+    assert "not valid JSON" in json.loads(AcousticsWorker().answer("nonsense"))["error"]
+    assert "must be a JSON object" in json.loads(AcousticsWorker().answer("[1]"))["error"]
+    request = json.dumps(
+        {"id": 1, "config": str(file), "kind": "section", "from": [0, 0, 1], "to": [9, 9, 1], "shape": [2, 2]}
+    )
+    done = CliRunner().invoke(acoustics, ["--serve"], input=f"{request}\n\nnonsense\n")
+    assert [set(json.loads(line)) >= {"id"} for line in done.stdout.splitlines()] == [True, True]
