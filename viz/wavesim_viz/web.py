@@ -26,13 +26,15 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.acoustics_requests import answer_acoustics, parse_acoustics_request
+from wavesim_viz.acoustics_worker import AcousticsWorker
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.connection_limits import BODY_S, UPLOAD_S, ConnectionRateLimiter, address_of, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
-from wavesim_viz.live import ViewerSource
+from wavesim_viz.live import ShownConfiguration, ViewerSource
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     DetailsRequest,
@@ -246,6 +248,23 @@ async def chart(request: web.Request) -> web.StreamResponse:
     return web.json_response(cell.to_message())
 
 
+async def acoustics(request: web.Request) -> web.StreamResponse:
+    """Return rays, transmission loss, or a section of the sound speed (``page_acoustics.py``). The computation ends when
+    the page no longer waits for it.
+    """
+    hub, wanted = request.app[HUB], parse_acoustics_request(await _json_object(request))
+    configuration = hub.source.configuration() if hub.source is not None else ShownConfiguration("")
+    worker = request.app[ACOUSTICS]["loss" if wanted["kind"] == "loss" else "rays"]
+    answer = asyncio.create_task(answer_acoustics(worker, configuration, wanted))
+    try:
+        while not (await asyncio.wait({answer}, timeout=LEFT_S))[0]:
+            if request.transport is None or request.transport.is_closing():
+                raise web.HTTPRequestTimeout(reason="the page no longer waits for the answer")
+        return web.json_response(answer.result())
+    finally:
+        answer.cancel()  # without effect on an answer that is complete
+
+
 async def websocket(request: web.Request) -> web.StreamResponse:
     """Serve the websocket session of a viewer."""
     hub = request.app[HUB]
@@ -338,9 +357,26 @@ WORKERS, MOST_WORK = (
 )  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
+#: processes for rays and for losses: the loss in a plane may take minutes, during which rays can still follow the bodies
+ACOUSTICS = web.AppKey("acoustics", dict[str, AcousticsWorker])
+LEFT_S = 0.25  #: interval in s at which the viewer checks whether a page still waits for an answer
 OPENINGS = web.AppKey("openings", ConnectionRateLimiter)
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
 CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
+
+
+async def _json_object(request: web.Request) -> dict[str, Any]:
+    """Read the JSON object in the body of a request. Raises RequestFailed if there is none."""
+    try:
+        async with asyncio.timeout(BODY_S):
+            body = await request.json()
+    except (ValueError, RecursionError):
+        raise RequestFailed("invalid JSON") from None
+    except TimeoutError:
+        raise RequestFailed(f"the request was not complete within {BODY_S:g} s") from None
+    if not isinstance(body, dict):
+        raise RequestFailed("a request must be a JSON object: {...}")
+    return body
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -349,15 +385,7 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
     async def call(request: web.Request) -> web.StreamResponse:
         if changes and role_of(request) != "control":
             raise RequestFailed("this viewer is read-only; to write files and run programs, start it with --control")
-        try:
-            async with asyncio.timeout(BODY_S):
-                body = await request.json() if request.method == "POST" else dict(request.query)
-        except (ValueError, RecursionError):
-            raise RequestFailed("invalid JSON") from None
-        except TimeoutError:
-            raise RequestFailed(f"the request was not complete within {BODY_S:g} s") from None
-        if not isinstance(body, dict):
-            raise RequestFailed("a request must be a JSON object: {...}")
+        body = await _json_object(request) if request.method == "POST" else dict(request.query)
         if (waiting := request.app[WAITING])["now"] >= MOST_WORK:
             raise RequestFailed("the viewer is busy with earlier requests; try again in a moment")
         waiting["now"] += 1
@@ -399,12 +427,14 @@ def make_app(
     rules: AlarmRules | None = None,
     tiles: Tileset | None = None,
     cell: ChartCell | None = None,
+    make_worker: Callable[[], AcousticsWorker] = AcousticsWorker,
 ) -> web.Application:
     """Build the web application. If ``source`` is None, it serves only the configurator."""
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
     app[OPENINGS] = ConnectionRateLimiter()
+    app[ACOUSTICS] = {kind: make_worker() for kind in ("rays", "loss")}
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
@@ -414,6 +444,7 @@ def make_app(
     app.router.add_get("/kit", kit)
     app.router.add_get(r"/tiles/{z:\d{1,2}}/{x:\d{1,8}}/{y:\d{1,8}}", tile)
     app.router.add_get("/chart", chart)
+    app.router.add_post("/acoustics", acoustics)
     app.router.add_get("/ws", websocket)
     app.router.add_get("/api/models", json_call(Configurator.models))
     app.router.add_get("/api/model", json_call(Configurator.model))
@@ -441,6 +472,8 @@ def make_app(
         task.cancel()
         app[WORK].shutdown(wait=False, cancel_futures=True)
         hub.close()
+        for worker in app[ACOUSTICS].values():
+            await worker.close()
 
     app.cleanup_ctx.append(running)
     return app
