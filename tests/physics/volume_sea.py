@@ -11,7 +11,7 @@ import numpy as np
 from tests.physics.sea import records
 from wavesim_server.acoustics import eigenrays, fans, image_paths, medium_arrays, medium_setup, waveguides
 from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.acoustics.waveguides import Waveguide
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 from wavesim_world.ocean.sound import SoundSpeedVolume
@@ -85,7 +85,7 @@ class VolumeSea:
         for ray in self.found[:count]:
             sz = math.sqrt(max(1.0 - ray.sx * ray.sx - ray.sy * ray.sy, 0.0))
             leaves = Vector(float(ray.sx), float(ray.sy), sz if ray.down else -sz)
-            target, s = Target(b, int(ray.reversals), int(ray.bed) - 1), self.shot
+            target, s = RayTarget(b, int(ray.reversals), int(ray.bed) - 1), self.shot
             assert fans.aim_ray(guide, a, target, leaves, self.legs, self.none, s)
             assert abs(s.time - ray.time) < 1e-11
             made.append(

@@ -20,7 +20,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_server.acoustics import eigenrays, range_dependent_rays, volume_rays
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
 from wavesim_server.acoustics.types import Record, Records, Vector
-from wavesim_server.acoustics.volume_rays import FirstGuess, Target
+from wavesim_server.acoustics.volume_rays import FirstGuess, RayTarget
 from wavesim_server.acoustics.waveguides import (
     BEDS_MET,
     BEFORE,
@@ -118,7 +118,7 @@ def _add_flat_ray(w: Course, count: int, left: int, shot: Record) -> tuple[int, 
     x, y, z = w.b.x - w.a.x, w.b.y - w.a.y, w.b.z - w.a.z
     far = math.sqrt(x * x + y * y + z * z)
     level = _unknown_ray(Vector(x / far, y / far, z / far))
-    if not aim_ray(w.guide, w.a, Target(w.b, 0, 0), level, False, w.legs, w.no_points, shot):
+    if not aim_ray(w.guide, w.a, RayTarget(w.b, 0, 0), level, False, w.legs, w.no_points, shot):
         return count, left
     return _add_ray(w, asin(min(abs(shot.sz), 1.0)), int(shot.reversals), count, left, shot)
 
@@ -133,7 +133,7 @@ def _unknown_ray(direction: Vector) -> FirstGuess:
 def aim_ray(
     guide: Waveguide,
     a: Vector,
-    target: Target,
+    target: RayTarget,
     guess: FirstGuess,
     with_level: bool,
     legs: Floats,
@@ -161,7 +161,7 @@ def _shoot(w: Course, sign: float, angle: float, slot: int, shot: Record) -> Non
     """Trace a ray of the fan; ``legs[slot]`` receives its legs."""
     start = RayStart(w.a, _direction(w, sign, angle))
     if has_field(w.guide):
-        volume_rays.trace_ray(w.guide, start, Target(w.b, 0, -1), False, w.legs[slot], w.no_points, shot)
+        volume_rays.trace_ray(w.guide, start, RayTarget(w.b, 0, -1), False, w.legs[slot], w.no_points, shot)
         return
     range_dependent_rays.trace_ray(w.guide, start, w.b.z, MAX_LEGS - 1, False, w.legs[slot], w.no_points, shot)
 
@@ -319,7 +319,7 @@ def _between(
         angle = _root(w, sign, Bracket(a, fa, b, fb, 0), r, kinds, shot)
         if angle != angle:
             continue
-        target = Target(w.b, r, int(w.legs[TRIED, r, BOUNCES_MET]))
+        target = RayTarget(w.b, r, int(w.legs[TRIED, r, BOUNCES_MET]))
         if aim_ray(w.guide, w.a, target, _unknown_ray(_direction(w, sign, angle)), False, w.legs, w.no_points, shot):
             count, left = _add_ray(w, angle, int(shot.reversals), count, left, shot)
     return count, left

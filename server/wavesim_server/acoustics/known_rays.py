@@ -19,7 +19,7 @@ from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.types import Record, Vector
-from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.elementary import asin
 
 REFRESH_S = 60.0  #: simulation time in s after which a search is repeated
@@ -97,7 +97,7 @@ def _aim_known_rays(m: Medium, scene: AcousticScene, s: int, row: int, point: Ve
     legs, shot, count = waveguides.legs_view(m.legs), m.shot[0], int(m.pairs[row].count)
     for k in range(count):
         known = m.known_rays[row, k]
-        target = Target(receiver, known.path // 2, known.bed - 1)
+        target = RayTarget(receiver, known.path // 2, known.bed - 1)
         guess = propagation.kept_guess(known, known.path)
         if not fans.aim_ray(guide, source, target, guess, False, legs, m.no_points, shot):
             return -1

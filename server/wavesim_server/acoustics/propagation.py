@@ -23,7 +23,7 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.sound_field import speed_at
 from wavesim_server.acoustics.types import Record, Vector
-from wavesim_server.acoustics.volume_rays import FirstGuess, Target
+from wavesim_server.acoustics.volume_rays import FirstGuess, RayTarget
 from wavesim_server.acoustics.waveguides import RayStart, Waveguide
 from wavesim_server.elementary import cos
 
@@ -197,7 +197,7 @@ def keep_direction(kept: Record, ray: Record) -> None:
 def _aim_at_point(m: Medium, scene: AcousticScene, s: int, ray: KeptRay, with_level: bool, point: Vector) -> bool:
     """Return whether a kept ray reaches a point; the ray is stored in ``m.shot``."""
     guide, source, receiver = path_waveguide(m, scene, s, point)
-    target = Target(receiver, ray.path // 2, ray.bounces)
+    target = RayTarget(receiver, ray.path // 2, ray.bounces)
     return fans.aim_ray(
         guide, source, target, ray.guess, with_level, waveguides.legs_view(m.legs), m.no_points, m.shot[0]
     )
@@ -404,7 +404,7 @@ def _bed_ray_points(m: Medium, scene: AcousticScene, s: int, path: int, point: V
     start = RayStart(source, Vector(shot.sx, shot.sy, shot.sz))
     legs = waveguides.legs_view(m.legs)[waveguides.BESIDE]
     if m.water[0].mode == a.VOLUME:
-        target = Target(receiver, shot.reversals, shot.surface + shot.bottom)
+        target = RayTarget(receiver, shot.reversals, shot.surface + shot.bottom)
         return int(volume_rays.trace_ray(guide, start, target, False, legs, p, shot).points)
     return int(range_dependent_rays.trace_ray(guide, start, receiver.z, path // 2, False, legs, p, shot))
 

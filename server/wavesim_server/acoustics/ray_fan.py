@@ -37,7 +37,7 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
 from wavesim_server.acoustics.sound_field import gradient_at, speed_at
 from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.acoustics.waveguides import MAX_LEGS, RayStart, Waveguide, bed_depth_at, has_field
 from wavesim_server.elementary import asinh, atan2, cos, log10, power, sin, sin_cos
 
@@ -166,7 +166,7 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
     start = RayStart(Vector(signal.x, signal.y, signal.z), Vector(level * plan.hx, level * plan.hy, rise))
     legs = waveguides.legs_view(m.legs)[waveguides.NOW]
     if has_field(guide):
-        nowhere = Target(Vector(signal.x, signal.y, -1.0), 0, -1)
+        nowhere = RayTarget(Vector(signal.x, signal.y, -1.0), 0, -1)
         volume_rays.trace_ray(guide, start, nowhere, False, legs, p, m.shot[0])
     else:
         range_dependent_rays.trace_ray(guide, start, -1.0, MAX_LEGS - 1, False, legs, p, m.shot[0])

@@ -82,7 +82,7 @@ class Arc(NamedTuple):
     quarter: float
 
 
-class Target(NamedTuple):
+class RayTarget(NamedTuple):
     """A receiver, and the reversals and bounces of the rays that are aimed at it.
 
     Rays of a fan have no target (``bounces`` < 0); only their crossings of the receiver's depth matter.
@@ -243,7 +243,7 @@ def _arc_to_bed(guide: Waveguide, arc: Arc, end: float, to: float) -> float:
 
 @device_function
 def trace_ray(
-    guide: Waveguide, start: RayStart, target: Target, with_time: bool, legs: Floats, track: Floats, shot: Record
+    guide: Waveguide, start: RayStart, target: RayTarget, with_time: bool, legs: Floats, track: Floats, shot: Record
 ) -> Passage:
     """Follow a ray from its start; ``legs`` receives the points at which it crosses the receiver's depth.
 
@@ -482,7 +482,7 @@ def trace_ray(
 def aim_ray(
     guide: Waveguide,
     start: Vector,
-    target: Target,
+    target: RayTarget,
     guess: FirstGuess,
     with_level: bool,
     legs: Floats,
@@ -564,7 +564,7 @@ def _tilts(direction: Vector) -> tuple[Vector, Vector]:
 def _edges(
     guide: Waveguide,
     ray: RayStart,
-    target: Target,
+    target: RayTarget,
     near: Passage,
     legs: Floats,
     no_points: Floats,
@@ -574,7 +574,7 @@ def _edges(
     caustics, displacements of the neighbours downwards and to the side).
     """
     tilt, side = _tilts(ray.direction)
-    exact = Target(target.position, near.reversals, target.bounces)
+    exact = RayTarget(target.position, near.reversals, target.bounces)
     good, caustics, down_tube = _neighbour_shift(guide, ray, exact, near, tilt, legs, no_points, shot)
     if not good:
         return False, 0, down_tube, down_tube
@@ -598,7 +598,7 @@ def _triple(near: Passage, a: Vector, b: Vector) -> float:
 def _neighbour_shift(
     guide: Waveguide,
     start: RayStart,
-    target: Target,
+    target: RayTarget,
     near: Passage,
     tilt: Vector,
     legs: Floats,
