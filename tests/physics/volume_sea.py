@@ -11,7 +11,7 @@ import numpy as np
 from tests.physics.sea import records
 from wavesim_server.acoustics import eigenrays, fans, image_paths, medium_arrays, medium_setup, waveguides
 from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import RayTarget
+from wavesim_server.acoustics.volume_rays import FirstGuess, RayTarget
 from wavesim_server.acoustics.waveguides import Waveguide
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 from wavesim_world.ocean.sound import SoundSpeedVolume
@@ -50,6 +50,9 @@ def bed(depth: float, slope: tuple[float, float] = (0.0, 0.0)) -> image_paths.Ac
     )
 
 
+NOWHERE = Vector(0.0, 0.0, 0.0)  #: no known displacement
+
+
 class VolumeSea:
     """A sound field over a bed."""
 
@@ -86,7 +89,8 @@ class VolumeSea:
             sz = math.sqrt(max(1.0 - ray.sx * ray.sx - ray.sy * ray.sy, 0.0))
             leaves = Vector(float(ray.sx), float(ray.sy), sz if ray.down else -sz)
             target, s = RayTarget(b, int(ray.reversals), int(ray.bed) - 1), self.shot
-            assert fans.aim_ray(guide, a, target, leaves, self.legs, self.none, s)
+            guess = FirstGuess(leaves, NOWHERE, NOWHERE)
+            assert fans.aim_ray(guide, a, target, guess, True, self.legs, self.none, s)
             assert abs(s.time - ray.time) < 1e-11
             made.append(
                 Path(

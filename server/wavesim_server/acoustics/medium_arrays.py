@@ -578,8 +578,11 @@ def make_record(of: Table) -> Records:
 
 
 def allocate_medium(**lengths: int) -> Medium:
-    """Allocate an empty medium, in which all records are free and there is no node."""
+    """Allocate an empty medium, in which all records are free and there is no node. The lengths of the arrays of a sound
+    field may be omitted.
+    """
     new: dict[str, Any] = {}
+    lengths = {"pairs": 0, "field_times": 0, "field_points": 0} | lengths
     knots = lengths["profile"]
     lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))
     for name, a in ARRAY_SPECS.items():
