@@ -16,14 +16,14 @@ import pytest
 
 from tests.judges import sound
 from tests.judges.sound import Case
-from tests.judges.sound_cases import ENERGY, KRAKEN, OURS, PUBLISHED, UNRESOLVED
+from tests.judges.sound_cases import ENERGY, KRAKEN, MISSED, OURS, PUBLISHED, UNRESOLVED
 from tests.judges.sound_comparison import Differences, compare
 from wavesim_world.config import LoadedConfig
 
 Make = Callable[..., LoadedConfig]
 pytestmark = [pytest.mark.bellhop, pytest.mark.xdist_group("sound")]
 TIME_S, ANGLE_DEG, LEVEL_DB = 2e-5, 0.05, 1.0
-CASES = {case.name: case for case in (*PUBLISHED, *OURS)}
+CASES = {case.name: case for case in (*PUBLISHED, *OURS, MISSED)}
 
 
 @pytest.fixture(scope="module")
