@@ -1,4 +1,4 @@
-"""Write TypeScript declarations of the viewer's protocol (``page_protocol``, ``page_content``), in the format of prettier."""
+"""Write TypeScript declarations of the viewer's protocol (``page_protocol`` and its parts), in the format of prettier."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from wavesim_sdk.device_faults import KINDS, PREFIX
 from wavesim_sdk.fences import MIN_CORNERS
 from wavesim_sdk.wire.items import MAX_ITEM_CORNERS
 from wavesim_sdk.wire.messages import NAME_BYTES
-from wavesim_viz import frame, page_content, page_protocol
+from wavesim_viz import frame, page_acoustics, page_content, page_protocol
 
 FILE = Path("viz/web/src/page_protocol.ts")
 WIDTH = 120
 HEAD = "// Protocol with the viewer's server. Generated from viz/wavesim_viz/page_protocol.py by `make docs`; do not edit.\n"
 PLAIN = {int: "number", float: "number", str: "string", bool: "boolean", type(None): "null", Any: "unknown"}
+MODULES = (page_content, page_acoustics, page_protocol)
 #: numbers of the binary frames, limits of the server, and faults of devices, by their names in TypeScript
 CONSTANTS: dict[str, int | str | list[str]] = {
     "BODY_WIDTH": frame.BODY,
@@ -40,8 +41,9 @@ CONSTANTS: dict[str, int | str | list[str]] = {
 def declarations() -> str:
     """Return the whole file."""
     blocks = [HEAD, "".join(f"export const {name} = {_value(value)};\n" for name, value in CONSTANTS.items())]
-    for name, value in (vars(page_content) | vars(page_protocol)).items():
-        if inspect.isclass(value) and value.__module__ in (page_content.__name__, page_protocol.__name__):
+    names = [module.__name__ for module in MODULES]
+    for name, value in {name: v for module in MODULES for name, v in vars(module).items()}.items():
+        if inspect.isclass(value) and value.__module__ in names:
             blocks.append(_declared(value))
         elif isinstance(value, types.UnionType):
             blocks.append(_union(name, [_written(v) for v in typing.get_args(value)]))

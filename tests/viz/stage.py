@@ -45,6 +45,9 @@ class Stage:
         self._work("scene")
         return 1, self.described
 
+    def configuration(self) -> str:
+        return str(self.described["file"])
+
     def roster(self) -> list[list[Any]]:
         self._work("roster")
         return [[0, "a", "lauv", "underwater", 1]]

@@ -98,7 +98,7 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Configuration with the sea bed and the missions; default: the server's configuration.",
+    help="Configuration with the sea bed and the missions; default: that of the server or the log.",
 )
 @click.option(
     "--control",
@@ -163,7 +163,7 @@ def viz(
     if log is not None:
         from wavesim_viz.replay import ReplaySource
 
-        source = ReplaySource(log, compare)
+        source = ReplaySource(log, compare, config)
         if warning := source.scene()[1].get("warning"):
             echo(f"wavesim viz: {warning}", err=True)
     elif remote is not None:

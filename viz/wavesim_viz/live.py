@@ -80,6 +80,11 @@ class ViewerSource(Protocol):
     def scene(self) -> tuple[int, Scene]:
         """Return the version of the static scene, and the scene itself."""
 
+    def configuration(self) -> str:
+        """Return the path or the XML text of the configuration that is shown. An empty text means that it is not on
+        this machine.
+        """
+
     def roster(self) -> list[RosterEntry]:
         """Return [row, name, model, type, generation] of each body in the last frame."""
 
@@ -274,6 +279,9 @@ class LiveSource:
 
     def scene(self) -> tuple[int, Scene]:
         return self._version, self._scene
+
+    def configuration(self) -> str:
+        return str(self._loaded.path) if self._loaded is not None else ""
 
     def _alive(self) -> bool:
         now = time.monotonic()

@@ -166,6 +166,9 @@ class RemoteSource:
     def scene(self) -> tuple[int, Scene]:
         return 1, self._described
 
+    def configuration(self) -> str:
+        return str(self._loaded.path) if self._loaded is not None else ""
+
     def roster(self) -> list[RosterEntry]:
         kinds = {n: m["type"] for n, m in self._described["models"].items()}
         names, models = dict(self._observer.names), dict(self._observer.models)

@@ -55,6 +55,7 @@ from wavesim_viz.page_content import (
 )
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
+from wavesim_world.config import load
 
 TRACK_POINTS = 3000
 #: outcomes of lost signals that the page shows: all except losses due to distance, losses out of band, and echoes
@@ -71,9 +72,12 @@ class ReplaySource:
     kind = "replay"
     tracks_version = 0  #: always 0, because the tracks of a log do not change
 
-    def __init__(self, path: Path, other: Path | None = None) -> None:
-        """``other`` is a log whose chart lines are drawn for comparison."""
+    def __init__(self, path: Path, other: Path | None = None, config: Path | None = None) -> None:
+        """``other`` is a log whose chart lines are drawn for comparison. ``config`` is the configuration of the run, with
+        the files that the log does not contain.
+        """
         self.other = ReplaySource(other) if other is not None else None
+        self._config = str(load(config).path) if config is not None else ""
         self.log: Log = read(path)
         self.name, self.trouble = path.name, ""
         self.step_s = float(self.log.metadata.get("step_ns", "4000000")) * 1e-9
@@ -227,6 +231,9 @@ class ReplaySource:
 
     def scene(self) -> tuple[int, Scene]:
         return 1, self._scene
+
+    def configuration(self) -> str:
+        return self._config or self.log.metadata.get("configuration", "")
 
     def _present(self, row: int, time_ns: float) -> bool:
         return _state_at(self._presence.get(row, []), time_ns)

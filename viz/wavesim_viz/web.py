@@ -26,6 +26,8 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.acoustics_requests import answer_acoustics
+from wavesim_viz.acoustics_worker import AcousticsWorker
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
@@ -246,6 +248,13 @@ async def chart(request: web.Request) -> web.StreamResponse:
     return web.json_response(cell.to_message())
 
 
+async def acoustics(request: web.Request) -> web.StreamResponse:
+    """Return rays, transmission loss, or a section of the sound speed (``page_acoustics.py``)."""
+    hub, body = request.app[HUB], await _json_object(request)
+    configuration = hub.source.configuration() if hub.source is not None else ""
+    return web.json_response(await answer_acoustics(request.app[ACOUSTICS], configuration, body))
+
+
 async def websocket(request: web.Request) -> web.StreamResponse:
     """Serve the websocket session of a viewer."""
     hub = request.app[HUB]
@@ -338,9 +347,24 @@ WORKERS, MOST_WORK = (
 )  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
+ACOUSTICS = web.AppKey("acoustics", AcousticsWorker)
 OPENINGS = web.AppKey("openings", ConnectionRateLimiter)
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
 CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
+
+
+async def _json_object(request: web.Request) -> dict[str, Any]:
+    """Read the JSON object in the body of a request. Raises RequestFailed if there is none."""
+    try:
+        async with asyncio.timeout(BODY_S):
+            body = await request.json()
+    except (ValueError, RecursionError):
+        raise RequestFailed("invalid JSON") from None
+    except TimeoutError:
+        raise RequestFailed(f"the request was not complete within {BODY_S:g} s") from None
+    if not isinstance(body, dict):
+        raise RequestFailed("a request must be a JSON object: {...}")
+    return body
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -349,15 +373,7 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
     async def call(request: web.Request) -> web.StreamResponse:
         if changes and role_of(request) != "control":
             raise RequestFailed("this viewer is read-only; to write files and run programs, start it with --control")
-        try:
-            async with asyncio.timeout(BODY_S):
-                body = await request.json() if request.method == "POST" else dict(request.query)
-        except (ValueError, RecursionError):
-            raise RequestFailed("invalid JSON") from None
-        except TimeoutError:
-            raise RequestFailed(f"the request was not complete within {BODY_S:g} s") from None
-        if not isinstance(body, dict):
-            raise RequestFailed("a request must be a JSON object: {...}")
+        body = await _json_object(request) if request.method == "POST" else dict(request.query)
         if (waiting := request.app[WAITING])["now"] >= MOST_WORK:
             raise RequestFailed("the viewer is busy with earlier requests; try again in a moment")
         waiting["now"] += 1
@@ -399,12 +415,14 @@ def make_app(
     rules: AlarmRules | None = None,
     tiles: Tileset | None = None,
     cell: ChartCell | None = None,
+    acoustics_worker: AcousticsWorker | None = None,
 ) -> web.Application:
     """Build the web application. If ``source`` is None, it serves only the configurator."""
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
     app[OPENINGS] = ConnectionRateLimiter()
+    app[ACOUSTICS] = acoustics_worker or AcousticsWorker()
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
@@ -414,6 +432,7 @@ def make_app(
     app.router.add_get("/kit", kit)
     app.router.add_get(r"/tiles/{z:\d{1,2}}/{x:\d{1,8}}/{y:\d{1,8}}", tile)
     app.router.add_get("/chart", chart)
+    app.router.add_post("/acoustics", acoustics)
     app.router.add_get("/ws", websocket)
     app.router.add_get("/api/models", json_call(Configurator.models))
     app.router.add_get("/api/model", json_call(Configurator.model))
@@ -441,6 +460,7 @@ def make_app(
         task.cancel()
         app[WORK].shutdown(wait=False, cancel_futures=True)
         hub.close()
+        await app[ACOUSTICS].close()
 
     app.cleanup_ctx.append(running)
     return app

@@ -11,12 +11,14 @@ import { Drawer, type Pane } from "./drawer";
 import { EventMarks } from "./event_marks";
 import type { Layout } from "./layout";
 import { RewindSlider } from "./rewind_slider";
+import { Propagation } from "./propagation";
 import { SignalList } from "./signal_list";
 import { LogCharts } from "./log_charts";
 import type { HelloMessage } from "./page_protocol";
 import { whyNoCommands } from "./permissions";
 import type { SceneStore } from "./scene_store";
 import { SpaceTime } from "./spacetime";
+import type { Stage } from "./stage";
 import { Timeline } from "./timeline";
 import { TrafficList } from "./traffic_list";
 import type { ViewerSocket } from "./websocket";
@@ -35,6 +37,7 @@ export class BottomPanel {
   readonly rewind: RewindSlider;
   readonly charts: LogCharts;
   readonly events: EventMarks;
+  readonly propagation: Propagation;
   private readonly bookmarks: BookmarkList;
   private readonly drawer: Drawer;
 
@@ -42,6 +45,7 @@ export class BottomPanel {
     private readonly store: SceneStore,
     link: Pick<ViewerSocket, "acknowledge" | "shelve" | "control" | "order">,
     announcer: AlarmAnnouncer,
+    stage: Pick<Stage, "chart" | "points" | "showChart">,
     choose: (row: number | null) => void,
     changed: () => void,
   ) {
@@ -51,6 +55,7 @@ export class BottomPanel {
     this.timeline = new Timeline(store, this.events, seek);
     this.rewind = new RewindSlider(store, (time) => link.control("rewind", time), changed);
     this.charts = new LogCharts(store, this.events, seek, changed);
+    this.propagation = new Propagation(store, stage, changed);
     const goTo = (time: number): void => {
       if (store.hello?.kind === "replay") seek(time);
       else this.lookBack(time);
@@ -62,6 +67,7 @@ export class BottomPanel {
       [
         pane("signals", "Signals", this.signals),
         pane("sound", "Sound", new SpaceTime(store, choose)),
+        pane("propagation", "Propagation", this.propagation),
         pane("ranges", "Ranges", new AcousticRanges(store)),
         pane("profile", "Depth", new DepthProfile(store)),
         pane("traffic", "Traffic", traffic, () => traffic.count()),
@@ -126,5 +132,6 @@ export class BottomPanel {
 
   update(): void {
     this.drawer.update();
+    if (!this.drawer.panes.includes("propagation")) this.propagation.close();
   }
 }

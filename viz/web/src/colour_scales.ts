@@ -1,5 +1,5 @@
-// Colour scales of depths. Both are perceptually uniform, grow darker with depth, and can be told apart with a red-green
-// colour deficiency.
+// Colour scales. Those of depths are perceptually uniform and grow darker with depth. All can be told apart with a
+// red-green colour deficiency.
 
 export type Colour = [red: number, green: number, blue: number]; // 0 to 1
 
@@ -29,12 +29,38 @@ export const VIRIDIS: Colour[] = [
   [0.267, 0.005, 0.329],
 ];
 
+/** Sound speed, behind rays: muted, from slow (dark) to fast (pale). */
+export const SOUND_SPEED: Colour[] = [
+  [0.08, 0.15, 0.29],
+  [0.11, 0.28, 0.43],
+  [0.18, 0.42, 0.54],
+  [0.34, 0.57, 0.64],
+  [0.56, 0.72, 0.75],
+  [0.76, 0.85, 0.85],
+];
+
+/** Levels of arrivals, in front of sound speeds: from weak to strong. */
+export const ARRIVALS: Colour[] = [
+  [0.62, 0.24, 0.66],
+  [0.87, 0.31, 0.52],
+  [0.98, 0.51, 0.34],
+  [1.0, 0.74, 0.27],
+  [1.0, 0.96, 0.45],
+];
+
 /** Colour of a scale at a fraction of it, 0 to 1. */
 export function scaleColour(scale: Colour[], f: number): Colour {
   const x = Math.min(Math.max(f, 0), 1) * (scale.length - 1),
     k = Math.min(Math.floor(x), scale.length - 2),
     [a, b] = [scale[k]!, scale[k + 1]!];
   return [0, 1, 2].map((i) => a[i]! + (x - k) * (b[i]! - a[i]!)) as Colour;
+}
+
+/** The same colour for a style sheet or a canvas. */
+export function scaleStyle(scale: Colour[], f: number): string {
+  return `rgb(${scaleColour(scale, f)
+    .map((v) => Math.round(255 * v))
+    .join(", ")})`;
 }
 
 /** Colour of the sea bed, from the shallowest (0) to the deepest (1) place. */

@@ -3,12 +3,19 @@
 import { toast } from "./dom";
 import type { ErrorAnswer, ReceivedFile } from "./page_protocol";
 
+const NO_ANSWER = "no answer from the viewer's server";
+
+/** The answer, or the reason why there is none. */
+async function answerOf<T>(response: Response): Promise<T | ErrorAnswer> {
+  if (!response.headers.get("Content-Type")?.startsWith("application/json"))
+    return { error: (await response.text()).slice(0, 200) };
+  return (await response.json()) as T | ErrorAnswer;
+}
+
 async function read<T>(response: Response): Promise<T | null> {
-  if (response.headers.get("Content-Type")?.startsWith("application/json")) {
-    const body = (await response.json()) as T | ErrorAnswer;
-    if (response.ok) return body as T;
-    toast((body as ErrorAnswer).error, true);
-  } else toast((await response.text()).slice(0, 200), true);
+  const answer = await answerOf<T>(response);
+  if (response.ok) return answer as T;
+  toast((answer as ErrorAnswer).error, true);
   return null;
 }
 
@@ -16,18 +23,29 @@ export async function getJson<T>(url: string): Promise<T | null> {
   try {
     return await read<T>(await fetch(url));
   } catch {
-    toast("no answer from the viewer's server", true);
+    toast(NO_ANSWER, true);
     return null;
+  }
+}
+
+function post(url: string, body: unknown): Promise<Response> {
+  return fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+/** Post a request; returns the answer, or the reason why there is none, which is not shown. */
+export async function requestJson<T extends object>(url: string, body: unknown): Promise<T | ErrorAnswer> {
+  try {
+    return await answerOf<T>(await post(url, body));
+  } catch {
+    return { error: NO_ANSWER };
   }
 }
 
 export async function postJson<T>(url: string, body: unknown): Promise<T | null> {
   try {
-    return await read<T>(
-      await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
-    );
+    return await read<T>(await post(url, body));
   } catch {
-    toast("no answer from the viewer's server", true);
+    toast(NO_ANSWER, true);
     return null;
   }
 }
@@ -49,7 +67,7 @@ export async function uploadFile(file: File, name = file.name): Promise<Received
       }),
     );
   } catch {
-    toast("no answer from the viewer's server", true);
+    toast(NO_ANSWER, true);
     return null;
   }
 }

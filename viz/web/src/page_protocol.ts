@@ -485,6 +485,70 @@ export interface TilesetInfo {
   most: number;
 }
 
+/** Rays between two positions, or a field in the vertical plane through them or in a horizontal plane. */
+export interface AcousticsRequest {
+  kind: "rays" | "loss" | "section";
+  source: [number, number, number];
+  receiver: [number, number, number];
+  /** simulation time, s */
+  time: number;
+  /** Hz; null: that of the configuration */
+  frequency: number | null;
+  /** depth of a horizontal plane, m; null: vertical plane */
+  depth: number | null;
+}
+
+/** Path by which sound arrives. */
+export interface SoundRay {
+  /** travel time, s */
+  time: number;
+  /** transmission loss, dB */
+  loss: number;
+  /** number of reflections by the surface */
+  surface: number;
+  /** number of reflections by the sea bed */
+  bed: number;
+  /** angle of launch below the horizontal, degrees */
+  launch: number;
+  /** error of the range that the travel time gives with the nominal sound speed, m */
+  error: number;
+  /** obstacle that blocks the path; empty: none */
+  blocked: string;
+  /** whether the simulation follows this path */
+  followed: boolean;
+  /** points of the path in W, one after the other */
+  points: number[];
+}
+
+/** Rays between two positions, in the order of their travel times. */
+export interface RaysAnswer {
+  /** straight distance, m */
+  distance: number;
+  rays: SoundRay[];
+  /** restrictions of the answer, one sentence each */
+  notes: string[];
+}
+
+/**
+ * Transmission loss or sound speed at the points of a grid in a plane. In a vertical plane, the columns are distances
+ * from the source and the rows are depths. In a horizontal plane, the columns are east and the rows are north.
+ */
+export interface FieldAnswer {
+  plane: "vertical" | "horizontal";
+  /** dB or m/s */
+  unit: string;
+  /** coordinate of each column, m */
+  columns: number[];
+  /** coordinate of each row, m */
+  rows: number[];
+  /** row by row; null: no sound, or no water */
+  values: (number | null)[][];
+  /** depth of the sea bed at each column, m; empty: unknown, or a horizontal plane */
+  bed: (number | null)[];
+  /** restrictions of the answer, one sentence each */
+  notes: string[];
+}
+
 /** First message: the source, and what the page may do. */
 export interface HelloMessage {
   type: "hello";

@@ -3,6 +3,7 @@
 import type { Arrangement } from "./arrangement";
 import type { Bookmarks } from "./bookmarks";
 import { toast } from "./dom";
+import type { Propagation } from "./propagation";
 import type { SceneStore } from "./scene_store";
 import type { Selection } from "./selection";
 import type { Stage } from "./stage";
@@ -13,6 +14,7 @@ export interface SharedParts {
   arrangement: Arrangement;
   selection: Pick<Selection, "choose">;
   bookmarks: Bookmarks;
+  propagation: Pick<Propagation, "view">;
   control(verb: string, value?: number): void;
 }
 
@@ -31,14 +33,16 @@ export class SharedView {
 
   /** Put a link to the current view into the address bar and the clipboard. */
   share(): void {
-    const { stage, arrangement, bookmarks } = this.parts,
+    const { stage, arrangement, bookmarks, propagation } = this.parts,
       { chosen, hello, time } = this.store;
+    const { layout } = arrangement;
     const view: ViewState = {
-      ...arrangement.layout,
+      ...layout,
       ...stage.state(),
       body: chosen === null ? "" : this.store.name(chosen),
       time: hello?.kind === "replay" ? time : null,
       ...(bookmarks.all.length ? { bookmarks: [...bookmarks.all] } : {}),
+      ...(layout.panes.includes("propagation") ? { propagation: propagation.view } : {}),
     };
     history.replaceState(null, "", viewLink(view));
     const done =
@@ -52,7 +56,7 @@ export class SharedView {
   /** Restore the view of the link that opened the page, as soon as the page knows its source, its scene and its bodies. */
   restore(): void {
     const v = this.pending,
-      { stage, arrangement, selection, bookmarks, control } = this.parts;
+      { stage, arrangement, selection, bookmarks, propagation, control } = this.parts;
     if (!v || !this.store.hello || !this.store.scene || !this.store.bodies.size) return;
     this.pending = null;
     if (typeof v === "string") {
@@ -64,6 +68,7 @@ export class SharedView {
     selection.choose([...this.store.bodies.values()].find((b) => b.name === v.body)?.row ?? null);
     stage.look(v);
     if (v.bookmarks) bookmarks.add(...v.bookmarks);
+    if (v.propagation) propagation.view = v.propagation;
     if (v.time === null || this.store.hello.kind !== "replay") return;
     control("pause");
     control("seek", v.time);

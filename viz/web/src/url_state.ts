@@ -4,6 +4,7 @@ import { cssVariable, h, toggleClass, toast } from "./dom";
 import { context2d } from "./canvas";
 import { type Bookmark, checkBookmarks } from "./bookmarks";
 import { checkLayout, type Layout } from "./layout";
+import { isPropagationView, type PropagationView } from "./propagation_view";
 
 /** Save a file on the user's machine. */
 export function downloadBlob(data: Blob, name: string): void {
@@ -120,6 +121,8 @@ export interface ViewState extends Layout {
   scale: number;
   heights?: number;
   bookmarks?: Bookmark[];
+  /** What the propagation panel shows, if it is open. */
+  propagation?: PropagationView;
 }
 const HEAD = "#view=";
 
@@ -140,6 +143,7 @@ export function parseViewLink(hash: string): ViewState | string | null {
   if (wrong) return wrong;
   const bookmarks = v.bookmarks === undefined ? "" : checkBookmarks(v.bookmarks);
   if (bookmarks) return bookmarks;
+  if (v.propagation !== undefined && !isPropagationView(v.propagation)) return "the 'propagation' part is invalid";
   const numbers = (a: unknown, n: number): boolean =>
     Array.isArray(a) && a.length === n && a.every((x) => Number.isFinite(x));
   const good =

@@ -117,10 +117,17 @@ export function furnish(first: FirstView) {
     choose,
   );
   const announcer = new AlarmAnnouncer(),
-    bottom = new BottomPanel(store, link, announcer, choose, wake),
+    bottom = new BottomPanel(store, link, announcer, stage, choose, wake),
     arrangement = new Arrangement({ stage, bottom, panels }),
     layouts = new LayoutMenu(arrangement),
-    shared = new SharedView(store, { stage, arrangement, selection, bookmarks: bottom.events.bookmarks, control });
+    shared = new SharedView(store, {
+      stage,
+      arrangement,
+      selection,
+      bookmarks: bottom.events.bookmarks,
+      propagation: bottom.propagation,
+      control,
+    });
   const take = messageHandler(
     {
       store,

@@ -1,0 +1,105 @@
+"""Requests of a page for rays, transmission loss and sound-speed sections: check them, have them computed by the acoustics
+process, and write the answers in the protocol of the page.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+from wavesim_viz.acoustics_worker import AcousticsWorker
+from wavesim_viz.frame import to_json_value
+from wavesim_viz.page_acoustics import AcousticsKind, AcousticsRequest, FieldAnswer, RaysAnswer, SoundRay
+from wavesim_viz.xml_trees import RequestFailed
+
+MOST_DISTANCE = 1e6  #: maximum coordinate of a position, m
+MOST_TIME = 1e9  #: maximum simulation time, s
+THREE = 3
+NO_CONFIGURATION = (
+    "the viewer does not have the configuration of this simulation, which defines the water; start it with --config FILE"
+)
+
+
+def _number(value: Any, name: str, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise RequestFailed(f"invalid {name}: expected a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def _optional(value: Any, name: str, low: float, high: float) -> float | None:
+    return None if value is None else _number(value, name, low, high)
+
+
+def _position(value: Any, name: str) -> tuple[float, float, float]:
+    if not isinstance(value, list) or len(value) != THREE:
+        raise RequestFailed(f"invalid {name}: expected [north, east, down]")
+    north, east, down = (_number(v, name, -MOST_DISTANCE, MOST_DISTANCE) for v in value)
+    return north, east, down
+
+
+def parse_acoustics_request(body: Any) -> AcousticsRequest:
+    """Check a request of a page. Raises RequestFailed if it is not valid."""
+    if not isinstance(body, dict) or body.get("kind") not in ("rays", "loss", "section"):
+        raise RequestFailed("invalid request: expected the kind 'rays', 'loss' or 'section'")
+    return {
+        "kind": cast("AcousticsKind", body["kind"]),
+        "source": _position(body.get("source"), "source"),
+        "receiver": _position(body.get("receiver"), "receiver"),
+        "time": _number(body.get("time"), "time", 0.0, MOST_TIME),
+        "frequency": _optional(body.get("frequency"), "frequency", 1.0, 1e6),
+        "depth": _optional(body.get("depth"), "depth", 0.0, MOST_DISTANCE),
+    }
+
+
+async def answer_acoustics(worker: AcousticsWorker, configuration: str, body: Any) -> RaysAnswer | FieldAnswer:
+    """Return the answer to a request of a page. Raises RequestFailed with the reason if there is none."""
+    wanted = parse_acoustics_request(body)
+    if not configuration:
+        raise RequestFailed(NO_CONFIGURATION)
+    request: dict[str, Any] = {
+        "config": configuration,
+        "kind": wanted["kind"],
+        "from": wanted["source"],
+        "to": wanted["receiver"],
+        "time": wanted["time"],
+    }
+    if wanted["frequency"] is not None:
+        request["frequency"] = wanted["frequency"]
+    if wanted["kind"] == "loss" and wanted["depth"] is not None:
+        request["depth"] = wanted["depth"]
+    found = await worker.ask(request)
+    try:
+        return _rays(found) if wanted["kind"] == "rays" else _field(found, wanted)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RequestFailed(f"cannot read the answer of the acoustics process: {type(error).__name__} {error}") from None
+
+
+def _rays(found: dict[str, Any]) -> RaysAnswer:
+    rays: list[SoundRay] = [
+        {
+            "time": float(r["time"]),
+            "loss": float(r["loss"]),
+            "surface": int(r["surface"]),
+            "bed": int(r["bottom"]),
+            "launch": math.degrees(r["launch_elevation"]),
+            "error": float(r["straight_line_error"]),
+            "blocked": str(r["blocked_by"]),
+            "followed": bool(r["followed"]),
+            "points": [float(v) for _, depth, north, east in track for v in (north, east, depth)],
+        }
+        for r, track in zip(found["arrivals"], found["rays"], strict=True)
+    ]
+    return {"distance": float(found["distance"]), "rays": rays, "notes": [str(n) for n in found.get("notes", ())]}
+
+
+def _field(found: dict[str, Any], wanted: AcousticsRequest) -> FieldAnswer:
+    horizontal = wanted["kind"] == "loss" and wanted["depth"] is not None
+    return {
+        "plane": "horizontal" if horizontal else "vertical",
+        "unit": "m/s" if wanted["kind"] == "section" else "dB",
+        "columns": found["east"] if horizontal else found["ranges"],
+        "rows": found["north"] if horizontal else found["depths"],
+        "values": to_json_value(found["speed" if wanted["kind"] == "section" else "loss"]),
+        "bed": [] if horizontal else to_json_value(found.get("bed", [])),
+        "notes": [str(n) for n in found.get("notes", ())],
+    }
