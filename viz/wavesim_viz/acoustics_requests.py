@@ -15,9 +15,7 @@ from wavesim_viz.xml_trees import RequestFailed
 MOST_DISTANCE = 1e6  #: maximum coordinate of a position, m
 MOST_TIME = 1e9  #: maximum simulation time, s
 THREE = 3
-NO_CONFIGURATION = (
-    "the viewer does not have the configuration of this simulation, which defines the water; start it with --config FILE"
-)
+NO_CONFIGURATION = "the viewer does not have the configuration of this simulation, which defines the water; start it with --config FILE"
 
 
 def _number(value: Any, name: str, low: float, high: float) -> float:
@@ -71,7 +69,9 @@ async def answer_acoustics(worker: AcousticsWorker, configuration: str, body: An
     try:
         return _rays(found) if wanted["kind"] == "rays" else _field(found, wanted)
     except (KeyError, TypeError, ValueError) as error:
-        raise RequestFailed(f"cannot read the answer of the acoustics process: {type(error).__name__} {error}") from None
+        raise RequestFailed(
+            f"cannot read the answer of the acoustics process: {type(error).__name__} {error}"
+        ) from None
 
 
 def _rays(found: dict[str, Any]) -> RaysAnswer:
@@ -89,7 +89,7 @@ def _rays(found: dict[str, Any]) -> RaysAnswer:
         }
         for r, track in zip(found["arrivals"], found["rays"], strict=True)
     ]
-    return {"distance": float(found["distance"]), "rays": rays, "notes": [str(n) for n in found.get("notes", ())]}
+    return {"rays": rays, "notes": [str(n) for n in found.get("notes", ())]}
 
 
 def _field(found: dict[str, Any], wanted: AcousticsRequest) -> FieldAnswer:

@@ -35,7 +35,7 @@ class AcousticsWorker:
     """The acoustics process of a viewer, which runs while pages send requests."""
 
     def __init__(self, command: Sequence[str] = COMMAND, answer_s: float = ANSWER_S, idle_s: float = IDLE_S) -> None:
-        self._command, self._answer_s, self._idle_s = tuple(command), answer_s, idle_s
+        self._command, self.answer_s, self._idle_s = tuple(command), answer_s, idle_s
         self._process: asyncio.subprocess.Process | None = None
         self._errors = bytearray()  #: last output of the process to standard error
         self._reader: asyncio.Task[None] | None = None
@@ -79,7 +79,7 @@ class AcousticsWorker:
         assert process.stdin is not None and process.stdout is not None
         number = next(self._numbers)
         try:
-            async with asyncio.timeout(self._answer_s):
+            async with asyncio.timeout(self.answer_s):
                 process.stdin.write(json.dumps({"id": number, **request}).encode() + b"\n")
                 await process.stdin.drain()
                 while line := await process.stdout.readline():
@@ -88,7 +88,7 @@ class AcousticsWorker:
                         return dict(answer)
         except TimeoutError:
             await self.close()
-            raise RequestFailed(f"the acoustics process did not answer within {self._answer_s:g} s") from None
+            raise RequestFailed(f"the acoustics process did not answer within {self.answer_s:g} s") from None
         except (ConnectionError, ValueError) as error:  # it has ended, or writes something else
             await self.close()
             raise _ProcessEnded(self._reason(str(error))) from None

@@ -42,7 +42,6 @@ class SoundRay(TypedDict):
 class RaysAnswer(TypedDict):
     """Rays between two positions, in the order of their travel times."""
 
-    distance: Annotated[float, "straight distance, m"]
     rays: list[SoundRay]
     notes: Annotated[list[str], "restrictions of the answer, one sentence each"]
 

@@ -67,7 +67,7 @@ export class BottomPanel {
       [
         pane("signals", "Signals", this.signals),
         pane("sound", "Sound", new SpaceTime(store, choose)),
-        pane("propagation", "Propagation", this.propagation),
+        pane("propagation", "Rays", this.propagation),
         pane("ranges", "Ranges", new AcousticRanges(store)),
         pane("profile", "Depth", new DepthProfile(store)),
         pane("traffic", "Traffic", traffic, () => traffic.count()),

@@ -39,6 +39,12 @@ export const SOUND_SPEED: Colour[] = [
   [0.76, 0.85, 0.85],
 ];
 
+/** Levels of arrivals in front of losses, whose colours are strong. */
+export const PALE_ARRIVALS: Colour[] = [
+  [0.6, 0.64, 0.68],
+  [1.0, 1.0, 1.0],
+];
+
 /** Levels of arrivals, in front of sound speeds: from weak to strong. */
 export const ARRIVALS: Colour[] = [
   [0.62, 0.24, 0.66],

@@ -522,8 +522,6 @@ export interface SoundRay {
 
 /** Rays between two positions, in the order of their travel times. */
 export interface RaysAnswer {
-  /** straight distance, m */
-  distance: number;
   rays: SoundRay[];
   /** restrictions of the answer, one sentence each */
   notes: string[];

@@ -10,7 +10,16 @@ import type { AcousticsRequest, ErrorAnswer, FieldAnswer, RaysAnswer, SoundRay }
 import type { Propagation3D } from "./propagation3d";
 import { EndSelect, PointPicker, pointName } from "./propagation_ends";
 import { NewestRequests } from "./propagation_requests";
-import { drawPlane, drawSection, fieldPicture, firstRay, type Frame, type Mark, valueAt } from "./propagation_section";
+import {
+  arrivalScale,
+  drawPlane,
+  drawSection,
+  fieldPicture,
+  firstRay,
+  type Frame,
+  type Mark,
+  valueAt,
+} from "./propagation_section";
 import { PropagationTable } from "./propagation_table";
 import {
   type End,
@@ -28,10 +37,12 @@ const STORED = "wavesim-propagation",
   FIELD_NAMES: Record<Field, string> = {
     speed: "sound speed",
     loss: "transmission loss",
-    plane: "transmission loss at a depth",
+    plane: "loss at a depth of",
   },
   /** Simulation time after which water and weather may have changed, s. */
   OLD_S = 10,
+  /** A computation that takes longer is announced, ms. */
+  SLOW_MS = 300,
   NO_RAYS: SoundRay[] = [];
 
 /** Where and when an answer applies. */
@@ -44,6 +55,8 @@ interface Situation {
 }
 interface Asked extends Situation {
   request: AcousticsRequest;
+  /** What the request is about, apart from positions and time. */
+  subject: string;
 }
 type Answer = (RaysAnswer | FieldAnswer | ErrorAnswer) & { of: Asked };
 
@@ -55,7 +68,9 @@ async function ask(asked: Asked): Promise<Answer> {
 export class Propagation {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { id: "section", class: "drawn", role: "img" });
-  private readonly state = h("span", { class: "soft num", id: "propagation-state", role: "status" });
+  private readonly state = h("span", { class: "soft num", id: "propagation-state" });
+  private readonly trouble = h("span", { id: "propagation-trouble", role: "status" });
+  private readonly working = h("span", { id: "propagation-working", class: "warm hidden" }, "computing…");
   private readonly readout = h("div", { class: "tip hidden" });
   private readonly table: PropagationTable;
   private readonly source: EndSelect;
@@ -65,11 +80,14 @@ export class Propagation {
   private readonly depthBox: HTMLElement;
   private readonly rays = this.box("Show the rays", (on) => (this.shown.rays = on));
   private readonly inSpace = this.box("Show the field in the 3D view", (on) => (this.shown.inSpace = on));
-  private readonly requests = new NewestRequests<"rays" | "field", Asked, Answer>(ask, (kind, { answer }) =>
-    this.take(kind, answer),
+  private readonly requests = new NewestRequests<"rays" | "field", Asked, Answer>(
+    ask,
+    (kind, { answer }) => this.take(kind, answer),
+    () => this.changed(),
   );
   private shown: PropagationView = { ...FIRST_VIEW };
   private space: Promise<Propagation3D> | null = null;
+  private subjects: { rays?: string; field?: string } = {};
   private answers: { rays?: RaysAnswer & { of: Asked }; field?: FieldAnswer & { of: Asked } } = {};
   private errors: { rays?: string; field?: string } = {};
   private image: HTMLCanvasElement | null = null; // of the field
@@ -83,15 +101,15 @@ export class Propagation {
     private readonly changed: () => void,
   ) {
     const picker = new PointPicker(stage.chart, () => stage.showChart()),
-      end = (label: string, id: string, set: (end: End | null) => void): EndSelect => {
-        const select = new EndSelect(store, picker, label, id, () => {
-          set(select.value);
+      end = (role: "source" | "receiver"): EndSelect => {
+        const select = new EndSelect(store, picker, role, () => {
+          this.shown[role] = select.value;
           this.edited();
         });
         return select;
       };
-    this.source = end("from the source", "propagation-from", (e) => (this.shown.source = e));
-    this.receiver = end("to the receiver", "propagation-to", (e) => (this.shown.receiver = e));
+    this.source = end("source");
+    this.receiver = end("receiver");
     this.field = h(
       "select",
       {
@@ -136,6 +154,8 @@ export class Propagation {
         this.field,
         this.depthBox,
         h("label", { class: "row" }, this.inSpace, "in 3D"),
+        this.working,
+        this.trouble,
         this.state,
       ),
       h("div", { class: "beside" }, h("div", { class: "sound-place" }, this.canvas, this.readout), this.table.element),
@@ -255,26 +275,34 @@ export class Propagation {
     if (typeof now === "string") {
       this.requests.want("rays", "", null);
       this.requests.want("field", "", null);
+      const drawn = this.answers.rays ?? this.answers.field;
       this.answers = {};
+      this.errors = {};
       this.image = null;
-      this.drawSpace();
+      if (drawn) this.drawSpace();
       return;
     }
     const place = [...now.from, ...now.to].map((v) => v.toFixed(2)).join(),
       moment = Math.floor(now.time / OLD_S),
       request = (kind: AcousticsRequest["kind"], at: number | null): Asked => ({
         ...now,
+        subject: JSON.stringify([kind, at, this.shown.source, this.shown.receiver]),
         request: { kind, source: now.from, receiver: now.to, time: now.time, frequency: null, depth: at },
       });
-    this.requests.want("rays", `${place} ${moment}`, rays ? request("rays", null) : null);
-    const kind = field === "speed" ? "section" : "loss",
-      at = field === "plane" ? depth : null;
-    this.requests.want("field", `${place} ${moment} ${kind} ${at}`, request(kind, at));
+    const wanted = {
+      rays: request("rays", null),
+      field: field === "speed" ? request("section", null) : request("loss", field === "plane" ? depth : null),
+    };
+    for (const kind of ["rays", "field"] as const) {
+      const { subject } = wanted[kind];
+      this.subjects[kind] = subject;
+      this.requests.want(kind, `${place} ${moment} ${subject}`, kind === "field" || rays ? wanted[kind] : null);
+    }
     if (!rays) delete this.answers.rays;
   }
 
   private take(kind: "rays" | "field", answer: Answer): void {
-    if (!this.open) return;
+    if (!this.open || answer.of.subject !== this.subjects[kind]) return; // the user has chosen something else
     delete this.errors[kind];
     if ("error" in answer) {
       this.errors[kind] = answer.error;
@@ -285,34 +313,34 @@ export class Propagation {
       this.answers.field = answer;
       this.image = fieldPicture(answer);
     }
-    this.chosen = null;
-    this.table.show(this.answers.rays?.rays ?? NO_RAYS);
+    if (this.chosen !== null && this.chosen >= (this.answers.rays?.rays.length ?? 0)) this.chosen = null;
     this.drawSpace();
     this.changed();
   }
 
-  /** One sentence about what is shown, computed or wrong. */
+  /** Sentences about what is shown and what is wrong. */
   private showState(now: Situation | string): void {
     const { rays, field } = this.answers,
       wrong = typeof now === "string" ? now : (this.errors.rays ?? this.errors.field ?? ""),
-      busy = this.requests.busy !== null ? "computing…" : "",
+      first = rays?.rays[firstRay(rays.rays)],
+      of = (rays ?? field)?.of,
       parts: string[] = [];
-    if (!wrong && rays) {
-      const first = rays.rays[firstRay(rays.rays)],
-        count = `${rays.rays.length} ${rays.rays.length === 1 ? "ray" : "rays"}`;
+    if (of)
       parts.push(
-        first
-          ? `${count} at ${formatTime(rays.of.time)}, the first after ${(1e3 * first.time).toFixed(3)} ms`
-          : `no ray at ${formatTime(rays.of.time)}: no sound arrives`,
+        `${formatTime(of.time)}: distance ${Math.hypot(...of.to.map((v, k) => v - of.from[k]!)).toFixed(2)} m`,
       );
-      parts.push(`distance ${rays.distance.toFixed(2)} m`);
-    } else if (!wrong && field) parts.push(`computed for ${formatTime(field.of.time)}`);
+    if (rays && first)
+      parts.push(
+        `${rays.rays.length} ${rays.rays.length === 1 ? "ray" : "rays"}, first ${(1e3 * first.time).toFixed(3)} ms`,
+      );
+    else if (rays) parts.push("no ray: no sound arrives");
     parts.push(...new Set([...(rays?.notes ?? []), ...(field?.notes ?? [])]));
-    setText(this.state, [wrong, ...(wrong ? [] : parts), busy].filter(Boolean).join("; "));
-    toggleClass(this.state, "bad", wrong !== "" && typeof now !== "string");
-    toggleClass(this.state, "warm", typeof now === "string");
-    toggleClass(this.state, "soft", wrong === "");
-    this.table.show(rays?.rays ?? NO_RAYS);
+    setText(this.state, parts.join("; "));
+    setText(this.trouble, wrong);
+    toggleClass(this.trouble, "bad", typeof now !== "string");
+    toggleClass(this.trouble, "warm", typeof now === "string");
+    toggleClass(this.working, "hidden", this.requests.busy < SLOW_MS);
+    this.table.show(rays?.rays ?? NO_RAYS, arrivalScale(field));
     toggleClass(this.table.element, "hidden", !rays?.rays.length);
   }
 

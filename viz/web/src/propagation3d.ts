@@ -4,10 +4,10 @@ import * as THREE from "three";
 import { LineMaterial } from "three/addons/lines/LineMaterial.js";
 import { LineSegments2 } from "three/addons/lines/LineSegments2.js";
 import { LineSegmentsGeometry } from "three/addons/lines/LineSegmentsGeometry.js";
-import { ARRIVALS, scaleColour } from "./colour_scales";
+import { type Colour, scaleColour } from "./colour_scales";
 import { toThree, type Triple } from "./coordinate_frames";
 import type { AcousticsRequest, FieldAnswer, RaysAnswer, SoundRay } from "./page_protocol";
-import { arrivalShares, firstRay } from "./propagation_section";
+import { arrivalScale, arrivalShares, firstRay } from "./propagation_section";
 
 const OPACITY = 0.72,
   WIDE = 4,
@@ -38,11 +38,15 @@ export function cornersOf(field: FieldAnswer, from: Triple, to: Triple, depth: n
 }
 
 /** Ends of the pieces of rays in three.js axes, and their colours: six numbers for each piece. */
-export function segmentsOf(rays: SoundRay[], shares: number[]): { positions: number[]; colours: number[] } {
+export function segmentsOf(
+  rays: SoundRay[],
+  shares: number[],
+  scale: Colour[],
+): { positions: number[]; colours: number[] } {
   const positions: number[] = [],
     colours: number[] = [];
   rays.forEach((ray, k) => {
-    const colour = scaleColour(ARRIVALS, shares[k]!).map((v) => v ** 2.2); // linear, as the renderer computes
+    const colour = scaleColour(scale, shares[k]!).map((v) => v ** 2.2); // linear, as the renderer computes
     for (let i = 3; i < ray.points.length; i += 3) {
       for (const o of [i - 3, i]) positions.push(...toThree(ray.points[o]!, ray.points[o + 1]!, ray.points[o + 2]!));
       colours.push(...colour, ...colour);
@@ -63,8 +67,8 @@ class Lines {
     this.object.renderOrder = 3;
   }
 
-  set(rays: SoundRay[], shares: number[]): void {
-    const { positions, colours } = segmentsOf(rays, shares);
+  set(rays: SoundRay[], shares: number[], scale: Colour[]): void {
+    const { positions, colours } = segmentsOf(rays, shares, scale);
     this.object.visible = positions.length > 0;
     if (!positions.length) return;
     this.object.geometry.dispose();
@@ -100,7 +104,7 @@ export class Propagation3D {
     chosen: number | null,
     picture: HTMLCanvasElement | null,
   ): void {
-    this.setRays(rays?.rays ?? [], chosen);
+    this.setRays(rays?.rays ?? [], chosen, arrivalScale(field));
     const at = field?.of;
     this.setField(
       field && at ? picture : null,
@@ -109,14 +113,15 @@ export class Propagation3D {
   }
 
   /** Draw rays; the first one, or the chosen one, is emphasised. */
-  private setRays(rays: SoundRay[], chosen: number | null): void {
+  private setRays(rays: SoundRay[], chosen: number | null, scale: Colour[]): void {
     const shares = arrivalShares(rays),
       strong = chosen ?? firstRay(rays),
       others = rays.map((_, k) => k).filter((k) => k !== strong);
-    this.strong.set(rays.slice(strong, strong + 1), shares.slice(strong, strong + 1));
+    this.strong.set(rays.slice(strong, strong + 1), shares.slice(strong, strong + 1), scale);
     this.others.set(
       others.map((k) => rays[k]!),
       others.map((k) => shares[k]!),
+      scale,
     );
   }
 

@@ -42,7 +42,7 @@ export class PointPicker {
     this.chart.onClick = this.take;
     this.chart.canvas.classList.add("picking");
     this.chart.canvas.focus();
-    toast(`click ${what} on the chart, or press Esc to cancel`);
+    toast(`click the place of ${what} on the chart, or press Esc to cancel`);
   }
 
   private end(): void {
@@ -64,21 +64,24 @@ export class EndSelect {
   constructor(
     private readonly store: SceneStore,
     private readonly picker: PointPicker,
-    private readonly label: string,
-    id: string,
+    private readonly role: "source" | "receiver",
     private readonly changed: () => void,
   ) {
-    this.select = h("select", { id, "aria-label": label, onchange: () => this.choose(this.select.value) });
+    this.select = h("select", {
+      id: `propagation-${role}`,
+      "aria-label": role,
+      onchange: () => this.choose(this.select.value),
+    });
     this.depth = h("input", {
       type: "number",
       min: 0,
       step: "any",
       class: "depth",
-      "aria-label": `${label}: depth in m`,
+      "aria-label": `Depth of the ${role}, m`,
       onchange: () => this.dive(),
     });
     this.depthBox = h("label", { class: "row hidden" }, "at", this.depth, "m");
-    this.element = h("span", { class: "row" }, label.split(" ")[0], this.select, this.depthBox);
+    this.element = h("span", { class: "row" }, role === "source" ? "from" : "to", this.select, this.depthBox);
   }
 
   get value(): End | null {
@@ -95,7 +98,7 @@ export class EndSelect {
     if (value === PICK) {
       this.listed = ""; // the list shows the old end until a point has been clicked
       this.update();
-      this.picker.pick(`the point ${this.label.split(" ")[0]} which sound goes`, (n, e) => {
+      this.picker.pick(`the ${this.role}`, (n, e) => {
         const bed = depthAt(this.store.scene?.bed, n, e),
           old = typeof this.end === "string" || !this.end ? 10 : this.end[2];
         this.value = [n, e, bed === null ? old : Math.max(0, Math.min(old, bed - 0.5))];

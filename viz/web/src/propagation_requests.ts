@@ -18,33 +18,27 @@ export class NewestRequests<Kind extends string, Request, Answer> {
   private readonly asked = new Map<Kind, string>(); // key of the last request
   private readonly order: Kind[] = []; // kinds in the order of their last requests
   private running: Kind | null = null;
+  private began = 0;
   private due = 0;
+  private timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
     private readonly send: (request: Request) => Promise<Answer>,
     private readonly take: (kind: Kind, answered: Answered<Answer>) => void,
+    /** Called when a delayed request can be sent: call `step` then. */
+    private readonly wake: () => void,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Kind that is being computed; null: none. */
-  get busy(): Kind | null {
-    return this.running;
-  }
-
-  /** True if an answer to the newest request of some kind is missing. */
-  get waiting(): boolean {
-    return this.running !== null || this.next() !== undefined;
+  /** Time since the running request was sent, ms; 0: none is running. */
+  get busy(): number {
+    return this.running === null ? 0 : this.now() - this.began;
   }
 
   /** Replace what is wanted of a kind; null: nothing. */
   want(kind: Kind, key: string, request: Request | null): void {
     if (request) this.wanted.set(kind, { key, request });
     else this.wanted.delete(kind);
-  }
-
-  /** Request again what has been answered. */
-  forget(): void {
-    this.asked.clear();
   }
 
   private next(): [Kind, Wanted<Request>] | undefined {
@@ -56,9 +50,17 @@ export class NewestRequests<Kind extends string, Request, Answer> {
   step(): void {
     const next = this.next(),
       begin = this.now();
-    if (this.running !== null || !next || begin < this.due) return;
+    if (this.running !== null || !next) return;
+    if (begin < this.due) {
+      this.timer ??= setTimeout(() => {
+        this.timer = null;
+        this.wake();
+      }, this.due - begin);
+      return;
+    }
     const [kind, { key, request }] = next;
     this.running = kind;
+    this.began = begin;
     this.asked.set(kind, key);
     this.order.splice(0, this.order.length, ...this.order.filter((k) => k !== kind), kind);
     void this.send(request).then((answer) => {

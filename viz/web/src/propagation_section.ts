@@ -1,14 +1,15 @@
 // Drawing of the propagation panel: a section with the field, the bed, the surface and the rays, or a horizontal plane.
 
 import { type Axis, type CanvasSheet, context2d, drawGrid, haloText, type Margins, roundStep } from "./canvas";
-import { ARRIVALS, type Colour, scaleColour, scaleStyle, SOUND_SPEED, VIRIDIS } from "./colour_scales";
+import { ARRIVALS, type Colour, PALE_ARRIVALS, scaleColour, scaleStyle, SOUND_SPEED, VIRIDIS } from "./colour_scales";
 import type { Triple } from "./coordinate_frames";
 import { cssVariable } from "./dom";
 import type { FieldAnswer, SoundRay } from "./page_protocol";
 import { distancesAlong } from "./propagation_view";
 
 export const ARRIVAL_DB = 40; // range of the colours of arrivals, from the strongest
-const MARGINS: Margins = { left: 50, right: 74, top: 20, bottom: 18 },
+const LEAST_DB = 12, // so that equal levels have equal colours
+  MARGINS: Margins = { left: 50, right: 74, top: 20, bottom: 18 },
   BAR = 12, // px
   LOSS_DB = 60, // greatest range of the colours of losses
   RIM = "#03101a"; // around rays and marks, on any field
@@ -16,7 +17,7 @@ const MARGINS: Margins = { left: 50, right: 74, top: 20, bottom: 18 },
 /** Fraction of the colour scale for each ray: 1 for the strongest. */
 export function arrivalShares(rays: SoundRay[]): number[] {
   const least = Math.min(...rays.map((r) => r.loss)),
-    room = Math.max(Math.min(Math.max(...rays.map((r) => r.loss)) - least, ARRIVAL_DB), 1);
+    room = Math.min(Math.max(Math.max(...rays.map((r) => r.loss)) - least, LEAST_DB), ARRIVAL_DB);
   return rays.map((r) => Math.max(0, 1 - (r.loss - least) / room));
 }
 
@@ -28,8 +29,9 @@ export function firstRay(rays: SoundRay[]): number {
   );
 }
 
-export function arrivalColour(share: number): string {
-  return scaleStyle(ARRIVALS, share);
+/** Colours of arrivals, from weak to strong, in front of a field. */
+export function arrivalScale(field: FieldAnswer | null | undefined): Colour[] {
+  return field?.unit === "dB" ? PALE_ARRIVALS : ARRIVALS;
 }
 
 export function fieldScale(unit: string): Colour[] {
@@ -285,7 +287,7 @@ function drawRays(c: CanvasRenderingContext2D, p: Picture, lines: [number, numbe
     c.strokeStyle = RIM;
     c.lineWidth = wide + 1.6;
     line(c, lines[k]);
-    c.strokeStyle = p.field?.unit === "dB" ? "#ffffff" : arrivalColour(shares[k]!);
+    c.strokeStyle = scaleStyle(arrivalScale(p.field), shares[k]!);
     c.lineWidth = wide;
     line(c, lines[k]);
   }
