@@ -27,7 +27,7 @@ def _rays(a: list[float], b: list[float]) -> dict[str, Any]:
                 "loss": 20.0 * math.log10(length) + 3.0 * bottom,
                 "surface": surface,
                 "bottom": bottom,
-                "launch_elevation": math.atan2(depth - a[2], far),
+                "launch_elevation": math.degrees(math.atan2(depth - a[2], far)),
                 "straight_line_error": length - math.dist(a, b),
                 "blocked_by": "",
                 "followed": True,
@@ -39,7 +39,7 @@ def _rays(a: list[float], b: list[float]) -> dict[str, Any]:
             z = a[2] + u * (depth - a[2])
             z = -z if z < 0.0 else z
             z = 2 * BED - z if z > BED else z
-            track.append([u * far, abs(z), a[0] + u * far * along[0], a[1] + u * far * along[1]])
+            track.append([a[0] + u * far * along[0], a[1] + u * far * along[1], abs(z)])
         rays.append(track)
     order = sorted(range(len(rays)), key=lambda k: arrivals[k]["time"])
     return {"distance": math.dist(a, b), "arrivals": [arrivals[k] for k in order], "rays": [rays[k] for k in order]}
@@ -50,7 +50,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     if request["kind"] == "rays":
         return _rays(a, b)
     far = math.dist(a[:2], b[:2])
-    if "depth" in request:
+    if request.get("plane") == "horizontal":
         north = [a[0] - far + 2 * far * k / 40 for k in range(41)]
         east = [a[1] - far + 2 * far * k / 40 for k in range(41)]
         loss = [[20.0 * math.log10(max(math.dist(a, (n, e, request["depth"])), 1.0)) for e in east] for n in north]

@@ -31,7 +31,7 @@ ASKED = {
     "source": PAIR["from"],
     "receiver": PAIR["to"],
     "time": 3.0,
-    "frequency": None,
+    "frequency": 25e3,
     "depth": None,
 }
 
@@ -199,7 +199,7 @@ def test_a_page_receives_answers_as_the_protocol_declares_them(tmp_path: Any) ->
                 return answer.status, await answer.json()
 
             status, found = await post()
-            assert status == 200 and not list(faults(found, RaysAnswer))
+            assert status == 200 and not list(faults(found, RaysAnswer)) and found["notes"] == ["a note"]
             first = found["rays"][0]
             assert first["time"] == pytest.approx(500.049 / 1500.0, rel=1e-6) and first["launch"] == pytest.approx(
                 0.802, abs=1e-3

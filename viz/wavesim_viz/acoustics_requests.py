@@ -4,11 +4,10 @@ process, and write the answers in the protocol of the page.
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 from wavesim_viz.acoustics_worker import AcousticsWorker
-from wavesim_viz.frame import to_json_value
+from wavesim_viz.live import ShownConfiguration
 from wavesim_viz.page_acoustics import AcousticsKind, AcousticsRequest, FieldAnswer, RaysAnswer, SoundRay
 from wavesim_viz.xml_trees import RequestFailed
 
@@ -22,10 +21,6 @@ def _number(value: Any, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise RequestFailed(f"invalid {name}: expected a number from {low:g} to {high:g}")
     return float(value)
-
-
-def _optional(value: Any, name: str, low: float, high: float) -> float | None:
-    return None if value is None else _number(value, name, low, high)
 
 
 def _position(value: Any, name: str) -> tuple[float, float, float]:
@@ -44,62 +39,64 @@ def parse_acoustics_request(body: Any) -> AcousticsRequest:
         "source": _position(body.get("source"), "source"),
         "receiver": _position(body.get("receiver"), "receiver"),
         "time": _number(body.get("time"), "time", 0.0, MOST_TIME),
-        "frequency": _optional(body.get("frequency"), "frequency", 1.0, 1e6),
-        "depth": _optional(body.get("depth"), "depth", 0.0, MOST_DISTANCE),
+        "frequency": _number(body.get("frequency"), "frequency", 1.0, 1e6),
+        "depth": None if body.get("depth") is None else _number(body["depth"], "depth", 0.0, MOST_DISTANCE),
     }
 
 
-async def answer_acoustics(worker: AcousticsWorker, configuration: str, body: Any) -> RaysAnswer | FieldAnswer:
+async def answer_acoustics(
+    worker: AcousticsWorker, configuration: ShownConfiguration, body: Any
+) -> RaysAnswer | FieldAnswer:
     """Return the answer to a request of a page. Raises RequestFailed with the reason if there is none."""
     wanted = parse_acoustics_request(body)
-    if not configuration:
+    if not configuration.text:
         raise RequestFailed(NO_CONFIGURATION)
     request: dict[str, Any] = {
-        "config": configuration,
+        "config": configuration.text,
         "kind": wanted["kind"],
         "from": wanted["source"],
         "to": wanted["receiver"],
         "time": wanted["time"],
+        "frequency": wanted["frequency"],
     }
-    if wanted["frequency"] is not None:
-        request["frequency"] = wanted["frequency"]
     if wanted["kind"] == "loss" and wanted["depth"] is not None:
-        request["depth"] = wanted["depth"]
+        request |= {"plane": "horizontal", "depth": wanted["depth"]}
     found = await worker.ask(request)
+    notes = [configuration.note] if configuration.note else []
     try:
-        return _rays(found) if wanted["kind"] == "rays" else _field(found, wanted)
+        return _rays(found, notes) if wanted["kind"] == "rays" else _field(found, notes)
     except (KeyError, TypeError, ValueError) as error:
         raise RequestFailed(
             f"cannot read the answer of the acoustics process: {type(error).__name__} {error}"
         ) from None
 
 
-def _rays(found: dict[str, Any]) -> RaysAnswer:
+def _rays(found: dict[str, Any], notes: list[str]) -> RaysAnswer:
     rays: list[SoundRay] = [
         {
-            "time": float(r["time"]),
-            "loss": float(r["loss"]),
-            "surface": int(r["surface"]),
-            "bed": int(r["bottom"]),
-            "launch": math.degrees(r["launch_elevation"]),
-            "error": float(r["straight_line_error"]),
-            "blocked": str(r["blocked_by"]),
-            "followed": bool(r["followed"]),
-            "points": [float(v) for _, depth, north, east in track for v in (north, east, depth)],
+            "time": r["time"],
+            "loss": r["loss"],
+            "surface": r["surface"],
+            "bed": r["bottom"],
+            "launch": r["launch_elevation"],
+            "error": r["straight_line_error"],
+            "blocked": r["blocked_by"],
+            "followed": r["followed"],
+            "points": [v for point in track for v in point],
         }
         for r, track in zip(found["arrivals"], found["rays"], strict=True)
     ]
-    return {"rays": rays, "notes": [str(n) for n in found.get("notes", ())]}
+    return {"rays": rays, "notes": notes}
 
 
-def _field(found: dict[str, Any], wanted: AcousticsRequest) -> FieldAnswer:
-    horizontal = wanted["kind"] == "loss" and wanted["depth"] is not None
+def _field(found: dict[str, Any], notes: list[str]) -> FieldAnswer:
+    horizontal = "north" in found
     return {
         "plane": "horizontal" if horizontal else "vertical",
-        "unit": "m/s" if wanted["kind"] == "section" else "dB",
-        "columns": found["east"] if horizontal else found["ranges"],
-        "rows": found["north"] if horizontal else found["depths"],
-        "values": to_json_value(found["speed" if wanted["kind"] == "section" else "loss"]),
-        "bed": [] if horizontal else to_json_value(found.get("bed", [])),
-        "notes": [str(n) for n in found.get("notes", ())],
+        "unit": "dB" if "loss" in found else "m/s",
+        "columns": found["east" if horizontal else "ranges"],
+        "rows": found["north" if horizontal else "depths"],
+        "values": found["loss"] if "loss" in found else found["speed"],
+        "bed": [] if horizontal else found["bed"],
+        "notes": notes,
     }

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -70,6 +70,15 @@ MAX_SNAPSHOTS = 500
 MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 
+class ShownConfiguration(NamedTuple):
+    """Path or XML text of a configuration, and a note about files that it lacks. An empty text means that the
+    configuration is not on this machine.
+    """
+
+    text: str
+    note: str = ""
+
+
 class ViewerSource(Protocol):
     """Source of frames for the viewers. One thread calls its methods, which return immediately."""
 
@@ -80,10 +89,8 @@ class ViewerSource(Protocol):
     def scene(self) -> tuple[int, Scene]:
         """Return the version of the static scene, and the scene itself."""
 
-    def configuration(self) -> str:
-        """Return the path or the XML text of the configuration that is shown. An empty text means that it is not on
-        this machine.
-        """
+    def configuration(self) -> ShownConfiguration:
+        """Return the configuration of the simulation that is shown."""
 
     def roster(self) -> list[RosterEntry]:
         """Return [row, name, model, type, generation] of each body in the last frame."""
@@ -280,8 +287,8 @@ class LiveSource:
     def scene(self) -> tuple[int, Scene]:
         return self._version, self._scene
 
-    def configuration(self) -> str:
-        return str(self._loaded.path) if self._loaded is not None else ""
+    def configuration(self) -> ShownConfiguration:
+        return ShownConfiguration(str(self._loaded.path) if self._loaded is not None else "")
 
     def _alive(self) -> bool:
         now = time.monotonic()

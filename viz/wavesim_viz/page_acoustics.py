@@ -21,7 +21,7 @@ class AcousticsRequest(TypedDict):
     source: tuple[float, float, float]
     receiver: tuple[float, float, float]
     time: Annotated[float, "simulation time, s"]
-    frequency: Annotated[float | None, "Hz; null: that of the configuration"]
+    frequency: Annotated[float, "carrier, Hz"]
     depth: Annotated[float | None, "depth of a horizontal plane, m; null: vertical plane"]
 
 

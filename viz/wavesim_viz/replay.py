@@ -34,7 +34,7 @@ from wavesim_viz.fences import FenceHistory
 from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
-from wavesim_viz.live import actuation, effort, motion, sound_message
+from wavesim_viz.live import ShownConfiguration, actuation, effort, motion, sound_message
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
@@ -56,6 +56,7 @@ from wavesim_viz.page_content import (
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 from wavesim_world.config import load
+from wavesim_world.config.standalone_xml import omitted_water
 
 TRACK_POINTS = 3000
 #: outcomes of lost signals that the page shows: all except losses due to distance, losses out of band, and echoes
@@ -232,8 +233,14 @@ class ReplaySource:
     def scene(self) -> tuple[int, Scene]:
         return 1, self._scene
 
-    def configuration(self) -> str:
-        return self._config or self.log.metadata.get("configuration", "")
+    def configuration(self) -> ShownConfiguration:
+        if self._config:
+            return ShownConfiguration(self._config)
+        if self._loaded is None:
+            return ShownConfiguration("")
+        lacking = omitted_water(self.log.metadata["configuration"])
+        note = f"the log does not contain the files of {', '.join(lacking)}; start the viewer with --config FILE to include them"
+        return ShownConfiguration(self._loaded.text, note if lacking else "")
 
     def _present(self, row: int, time_ns: float) -> bool:
         return _state_at(self._presence.get(row, []), time_ns)

@@ -34,7 +34,7 @@ from wavesim_viz.configurator import Configurator
 from wavesim_viz.connection_limits import BODY_S, UPLOAD_S, ConnectionRateLimiter, address_of, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
-from wavesim_viz.live import ViewerSource
+from wavesim_viz.live import ShownConfiguration, ViewerSource
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     DetailsRequest,
@@ -251,7 +251,7 @@ async def chart(request: web.Request) -> web.StreamResponse:
 async def acoustics(request: web.Request) -> web.StreamResponse:
     """Return rays, transmission loss, or a section of the sound speed (``page_acoustics.py``)."""
     hub, body = request.app[HUB], await _json_object(request)
-    configuration = hub.source.configuration() if hub.source is not None else ""
+    configuration = hub.source.configuration() if hub.source is not None else ShownConfiguration("")
     return web.json_response(await answer_acoustics(request.app[ACOUSTICS], configuration, body))
 
 

@@ -492,8 +492,8 @@ export interface AcousticsRequest {
   receiver: [number, number, number];
   /** simulation time, s */
   time: number;
-  /** Hz; null: that of the configuration */
-  frequency: number | null;
+  /** carrier, Hz */
+  frequency: number;
   /** depth of a horizontal plane, m; null: vertical plane */
   depth: number | null;
 }

@@ -26,6 +26,7 @@ import {
   type Field,
   FIRST_VIEW,
   firstEnds,
+  isCarrier,
   isPropagationView,
   positionOf,
   type PropagationView,
@@ -77,6 +78,7 @@ export class Propagation {
   private readonly receiver: EndSelect;
   private readonly field: HTMLSelectElement;
   private readonly depth: HTMLInputElement;
+  private readonly carrier: HTMLInputElement;
   private readonly depthBox: HTMLElement;
   private readonly rays = this.box("Show the rays", (on) => (this.shown.rays = on));
   private readonly inSpace = this.box("Show the field in the 3D view", (on) => (this.shown.inSpace = on));
@@ -122,17 +124,11 @@ export class Propagation {
       },
       ...Object.entries(FIELD_NAMES).map(([value, text]) => h("option", { value }, text)),
     );
-    this.depth = h("input", {
-      type: "number",
-      min: 0,
-      step: "any",
-      class: "depth",
-      id: "propagation-depth",
-      "aria-label": "Depth of the horizontal plane, m",
-      onchange: () => {
-        if (this.depth.valueAsNumber >= 0) this.shown.depth = this.depth.valueAsNumber;
-        this.edited();
-      },
+    this.depth = this.number("propagation-depth", "Depth of the horizontal plane, m", (metres) => {
+      if (metres >= 0) this.shown.depth = metres;
+    });
+    this.carrier = this.number("propagation-carrier", "Carrier, kHz; the losses depend on it", (kHz) => {
+      if (isCarrier(1e3 * kHz)) this.shown.frequency = 1e3 * kHz;
     });
     this.depthBox = h("label", { class: "row" }, this.depth, "m");
     this.table = new PropagationTable((ray) => {
@@ -154,6 +150,7 @@ export class Propagation {
         this.field,
         this.depthBox,
         h("label", { class: "row" }, this.inSpace, "in 3D"),
+        h("label", { class: "row" }, this.carrier, "kHz"),
         this.working,
         this.trouble,
         this.state,
@@ -165,6 +162,22 @@ export class Propagation {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     stage.chart.overlays.push((c) => this.drawOnChart(c));
     this.restore();
+  }
+
+  private number(id: string, title: string, set: (value: number) => void): HTMLInputElement {
+    const field = h("input", {
+      id,
+      title,
+      type: "number",
+      min: 0,
+      step: "any",
+      class: "short",
+      onchange: () => {
+        set(field.valueAsNumber);
+        this.edited();
+      },
+    });
+    return field;
   }
 
   private box(title: string, set: (on: boolean) => void): HTMLInputElement {
@@ -214,13 +227,14 @@ export class Propagation {
 
   /** Fill the fields of the form. */
   private fill(): void {
-    const { source, receiver, field, depth, rays, inSpace } = this.shown;
+    const { source, receiver, field, depth, frequency, rays, inSpace } = this.shown;
     this.source.value = source;
     this.receiver.value = receiver;
     this.field.value = field;
     this.rays.checked = rays;
     this.inSpace.checked = inSpace;
-    if (document.activeElement !== this.depth) this.depth.value = String(depth);
+    this.depth.value = String(depth);
+    this.carrier.value = String(+(frequency / 1e3).toFixed(3));
     toggleClass(this.depthBox, "hidden", field !== "plane");
   }
 
@@ -271,7 +285,7 @@ export class Propagation {
 
   /** Tell the requests what the panel shows now. */
   private want(now: Situation | string): void {
-    const { field, depth, rays } = this.shown;
+    const { field, depth, frequency, rays } = this.shown;
     if (typeof now === "string") {
       this.requests.want("rays", "", null);
       this.requests.want("field", "", null);
@@ -286,8 +300,8 @@ export class Propagation {
       moment = Math.floor(now.time / OLD_S),
       request = (kind: AcousticsRequest["kind"], at: number | null): Asked => ({
         ...now,
-        subject: JSON.stringify([kind, at, this.shown.source, this.shown.receiver]),
-        request: { kind, source: now.from, receiver: now.to, time: now.time, frequency: null, depth: at },
+        subject: JSON.stringify([kind, at, frequency, this.shown.source, this.shown.receiver]),
+        request: { kind, source: now.from, receiver: now.to, time: now.time, frequency, depth: at },
       });
     const wanted = {
       rays: request("rays", null),

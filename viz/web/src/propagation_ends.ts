@@ -76,7 +76,7 @@ export class EndSelect {
       type: "number",
       min: 0,
       step: "any",
-      class: "depth",
+      class: "short",
       "aria-label": `Depth of the ${role}, m`,
       onchange: () => this.dive(),
     });

@@ -15,6 +15,8 @@ export interface PropagationView {
   field: Field;
   /** Depth of the horizontal plane, m. */
   depth: number;
+  /** Carrier, Hz: absorption and losses at the boundaries depend on it. */
+  frequency: number;
   rays: boolean;
   /** The field is also shown in the 3D view. */
   inSpace: boolean;
@@ -24,10 +26,17 @@ export const FIRST_VIEW: PropagationView = {
   receiver: null,
   field: "speed",
   depth: 10,
+  frequency: 25_000,
   rays: true,
   inSpace: true,
 };
 const FARTHEST = 1e6; // m
+/** Limits of the carrier, Hz. */
+export const CARRIERS = [1, 1e6] as const;
+
+export function isCarrier(v: unknown): v is number {
+  return typeof v === "number" && v >= CARRIERS[0] && v <= CARRIERS[1];
+}
 
 function isEnd(v: unknown): boolean {
   if (v === null || typeof v === "string") return true;
@@ -45,6 +54,7 @@ export function isPropagationView(value: unknown): value is PropagationView {
     typeof v["depth"] === "number" &&
     v["depth"] >= 0 &&
     v["depth"] <= FARTHEST &&
+    isCarrier(v["frequency"]) &&
     typeof v["rays"] === "boolean" &&
     typeof v["inSpace"] === "boolean"
   );

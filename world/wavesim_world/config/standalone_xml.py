@@ -13,6 +13,18 @@ from wavesim_world.config.loaded import LoadedConfig
 _ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include", "mission")
 _KEYS = {"acoustics": ("file",), "network": ("keys", "address")}
 
+#: elements whose files describe the water, its bed and what is in it
+_WATER = ("soundings", "volume", "samples", "mesh", "scalar")
+
+
+def omitted_water(text: str) -> tuple[str, ...]:
+    """Return the elements of a configuration that describe the water, its bed or obstacles by files, which
+    :func:`load_standalone` therefore omits.
+    """
+    root = xml.parse(text.encode())
+    found = [f"<{tag}>" for tag in _WATER if root.find(f".//{tag}") is not None]
+    return (*found, *("<acoustics>" for element in root.findall("acoustics") if element.get("file")))
+
 
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
     """Return the part of a configuration that needs no other file, and whether the sea bed is read from a file.
