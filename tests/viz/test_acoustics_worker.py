@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from aiohttp import ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
 
 from tests.conftest import ROOT
@@ -21,7 +22,7 @@ from tests.viz.stage import Stage
 from wavesim_viz.acoustics_requests import NO_CONFIGURATION, parse_acoustics_request
 from wavesim_viz.acoustics_worker import MOST_WAITING, AcousticsWorker
 from wavesim_viz.page_acoustics import FieldAnswer, RaysAnswer
-from wavesim_viz.web import AccessPolicy, make_app
+from wavesim_viz.web import ACOUSTICS, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed
 
 STAND_IN = (sys.executable, str(ROOT / "tests/viz/acoustics_stand_in.py"))
@@ -189,7 +190,7 @@ def test_a_page_receives_answers_as_the_protocol_declares_them(tmp_path: Any) ->
     async def whole() -> None:
         source = Stage("water.xml")
         access = AccessPolicy.make("127.0.0.1", 1, False)
-        app = make_app(source, 20.0, access, tmp_path, acoustics_worker=AcousticsWorker(STAND_IN))
+        app = make_app(source, 20.0, access, tmp_path, make_worker=lambda: AcousticsWorker(STAND_IN))
         async with TestClient(TestServer(app)) as client:
             access.names = {f"127.0.0.1:{client.port}"}
             headers = {"Origin": f"http://127.0.0.1:{client.port}"}
@@ -216,6 +217,13 @@ def test_a_page_receives_answers_as_the_protocol_declares_them(tmp_path: Any) ->
                 400,
                 {"error": "invalid request: expected the kind 'rays', 'loss' or 'section'"},
             )
+            source.described["file"] = "hang"
+            with pytest.raises(TimeoutError):
+                await client.post("/acoustics", json=ASKED, headers=headers, timeout=ClientTimeout(1.0))
+            worker = app[ACOUSTICS]["rays"]
+            async with asyncio.timeout(20):
+                while worker.pid is not None:  # nobody waits any more
+                    await asyncio.sleep(0.01)
             source.described["file"] = "refuse"
             assert await post() == (400, {"error": "the source is 3 m above the surface"})
             source.described["file"] = ""

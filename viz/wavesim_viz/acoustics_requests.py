@@ -45,10 +45,9 @@ def parse_acoustics_request(body: Any) -> AcousticsRequest:
 
 
 async def answer_acoustics(
-    worker: AcousticsWorker, configuration: ShownConfiguration, body: Any
+    worker: AcousticsWorker, configuration: ShownConfiguration, wanted: AcousticsRequest
 ) -> RaysAnswer | FieldAnswer:
     """Return the answer to a request of a page. Raises RequestFailed with the reason if there is none."""
-    wanted = parse_acoustics_request(body)
     if not configuration.text:
         raise RequestFailed(NO_CONFIGURATION)
     request: dict[str, Any] = {

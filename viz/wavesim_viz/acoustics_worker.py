@@ -1,7 +1,7 @@
-"""Process that computes rays, transmission loss and sound-speed sections for the pages of a viewer.
+"""Processes that compute rays, transmission loss and sound-speed sections for the pages of a viewer.
 
-The viewer does not contain the acoustics. On the first request, it starts ``wavesim acoustics --serve``, which reads and
-writes one JSON object per line. The process computes one request at a time. It has a low priority, so that a simulation
+The viewer does not contain the acoustics. On the first request, a worker starts ``wavesim acoustics --serve``, which reads
+and writes one JSON object per line. The process computes one request at a time; if the request is cancelled, it ends. It has a low priority, so that a simulation
 on the same machine keeps its pace, and ends when no page has needed it for some time.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from wavesim_viz.xml_trees import RequestFailed
 
 COMMAND = (sys.executable, "-m", "wavesim_sdk", "acoustics", "--serve")
-ANSWER_S = 120.0  #: maximum time in s for one answer; the first one may include the compilation of the kernels
+ANSWER_S = 600.0  #: maximum time in s for one answer; the first one may include the compilation of the kernels
 IDLE_S = 300.0  #: time in s without requests after which the process ends
 END_S = 5.0  #: time in s in which the process must end
 MOST_LINE = 64 << 20  #: maximum size of an answer in bytes
@@ -32,7 +32,7 @@ class _ProcessEnded(Exception):
 
 
 class AcousticsWorker:
-    """The acoustics process of a viewer, which runs while pages send requests."""
+    """An acoustics process, which runs while pages send requests."""
 
     def __init__(self, command: Sequence[str] = COMMAND, answer_s: float = ANSWER_S, idle_s: float = IDLE_S) -> None:
         self._command, self.answer_s, self._idle_s = tuple(command), answer_s, idle_s

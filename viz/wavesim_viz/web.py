@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_viz.acoustics_requests import answer_acoustics
+from wavesim_viz.acoustics_requests import answer_acoustics, parse_acoustics_request
 from wavesim_viz.acoustics_worker import AcousticsWorker
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
@@ -249,10 +249,20 @@ async def chart(request: web.Request) -> web.StreamResponse:
 
 
 async def acoustics(request: web.Request) -> web.StreamResponse:
-    """Return rays, transmission loss, or a section of the sound speed (``page_acoustics.py``)."""
-    hub, body = request.app[HUB], await _json_object(request)
+    """Return rays, transmission loss, or a section of the sound speed (``page_acoustics.py``). The computation ends when
+    the page no longer waits for it.
+    """
+    hub, wanted = request.app[HUB], parse_acoustics_request(await _json_object(request))
     configuration = hub.source.configuration() if hub.source is not None else ShownConfiguration("")
-    return web.json_response(await answer_acoustics(request.app[ACOUSTICS], configuration, body))
+    worker = request.app[ACOUSTICS]["loss" if wanted["kind"] == "loss" else "rays"]
+    answer = asyncio.create_task(answer_acoustics(worker, configuration, wanted))
+    try:
+        while not (await asyncio.wait({answer}, timeout=LEFT_S))[0]:
+            if request.transport is None or request.transport.is_closing():
+                raise web.HTTPRequestTimeout(reason="the page no longer waits for the answer")
+        return web.json_response(answer.result())
+    finally:
+        answer.cancel()  # without effect on an answer that is complete
 
 
 async def websocket(request: web.Request) -> web.StreamResponse:
@@ -347,7 +357,9 @@ WORKERS, MOST_WORK = (
 )  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
-ACOUSTICS = web.AppKey("acoustics", AcousticsWorker)
+#: processes for rays and for losses: the loss in a plane may take minutes, during which rays can still follow the bodies
+ACOUSTICS = web.AppKey("acoustics", dict[str, AcousticsWorker])
+LEFT_S = 0.25  #: interval in s at which the viewer checks whether a page still waits for an answer
 OPENINGS = web.AppKey("openings", ConnectionRateLimiter)
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
 CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
@@ -415,14 +427,14 @@ def make_app(
     rules: AlarmRules | None = None,
     tiles: Tileset | None = None,
     cell: ChartCell | None = None,
-    acoustics_worker: AcousticsWorker | None = None,
+    make_worker: Callable[[], AcousticsWorker] = AcousticsWorker,
 ) -> web.Application:
     """Build the web application. If ``source`` is None, it serves only the configurator."""
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
     app[OPENINGS] = ConnectionRateLimiter()
-    app[ACOUSTICS] = acoustics_worker or AcousticsWorker()
+    app[ACOUSTICS] = {kind: make_worker() for kind in ("rays", "loss")}
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
@@ -460,7 +472,8 @@ def make_app(
         task.cancel()
         app[WORK].shutdown(wait=False, cancel_futures=True)
         hub.close()
-        await app[ACOUSTICS].close()
+        for worker in app[ACOUSTICS].values():
+            await worker.close()
 
     app.cleanup_ctx.append(running)
     return app

@@ -28,14 +28,19 @@ export async function getJson<T>(url: string): Promise<T | null> {
   }
 }
 
-function post(url: string, body: unknown): Promise<Response> {
-  return fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+function post(url: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers = { "Content-Type": "application/json" };
+  return fetch(url, { method: "POST", headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) });
 }
 
 /** Post a request; returns the answer, or the reason why there is none, which is not shown. */
-export async function requestJson<T extends object>(url: string, body: unknown): Promise<T | ErrorAnswer> {
+export async function requestJson<T extends object>(
+  url: string,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<T | ErrorAnswer> {
   try {
-    return await answerOf<T>(await post(url, body));
+    return await answerOf<T>(await post(url, body, signal));
   } catch {
     return { error: NO_ANSWER };
   }

@@ -44,6 +44,11 @@ const STORED = "wavesim-propagation",
   OLD_S = 10,
   /** A computation that takes longer is announced, ms. */
   SLOW_MS = 300,
+  FIRST_MS = 5000,
+  /** Movements of the ends after which rays, or a field, are computed anew, m; losses: as a share of the distance. */
+  RAYS_M = 0.01,
+  FIELD_M = 0.5,
+  LOSS_SHARE = 0.01,
   NO_RAYS: SoundRay[] = [];
 
 /** Where and when an answer applies. */
@@ -56,13 +61,16 @@ interface Situation {
 }
 interface Asked extends Situation {
   request: AcousticsRequest;
-  /** What the request is about, apart from positions and time. */
-  subject: string;
 }
 type Answer = (RaysAnswer | FieldAnswer | ErrorAnswer) & { of: Asked };
 
-async function ask(asked: Asked): Promise<Answer> {
-  const answer = await requestJson<RaysAnswer | FieldAnswer>("/acoustics", asked.request);
+/** The power of two below a number. */
+function coarse(v: number): number {
+  return 2 ** Math.floor(Math.log2(Math.max(v, 1e-3)));
+}
+
+async function ask(asked: Asked, signal: AbortSignal): Promise<Answer> {
+  const answer = await requestJson<RaysAnswer | FieldAnswer>("/acoustics", asked.request, signal);
   return { ...answer, of: asked };
 }
 
@@ -82,14 +90,9 @@ export class Propagation {
   private readonly depthBox: HTMLElement;
   private readonly rays = this.box("Show the rays", (on) => (this.shown.rays = on));
   private readonly inSpace = this.box("Show the field in the 3D view", (on) => (this.shown.inSpace = on));
-  private readonly requests = new NewestRequests<"rays" | "field", Asked, Answer>(
-    ask,
-    (kind, { answer }) => this.take(kind, answer),
-    () => this.changed(),
-  );
+  private readonly requests = { rays: this.line("rays"), field: this.line("field") };
   private shown: PropagationView = { ...FIRST_VIEW };
   private space: Promise<Propagation3D> | null = null;
-  private subjects: { rays?: string; field?: string } = {};
   private answers: { rays?: RaysAnswer & { of: Asked }; field?: FieldAnswer & { of: Asked } } = {};
   private errors: { rays?: string; field?: string } = {};
   private image: HTMLCanvasElement | null = null; // of the field
@@ -162,6 +165,14 @@ export class Propagation {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     stage.chart.overlays.push((c) => this.drawOnChart(c));
     this.restore();
+  }
+
+  private line(kind: "rays" | "field"): NewestRequests<Asked, Answer> {
+    return new NewestRequests<Asked, Answer>(
+      ask,
+      (answer) => this.take(kind, answer),
+      () => this.changed(),
+    );
   }
 
   private number(id: string, title: string, set: (value: number) => void): HTMLInputElement {
@@ -242,7 +253,7 @@ export class Propagation {
   close(): void {
     if (!this.open) return;
     this.open = false;
-    this.drawSpace();
+    this.forget();
     this.changed();
   }
 
@@ -258,7 +269,8 @@ export class Propagation {
     this.receiver.update();
     const now = this.situation();
     this.want(now);
-    this.requests.step();
+    this.requests.rays.step();
+    this.requests.field.step();
     this.showState(now);
     this.draw();
   }
@@ -285,38 +297,41 @@ export class Propagation {
 
   /** Tell the requests what the panel shows now. */
   private want(now: Situation | string): void {
-    const { field, depth, frequency, rays } = this.shown;
+    const { field, depth, frequency, rays, source, receiver } = this.shown;
     if (typeof now === "string") {
-      this.requests.want("rays", "", null);
-      this.requests.want("field", "", null);
-      const drawn = this.answers.rays ?? this.answers.field;
-      this.answers = {};
-      this.errors = {};
-      this.image = null;
-      if (drawn) this.drawSpace();
+      this.forget();
       return;
     }
-    const place = [...now.from, ...now.to].map((v) => v.toFixed(2)).join(),
-      moment = Math.floor(now.time / OLD_S),
-      request = (kind: AcousticsRequest["kind"], at: number | null): Asked => ({
-        ...now,
-        subject: JSON.stringify([kind, at, frequency, this.shown.source, this.shown.receiver]),
-        request: { kind, source: now.from, receiver: now.to, time: now.time, frequency, depth: at },
-      });
-    const wanted = {
-      rays: request("rays", null),
-      field: field === "speed" ? request("section", null) : request("loss", field === "plane" ? depth : null),
+    const want = (line: "rays" | "field", kind: AcousticsRequest["kind"], at: number | null, cell: number): void => {
+      const subject = JSON.stringify([kind, at, frequency, source, receiver]),
+        place = [...now.from, ...now.to].map((v) => Math.round(v / cell)).join(),
+        request = { kind, source: now.from, receiver: now.to, time: now.time, frequency, depth: at };
+      this.requests[line].want(`${place} ${Math.floor(now.time / OLD_S)} ${subject}`, subject, { ...now, request });
     };
-    for (const kind of ["rays", "field"] as const) {
-      const { subject } = wanted[kind];
-      this.subjects[kind] = subject;
-      this.requests.want(kind, `${place} ${moment} ${subject}`, kind === "field" || rays ? wanted[kind] : null);
+    if (rays) want("rays", "rays", null, RAYS_M);
+    else {
+      this.requests.rays.cancel();
+      delete this.answers.rays;
+      delete this.errors.rays;
     }
-    if (!rays) delete this.answers.rays;
+    const distance = Math.hypot(now.to[0] - now.from[0], now.to[1] - now.from[1]);
+    if (field === "speed") want("field", "section", null, FIELD_M);
+    else want("field", "loss", field === "plane" ? depth : null, Math.max(FIELD_M, coarse(LOSS_SHARE * distance)));
+  }
+
+  /** Forget all answers; want nothing. */
+  private forget(): void {
+    const drawn = this.answers.rays ?? this.answers.field;
+    this.requests.rays.cancel();
+    this.requests.field.cancel();
+    this.answers = {};
+    this.errors = {};
+    this.image = null;
+    if (drawn) this.drawSpace();
   }
 
   private take(kind: "rays" | "field", answer: Answer): void {
-    if (!this.open || answer.of.subject !== this.subjects[kind]) return; // the user has chosen something else
+    if (!this.open) return;
     delete this.errors[kind];
     if ("error" in answer) {
       this.errors[kind] = answer.error;
@@ -348,12 +363,16 @@ export class Propagation {
         `${rays.rays.length} ${rays.rays.length === 1 ? "ray" : "rays"}, first ${(1e3 * first.time).toFixed(3)} ms`,
       );
     else if (rays) parts.push("no ray: no sound arrives");
+    if (rays && field && Math.abs(rays.of.time - field.of.time) > 1)
+      parts.push(`${field.unit === "dB" ? "loss" : "sound speed"} of ${formatTime(field.of.time)}`);
     parts.push(...new Set([...(rays?.notes ?? []), ...(field?.notes ?? [])]));
     setText(this.state, parts.join("; "));
     setText(this.trouble, wrong);
     toggleClass(this.trouble, "bad", typeof now !== "string");
     toggleClass(this.trouble, "warm", typeof now === "string");
-    toggleClass(this.working, "hidden", this.requests.busy < SLOW_MS);
+    const busy = Math.max(this.requests.rays.busy, this.requests.field.busy);
+    setText(this.working, busy < FIRST_MS ? "computing…" : "computing… (the first time, this may take a minute)");
+    toggleClass(this.working, "hidden", busy < SLOW_MS);
     this.table.show(rays?.rays ?? NO_RAYS, arrivalScale(field));
     toggleClass(this.table.element, "hidden", !rays?.rays.length);
   }
@@ -368,7 +387,7 @@ export class Propagation {
   private draw(): void {
     const sheet = prepareCanvas(this.canvas),
       { rays, field } = this.answers,
-      of = field?.of ?? rays?.of;
+      of = (rays ?? field)?.of;
     if (!sheet) return;
     sheet.c.clearRect(0, 0, sheet.w, sheet.hh);
     this.frame = null;

@@ -1,30 +1,25 @@
-// Requests to a slow server, of which only the newest of each kind counts: one at a time, at a bounded rate, and the
-// server rests at least half of the time.
+// Requests to a slow server, of which only the newest counts: one at a time, at a bounded rate, and the server rests at
+// least half of the time.
 
-export interface Answered<Answer> {
-  /** What the answer belongs to; two requests with the same key have the same answer. */
-  key: string;
-  answer: Answer;
-}
+export const LEAST_MS = 1000; // between the beginnings of two requests
+const SLOW_MS = 2000; // a request that takes longer is given up if it is about something else
+
 interface Wanted<Request> {
   key: string;
+  subject: string;
   request: Request;
 }
 
-export const LEAST_MS = 500; // between the beginnings of two requests
-
-export class NewestRequests<Kind extends string, Request, Answer> {
-  private readonly wanted = new Map<Kind, Wanted<Request>>();
-  private readonly asked = new Map<Kind, string>(); // key of the last request
-  private readonly order: Kind[] = []; // kinds in the order of their last requests
-  private running: Kind | null = null;
-  private began = 0;
+export class NewestRequests<Request, Answer> {
+  private wanted: Wanted<Request> | null = null;
+  private asked = ""; // key of the last request
+  private running: { subject: string; began: number; abort: AbortController } | null = null;
   private due = 0;
   private timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
-    private readonly send: (request: Request) => Promise<Answer>,
-    private readonly take: (kind: Kind, answered: Answered<Answer>) => void,
+    private readonly send: (request: Request, signal: AbortSignal) => Promise<Answer>,
+    private readonly take: (answer: Answer) => void,
     /** Called when a delayed request can be sent: call `step` then. */
     private readonly wake: () => void,
     private readonly now: () => number = () => performance.now(),
@@ -32,42 +27,52 @@ export class NewestRequests<Kind extends string, Request, Answer> {
 
   /** Time since the running request was sent, ms; 0: none is running. */
   get busy(): number {
-    return this.running === null ? 0 : this.now() - this.began;
+    return this.running ? this.now() - this.running.began : 0;
   }
 
-  /** Replace what is wanted of a kind; null: nothing. */
-  want(kind: Kind, key: string, request: Request | null): void {
-    if (request) this.wanted.set(kind, { key, request });
-    else this.wanted.delete(kind);
+  /**
+   * Replace what is wanted. Two requests with the same key have the same answer; an answer about another subject is
+   * dropped.
+   */
+  want(key: string, subject: string, request: Request): void {
+    this.wanted = { key, subject, request };
+    if (this.running && this.running.subject !== subject) this.giveUp();
   }
 
-  private next(): [Kind, Wanted<Request>] | undefined {
-    const open = [...this.wanted].filter(([kind, { key }]) => this.asked.get(kind) !== key);
-    return open.sort((a, b) => this.order.indexOf(a[0]) - this.order.indexOf(b[0]))[0];
+  /** Want nothing. */
+  cancel(): void {
+    this.wanted = null;
+    this.asked = "";
+    this.giveUp();
+  }
+
+  /** A short computation may end; it costs less than to begin anew. */
+  private giveUp(): void {
+    if (this.busy > SLOW_MS) this.running!.abort.abort();
   }
 
   /** Send the next request, if its time has come. */
   step(): void {
-    const next = this.next(),
-      begin = this.now();
-    if (this.running !== null || !next) return;
-    if (begin < this.due) {
+    const { wanted } = this,
+      began = this.now();
+    if (this.running || !wanted || wanted.key === this.asked) return;
+    if (began < this.due) {
       this.timer ??= setTimeout(() => {
         this.timer = null;
         this.wake();
-      }, this.due - begin);
+      }, this.due - began);
       return;
     }
-    const [kind, { key, request }] = next;
-    this.running = kind;
-    this.began = begin;
-    this.asked.set(kind, key);
-    this.order.splice(0, this.order.length, ...this.order.filter((k) => k !== kind), kind);
-    void this.send(request).then((answer) => {
+    const abort = new AbortController(),
+      { subject } = wanted;
+    this.running = { subject, began, abort };
+    this.asked = wanted.key;
+    void this.send(wanted.request, abort.signal).then((answer) => {
       const end = this.now();
       this.running = null;
-      this.due = Math.max(begin + LEAST_MS, end + (end - begin));
-      if (this.wanted.has(kind)) this.take(kind, { key, answer });
+      this.due = abort.signal.aborted ? 0 : Math.max(began + LEAST_MS, end + (end - began));
+      if (this.wanted?.subject === subject) this.take(answer);
+      this.wake();
     });
   }
 }

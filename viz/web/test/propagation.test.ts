@@ -34,35 +34,35 @@ function field(values: (number | null)[][], unit: string, more: Partial<FieldAns
 
 /** Requests with a clock and answers by hand. */
 function line() {
-  const sent: { request: string; answer: (text: string) => void }[] = [],
+  const sent: { request: string; answer: (text: string) => void; signal: AbortSignal }[] = [],
     taken: string[] = [],
     clock = { ms: 0 },
-    requests = new NewestRequests<"a" | "b", string, string>(
-      (request) => new Promise((answer) => sent.push({ request, answer })),
-      (kind, { key, answer }) => taken.push(`${kind} ${key} ${answer}`),
+    requests = new NewestRequests<string, string>(
+      (request, signal) => new Promise((answer) => sent.push({ request, answer, signal })),
+      (answer) => taken.push(answer),
       () => undefined,
       () => clock.ms,
-    );
-  return { sent, taken, clock, requests };
+    ),
+    want = (key: string, subject = ""): void => {
+      requests.want(key, subject, `request ${key}`);
+      requests.step();
+    },
+    answer = async (text: string): Promise<void> => {
+      sent.at(-1)!.answer(text);
+      await Promise.resolve();
+    };
+  return { sent, taken, clock, requests, want, answer };
 }
 
 test("one request at a time, and of those that wait only the newest is sent", async () => {
-  const { sent, taken, clock, requests } = line();
-  for (const key of ["1", "2", "3"]) {
-    requests.want("a", key, `request ${key}`);
-    requests.step();
-  }
-  assert.deepEqual(
-    sent.map((s) => s.request),
-    ["request 1"],
-  );
+  const { sent, taken, clock, requests, want, answer } = line();
+  for (const key of ["1", "2", "3"]) want(key);
+  assert.equal(sent.length, 1);
   clock.ms = 100;
   assert.equal(requests.busy, 100);
-  sent[0]!.answer("one");
-  await Promise.resolve();
-  assert.deepEqual(taken, ["a 1 one"]);
-  requests.step(); // too early
-  clock.ms = LEAST_MS - 1;
+  await answer("one");
+  assert.deepEqual([taken, requests.busy], [["one"], 0]);
+  clock.ms = LEAST_MS - 1; // too early
   requests.step();
   assert.equal(sent.length, 1);
   clock.ms = LEAST_MS;
@@ -74,44 +74,46 @@ test("one request at a time, and of those that wait only the newest is sent", as
 });
 
 test("the server rests as long as it has worked; what was answered is not requested again", async () => {
-  const { sent, clock, requests } = line();
-  requests.want("a", "1", "slow");
-  requests.step();
+  const { sent, clock, want, answer } = line();
+  want("1");
   clock.ms = 3000;
-  sent[0]!.answer("");
-  await Promise.resolve();
-  requests.want("a", "2", "next");
+  await answer("");
   clock.ms = 5999;
-  requests.step();
+  want("2");
   assert.equal(sent.length, 1);
   clock.ms = 6000;
-  requests.step();
+  want("2");
   assert.equal(sent.length, 2);
-  clock.ms = 6010;
-  sent[1]!.answer("");
-  await Promise.resolve();
+  await answer("");
   clock.ms = 60_000;
-  requests.want("a", "2", "the same");
-  requests.step();
+  want("2");
   assert.equal(sent.length, 2);
 });
 
-test("kinds take turns, and an answer that nobody wants any more is dropped", async () => {
-  const { sent, taken, clock, requests } = line();
-  for (let k = 0; k < 4; k++) {
-    requests.want("a", `${k}`, `a${k}`);
-    requests.want("b", `${k}`, `b${k}`);
-    clock.ms += LEAST_MS;
-    requests.step();
-    if (k === 3) requests.want("b", "", null);
-    sent[k]!.answer("");
-    await Promise.resolve();
-  }
-  assert.deepEqual(
-    sent.map((s) => s.request[0]),
-    ["a", "b", "a", "b"],
-  );
-  assert.deepEqual(taken, ["a 0 ", "b 1 ", "a 2 "]);
+test("an answer about something else is dropped, and a slow computation is given up", async () => {
+  const { sent, taken, clock, requests, want, answer } = line();
+  want("1", "lauv");
+  want("2", "buoy");
+  assert.ok(!sent[0]!.signal.aborted); // it may be about to end
+  await answer("of lauv");
+  assert.deepEqual(taken, []);
+  clock.ms = 1000;
+  want("2", "buoy");
+  clock.ms = 9000;
+  want("3", "buoy");
+  assert.ok(!sent[1]!.signal.aborted); // of the same pair: its answer is worth something
+  want("4", "boat");
+  assert.ok(sent[1]!.signal.aborted);
+  await answer("given up");
+  requests.step(); // at once
+  assert.deepEqual([taken, sent.length], [[], 3]);
+  clock.ms = 20_000;
+  requests.cancel();
+  assert.ok(sent[2]!.signal.aborted);
+  await answer("");
+  clock.ms = 30_000;
+  requests.step();
+  assert.equal(sent.length, 3);
 });
 
 test("a vector turns with its body", () => {
