@@ -182,6 +182,29 @@ def space_time() -> None:
         shot(page, "space-time")
 
 
+def rays() -> None:
+    """Rays through the trial of docs/acoustics.md: from the AUV under its thermocline to a beacon."""
+    with opened("viz", trial("examples/trials/shallow.xml") / "run.mcap") as page:
+        at(page, 150.0)
+        page.evaluate("() => wavesim.app.arrangement.parts.bottom.drawer.share = 0.44")
+        show_rays(page, "lauv", "lbl3")
+        page.select_option("#heights", "5")
+        page.keyboard.press("]")
+        page.keyboard.press("[")
+        shot(page, "rays")
+
+
+def show_rays(page: Page, source: str, receiver: str, field: str = "speed") -> None:
+    """Open the tab with the rays between two bodies, and wait until they are drawn."""
+    panel = "wavesim.app.bottom.propagation"
+    page.evaluate(
+        f"(change) => {{ {panel}.view = {{ ...{panel}.view, ...change }}; wavesim.app.bottom.show('propagation') }}",
+        {"source": source, "receiver": receiver, "field": field},
+    )
+    page.wait_for_function(f"() => {panel}.answers.rays && {panel}.answers.field")
+    page.wait_for_function(f"() => {panel}.space")
+
+
 def mission() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "config.xml", folder)
@@ -386,7 +409,7 @@ def traffic() -> None:
 
 ALL: dict[str, Callable[[], None]] = {
     f.__name__.replace("_", "-"): f
-    for f in (demo, configurator, space_time, mission, sonars, boats, encounter, traffic, report, tutorials, rov)
+    for f in (demo, configurator, space_time, rays, mission, sonars, boats, encounter, traffic, report, tutorials, rov)
 }
 
 

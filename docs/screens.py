@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
-from docs.pictures import CLI, FLAGS, RUNS, at, click_chart, trial, viewed  # noqa: E402
+from docs.pictures import CLI, FLAGS, RUNS, at, click_chart, show_rays, trial, viewed  # noqa: E402
 
 LOOKS = RUNS / "looks"
 SIZES = {1440: 900, 1280: 720, 390: 844, 3840: 2160}
@@ -229,6 +229,16 @@ def sound(page: Page) -> None:
     tabs(page, "sound", "ranges", "profile")
 
 
+def rays(page: Page) -> None:
+    choose(page, "lauv")
+    show_rays(page, "lauv", "lbl1")
+
+
+def loss(page: Page) -> None:
+    choose(page, "lauv")
+    show_rays(page, "lauv", "lbl1", "loss")
+
+
 def bookmarks(page: Page) -> None:
     page.keyboard.press("Shift+M")
     page.fill("#bookmark-note", "the first beacon is out of its band")
@@ -304,6 +314,8 @@ REPLAY: tuple[Look, ...] = (
     measuring,
     charts,
     sound,
+    rays,
+    loss,
     bookmarks,
     menus,
     layout_menu,

@@ -1,11 +1,11 @@
 """Protocol between the viewer's server and its page: every JSON message on the websocket, and every JSON answer to an
 HTTP request.
 
-This module and ``page_content.py`` are the only declaration of these messages. mypy checks the Python modules that
-build them, and ``python docs/generate.py`` writes the TypeScript side, ``viz/web/src/page_protocol.ts``. Vectors are in
-the frames W and B, in SI units unless a field names its unit; NaN and infinities are sent as null. Binary messages are
-described in ``frame.py`` (states at one moment) and ``image_streams.py`` (images, whose header is an
-:class:`ImageHeader`).
+This module, ``page_content.py`` and ``page_acoustics.py`` are the only declaration of these messages. mypy checks the
+Python modules that build them, and ``python docs/generate.py`` writes the TypeScript side,
+``viz/web/src/page_protocol.ts``. Vectors are in the frames W and B, in SI units unless a field names its unit; NaN and
+infinities are sent as null. Binary messages are described in ``frame.py`` (states at one moment) and
+``image_streams.py`` (images, whose header is an :class:`ImageHeader`).
 """
 
 from __future__ import annotations
