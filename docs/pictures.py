@@ -188,7 +188,7 @@ def rays() -> None:
         at(page, 150.0)
         page.evaluate("() => wavesim.app.arrangement.parts.bottom.drawer.share = 0.44")
         show_rays(page, "lauv", "lbl3")
-        page.select_option("#heights", "5")
+        page.evaluate("() => wavesim.view.stretch(5)")
         page.keyboard.press("]")
         page.keyboard.press("[")
         shot(page, "rays")

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from aiohttp import ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
@@ -19,11 +21,18 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.conftest import ROOT
 from tests.viz.protocol import faults
 from tests.viz.stage import Stage
+from wavesim_sdk.tables import STATE
+from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.acoustics_requests import NO_CONFIGURATION, parse_acoustics_request
 from wavesim_viz.acoustics_worker import MOST_WAITING, AcousticsWorker
+from wavesim_viz.live import ShownConfiguration
 from wavesim_viz.page_acoustics import FieldAnswer, RaysAnswer
+from wavesim_viz.replay import ReplaySource
 from wavesim_viz.web import ACOUSTICS, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.load import load_text
+from wavesim_world.config.standalone_xml import omitted_water
 
 STAND_IN = (sys.executable, str(ROOT / "tests/viz/acoustics_stand_in.py"))
 PAIR = {"from": [0.0, 0.0, 5.0], "to": [300.0, 400.0, 12.0], "time": 3.0}
@@ -232,3 +241,22 @@ def test_a_page_receives_answers_as_the_protocol_declares_them(tmp_path: Any) ->
             assert foreign.status == 403
 
     asyncio.run(whole())
+
+
+def test_a_log_states_which_files_its_configuration_lacks(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    (tmp_path / "bed.xyz").write_text("0 0 20\n0 100 20\n100 0 21\n100 100 22\n")
+    fleet = '<fleet><vehicle name="a" model="lauv" position="10 10 5 m"/></fleet>'
+    whole = config(f'<world><soundings file="bed.xyz"/></world>{fleet}')
+    for loaded, lacking in ((config(fleet), ""), (whole, "the log does not contain the files of <soundings>")):
+        path = tmp_path / f"{len(lacking)}.mcap"
+        writer = LogWriter(path, loaded, 1)
+        writer.body(0, 0, "a", "lauv", "underwater", True)
+        writer.table(0, "state", [0], np.zeros(1, STATE.dtype).tobytes())
+        writer.close()
+        shown = ReplaySource(path).configuration()
+        assert shown.note.startswith(lacking) and bool(shown.note) == bool(lacking)
+        assert load_text(shown.text).config.fleet.vehicle[0].name == "a"
+    given = ReplaySource(path, config=whole.path).configuration()
+    assert given == ShownConfiguration(str(whole.path))
+    text = '<wavesim><world><volume file="b"/></world><acoustics profile="file" file="c"/></wavesim>'
+    assert omitted_water(text) == ("<volume>", "<acoustics>")
