@@ -23,8 +23,8 @@ from tests.viz.protocol import faults
 from tests.viz.stage import Stage
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_viz.acoustics_requests import NO_CONFIGURATION, parse_acoustics_request
 from wavesim_viz.acoustics_process import MOST_WAITING, AcousticsProcess
+from wavesim_viz.acoustics_requests import NO_CONFIGURATION, parse_acoustics_request
 from wavesim_viz.live import SourceConfiguration
 from wavesim_viz.page_acoustics import FieldAnswer, RaysAnswer
 from wavesim_viz.replay import ReplaySource

@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_viz.acoustics_requests import answer_acoustics, parse_acoustics_request
 from wavesim_viz.acoustics_process import AcousticsProcess
+from wavesim_viz.acoustics_requests import answer_acoustics, parse_acoustics_request
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
