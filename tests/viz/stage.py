@@ -15,7 +15,7 @@ from aiohttp import web
 from wavesim_viz import scene
 from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.frame import ViewerFrame, bodies
-from wavesim_viz.live import ShownConfiguration
+from wavesim_viz.live import SourceConfiguration
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.s57 import ChartCell
 from wavesim_viz.tiles import Tileset
@@ -46,8 +46,8 @@ class Stage:
         self._work("scene")
         return 1, self.described
 
-    def configuration(self) -> ShownConfiguration:
-        return ShownConfiguration(str(self.described["file"]), "a note")
+    def configuration(self) -> SourceConfiguration:
+        return SourceConfiguration(str(self.described["file"]), "a note")
 
     def roster(self) -> list[list[Any]]:
         self._work("roster")

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from wavesim_viz.acoustics_worker import AcousticsWorker
-from wavesim_viz.live import ShownConfiguration
+from wavesim_viz.acoustics_process import AcousticsProcess
+from wavesim_viz.live import SourceConfiguration
 from wavesim_viz.page_acoustics import AcousticsKind, AcousticsRequest, FieldAnswer, RaysAnswer, SoundRay
 from wavesim_viz.xml_trees import RequestFailed
 
@@ -45,7 +45,7 @@ def parse_acoustics_request(body: Any) -> AcousticsRequest:
 
 
 async def answer_acoustics(
-    worker: AcousticsWorker, configuration: ShownConfiguration, wanted: AcousticsRequest
+    process: AcousticsProcess, configuration: SourceConfiguration, wanted: AcousticsRequest
 ) -> RaysAnswer | FieldAnswer:
     """Return the answer to a request of a page. Raises RequestFailed with the reason if there is none."""
     if not configuration.text:
@@ -60,7 +60,7 @@ async def answer_acoustics(
     }
     if wanted["kind"] == "loss" and wanted["depth"] is not None:
         request |= {"plane": "horizontal", "depth": wanted["depth"]}
-    found = await worker.ask(request)
+    found = await process.ask(request)
     notes = [configuration.note] if configuration.note else []
     try:
         return _rays(found, notes) if wanted["kind"] == "rays" else _field(found, notes)

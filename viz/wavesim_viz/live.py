@@ -70,7 +70,7 @@ MAX_SNAPSHOTS = 500
 MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 
 
-class ShownConfiguration(NamedTuple):
+class SourceConfiguration(NamedTuple):
     """Path or XML text of a configuration, and a note about files that it lacks. An empty text means that the
     configuration is not on this machine.
     """
@@ -89,7 +89,7 @@ class ViewerSource(Protocol):
     def scene(self) -> tuple[int, Scene]:
         """Return the version of the static scene, and the scene itself."""
 
-    def configuration(self) -> ShownConfiguration:
+    def configuration(self) -> SourceConfiguration:
         """Return the configuration of the simulation that is shown."""
 
     def roster(self) -> list[RosterEntry]:
@@ -287,8 +287,8 @@ class LiveSource:
     def scene(self) -> tuple[int, Scene]:
         return self._version, self._scene
 
-    def configuration(self) -> ShownConfiguration:
-        return ShownConfiguration(str(self._loaded.path) if self._loaded is not None else "")
+    def configuration(self) -> SourceConfiguration:
+        return SourceConfiguration(str(self._loaded.path) if self._loaded is not None else "")
 
     def _alive(self) -> bool:
         now = time.monotonic()

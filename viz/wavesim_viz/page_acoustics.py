@@ -1,7 +1,7 @@
 """Messages of ``/acoustics``, with which the page requests rays, transmission loss and sections of the sound speed.
 
 This module is a part of the protocol of the page (``page_protocol.py``). Positions are in W. The viewer passes each
-request to its acoustics process (``acoustics_worker.py``).
+request to its acoustics process (``acoustics_process.py``).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.fences import configured_fences
 from wavesim_viz.frame import NEW_RUN, SIGNAL, HeldBodyDetector, ViewerFrame, bodies
-from wavesim_viz.live import MAX_SIGNALS, ShownConfiguration, motion
+from wavesim_viz.live import MAX_SIGNALS, SourceConfiguration, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
@@ -166,8 +166,8 @@ class RemoteSource:
     def scene(self) -> tuple[int, Scene]:
         return 1, self._described
 
-    def configuration(self) -> ShownConfiguration:
-        return ShownConfiguration(str(self._loaded.path) if self._loaded is not None else "")
+    def configuration(self) -> SourceConfiguration:
+        return SourceConfiguration(str(self._loaded.path) if self._loaded is not None else "")
 
     def roster(self) -> list[RosterEntry]:
         kinds = {n: m["type"] for n, m in self._described["models"].items()}

@@ -34,7 +34,7 @@ from wavesim_viz.fences import FenceHistory
 from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
-from wavesim_viz.live import ShownConfiguration, actuation, effort, motion, sound_message
+from wavesim_viz.live import SourceConfiguration, actuation, effort, motion, sound_message
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
@@ -233,14 +233,14 @@ class ReplaySource:
     def scene(self) -> tuple[int, Scene]:
         return 1, self._scene
 
-    def configuration(self) -> ShownConfiguration:
+    def configuration(self) -> SourceConfiguration:
         if self._config:
-            return ShownConfiguration(self._config)
+            return SourceConfiguration(self._config)
         if self._loaded is None:
-            return ShownConfiguration("")
+            return SourceConfiguration("")
         lacking = omitted_water(self.log.metadata["configuration"])
         note = f"the log does not contain the files of {', '.join(lacking)}; start the viewer with --config FILE to include them"
-        return ShownConfiguration(self._loaded.text, note if lacking else "")
+        return SourceConfiguration(self._loaded.text, note if lacking else "")
 
     def _present(self, row: int, time_ns: float) -> bool:
         return _state_at(self._presence.get(row, []), time_ns)

@@ -26,15 +26,15 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
+from wavesim_viz.acoustics_process import AcousticsProcess
 from wavesim_viz.acoustics_requests import answer_acoustics, parse_acoustics_request
-from wavesim_viz.acoustics_worker import AcousticsWorker
 from wavesim_viz.alarms import AlarmRules
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.connection_limits import BODY_S, UPLOAD_S, ConnectionRateLimiter, address_of, upgraded
 from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
-from wavesim_viz.live import ShownConfiguration, ViewerSource
+from wavesim_viz.live import SourceConfiguration, ViewerSource
 from wavesim_viz.page_protocol import (
     AcknowledgeRequest,
     DetailsRequest,
@@ -253,9 +253,9 @@ async def acoustics(request: web.Request) -> web.StreamResponse:
     the page no longer waits for it.
     """
     hub, wanted = request.app[HUB], parse_acoustics_request(await _json_object(request))
-    configuration = hub.source.configuration() if hub.source is not None else ShownConfiguration("")
-    worker = request.app[ACOUSTICS]["loss" if wanted["kind"] == "loss" else "rays"]
-    answer = asyncio.create_task(answer_acoustics(worker, configuration, wanted))
+    configuration = hub.source.configuration() if hub.source is not None else SourceConfiguration("")
+    process = request.app[ACOUSTICS]["loss" if wanted["kind"] == "loss" else "rays"]
+    answer = asyncio.create_task(answer_acoustics(process, configuration, wanted))
     try:
         while not (await asyncio.wait({answer}, timeout=LEFT_S))[0]:
             if request.transport is None or request.transport.is_closing():
@@ -358,7 +358,7 @@ WORKERS, MOST_WORK = (
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
 #: processes for rays and for losses: the loss in a plane may take minutes, during which rays can still follow the bodies
-ACOUSTICS = web.AppKey("acoustics", dict[str, AcousticsWorker])
+ACOUSTICS = web.AppKey("acoustics", dict[str, AcousticsProcess])
 LEFT_S = 0.25  #: interval in s at which the viewer checks whether a page still waits for an answer
 OPENINGS = web.AppKey("openings", ConnectionRateLimiter)
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
@@ -427,14 +427,14 @@ def make_app(
     rules: AlarmRules | None = None,
     tiles: Tileset | None = None,
     cell: ChartCell | None = None,
-    make_worker: Callable[[], AcousticsWorker] = AcousticsWorker,
+    make_process: Callable[[], AcousticsProcess] = AcousticsProcess,
 ) -> web.Application:
     """Build the web application. If ``source`` is None, it serves only the configurator."""
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
     app[OPENINGS] = ConnectionRateLimiter()
-    app[ACOUSTICS] = {kind: make_worker() for kind in ("rays", "loss")}
+    app[ACOUSTICS] = {kind: make_process() for kind in ("rays", "loss")}
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
     app[CONFIGURATOR] = Configurator(folder, lambda: source.scene()[1]["file"] if source is not None else "")
     app.router.add_get("/", page)
@@ -472,8 +472,8 @@ def make_app(
         task.cancel()
         app[WORK].shutdown(wait=False, cancel_futures=True)
         hub.close()
-        for worker in app[ACOUSTICS].values():
-            await worker.close()
+        for process in app[ACOUSTICS].values():
+            await process.close()
 
     app.cleanup_ctx.append(running)
     return app

@@ -1,8 +1,9 @@
 """Processes that compute rays, transmission loss and sound-speed sections for the pages of a viewer.
 
-The viewer does not contain the acoustics. On the first request, a worker starts ``wavesim acoustics --serve``, which reads
-and writes one JSON object per line. The process computes one request at a time; if the request is cancelled, it ends. It has a low priority, so that a simulation
-on the same machine keeps its pace, and ends when no page has needed it for some time.
+The viewer does not contain the acoustics. On the first request, it starts ``wavesim acoustics --serve``, which reads and
+writes one JSON object per line. The process computes one request at a time; if that request is cancelled, the process
+ends. It has a low priority, so that a simulation on the same machine keeps its pace, and ends when no page has needed
+it for some time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class _ProcessEnded(Exception):
     """Raised if the process ends before it has answered."""
 
 
-class AcousticsWorker:
+class AcousticsProcess:
     """An acoustics process, which runs while pages send requests."""
 
     def __init__(self, command: Sequence[str] = COMMAND, answer_s: float = ANSWER_S, idle_s: float = IDLE_S) -> None:

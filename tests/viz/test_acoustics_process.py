@@ -23,9 +23,9 @@ from tests.viz.protocol import faults
 from tests.viz.stage import Stage
 from wavesim_sdk.tables import STATE
 from wavesim_server.logbook.writer import LogWriter
+from wavesim_viz.acoustics_process import MOST_WAITING, AcousticsProcess
 from wavesim_viz.acoustics_requests import NO_CONFIGURATION, parse_acoustics_request
-from wavesim_viz.acoustics_worker import MOST_WAITING, AcousticsWorker
-from wavesim_viz.live import ShownConfiguration
+from wavesim_viz.live import SourceConfiguration
 from wavesim_viz.page_acoustics import FieldAnswer, RaysAnswer
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.web import ACOUSTICS, AccessPolicy, make_app
@@ -46,9 +46,9 @@ ASKED = {
 }
 
 
-def run(test: Callable[[AcousticsWorker], Awaitable[None]], **options: Any) -> None:
+def run(test: Callable[[AcousticsProcess], Awaitable[None]], **options: Any) -> None:
     async def whole() -> None:
-        worker = AcousticsWorker(options.pop("command", STAND_IN), **options)
+        worker = AcousticsProcess(options.pop("command", STAND_IN), **options)
         try:
             await test(worker)
         finally:
@@ -69,7 +69,7 @@ def is_running(pid: int) -> bool:
 
 
 def test_it_starts_with_the_first_request_and_ends_with_the_viewer() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         assert worker.pid is None
         first = await worker.ask(rays())
         pid = worker.pid
@@ -84,7 +84,7 @@ def test_it_starts_with_the_first_request_and_ends_with_the_viewer() -> None:
 
 
 def test_a_process_that_was_killed_is_replaced() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         await worker.ask(rays())
         pid = worker.pid
         assert pid is not None
@@ -96,7 +96,7 @@ def test_a_process_that_was_killed_is_replaced() -> None:
 
 
 def test_a_request_that_ends_the_process_fails_with_its_last_words() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         with pytest.raises(RequestFailed, match=r"^the acoustics process ended: out of memory$"):
             await worker.ask(rays("die"))
         assert (await worker.ask(rays()))["arrivals"]
@@ -109,7 +109,7 @@ def test_a_request_that_ends_the_process_fails_with_its_last_words() -> None:
 
 
 def test_a_process_that_hangs_is_ended() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         await worker.ask(rays())
         pid = worker.pid
         assert pid is not None
@@ -123,7 +123,7 @@ def test_a_process_that_hangs_is_ended() -> None:
 
 
 def test_a_process_that_cannot_be_started() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         with pytest.raises(RequestFailed, match="cannot start the acoustics process: No such file"):
             await worker.ask(rays())
 
@@ -131,7 +131,7 @@ def test_a_process_that_cannot_be_started() -> None:
 
 
 def test_an_idle_process_ends() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         await worker.ask(rays())
         async with asyncio.timeout(10):
             while worker.pid is not None:
@@ -142,7 +142,7 @@ def test_an_idle_process_ends() -> None:
 
 
 def test_requests_do_not_pile_up() -> None:
-    async def test(worker: AcousticsWorker) -> None:
+    async def test(worker: AcousticsProcess) -> None:
         many = [asyncio.create_task(worker.ask(rays())) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(RequestFailed, match="other pages"):
@@ -156,9 +156,9 @@ def test_it_ends_when_the_viewer_is_killed() -> None:
     """Its input ends then."""
     code = (
         "import asyncio, sys, time\n"
-        "from wavesim_viz.acoustics_worker import AcousticsWorker\n"
+        "from wavesim_viz.acoustics_process import AcousticsProcess\n"
         "async def main():\n"
-        f"    w = AcousticsWorker({STAND_IN!r})\n"
+        f"    w = AcousticsProcess({STAND_IN!r})\n"
         f"    await w.ask({rays()!r})\n"
         "    print(w.pid, flush=True)\n"
         "    await asyncio.sleep(3600)\n"
@@ -199,7 +199,7 @@ def test_a_page_receives_answers_as_the_protocol_declares_them(tmp_path: Any) ->
     async def whole() -> None:
         source = Stage("water.xml")
         access = AccessPolicy.make("127.0.0.1", 1, False)
-        app = make_app(source, 20.0, access, tmp_path, make_worker=lambda: AcousticsWorker(STAND_IN))
+        app = make_app(source, 20.0, access, tmp_path, make_process=lambda: AcousticsProcess(STAND_IN))
         async with TestClient(TestServer(app)) as client:
             access.names = {f"127.0.0.1:{client.port}"}
             headers = {"Origin": f"http://127.0.0.1:{client.port}"}
@@ -257,6 +257,6 @@ def test_a_log_states_which_files_its_configuration_lacks(config: Callable[..., 
         assert shown.note.startswith(lacking) and bool(shown.note) == bool(lacking)
         assert load_text(shown.text).config.fleet.vehicle[0].name == "a"
     given = ReplaySource(path, config=whole.path).configuration()
-    assert given == ShownConfiguration(str(whole.path))
+    assert given == SourceConfiguration(str(whole.path))
     text = '<wavesim><world><volume file="b"/></world><acoustics profile="file" file="c"/></wavesim>'
     assert omitted_water(text) == ("<volume>", "<acoustics>")
