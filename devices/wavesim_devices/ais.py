@@ -31,7 +31,9 @@ EPFD_GPS = 1  #: code for the type of positioning device: a GPS receiver
 
 
 class VoyageData(MessageType5):
-    """Message 5 that keeps reserved ship types; pyais would replace them with other types."""
+    """AIS message 5 that can contain reserved ship types. Without this class, pyais would replace a reserved type with
+    another type.
+    """
 
     @classmethod
     def fields(cls) -> tuple[Any, ...]:
@@ -132,7 +134,9 @@ def static_reports(r: ais.AisReport) -> Iterator[Payload]:
 
 
 def _in_steps(value: float | None, step: float, unknown: int = 0) -> int:
-    """Return a value as a multiple of ``step``, the resolution of a report. Halves are rounded up."""
+    """Return a value as a whole number of units of ``step``, the resolution of a field in a report. Halves are rounded
+    up. ``unknown`` is the result for a value of None.
+    """
     return unknown if value is None else math.floor(value / step + 0.5)
 
 
@@ -147,7 +151,9 @@ def turn_code(turn: float | None) -> int:
 
 
 def _turn(turn: float | None) -> float:
-    """Return the rate of turn in deg/min that pyais converts to this code; -128 is returned unchanged."""
+    """Return the rate of turn in deg/min that pyais encodes as the code for ``turn`` (rad/s), or -128 if ``turn`` is
+    None.
+    """
     code = turn_code(turn)
     return -128.0 if turn is None else math.copysign((code / 4.733) ** 2, code)
 

@@ -80,7 +80,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class ImagenexSettings:
-    """Those settings in a command that have an effect, in the units of the protocol."""
+    """The settings in a command that have an effect, in the units of the protocol."""
 
     range: int = 5
     direction: int = 0

@@ -46,8 +46,8 @@ class NanoModemParser:
     buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Return the complete commands received so far, without their dollar signs. None stands for each invalid
-        command.
+        """Return the complete commands received so far, without their dollar signs. Each invalid command is returned as
+        None.
         """
         self.buffer += data
         found: list[bytes | None] = []

@@ -82,7 +82,7 @@ class OwnDevice:
 
 
 def _class_of(path: Path) -> Any:
-    """Return the only device class in a file. Raises ConfigError if there is none or more than one."""
+    """Return the only device class in a file. Raises ConfigError unless the file contains exactly one."""
     if not path.is_file():
         raise ConfigError("there is no such file", str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -74,7 +74,7 @@ class PopotoConnection:
             self.modem.execute(text, self)
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host, which has closed the connection."""
         self.modem.forget(self)
 
 

@@ -163,8 +163,8 @@ class TcpPort:
 
 @dataclass
 class UdpTarget:
-    """Destination of datagrams: an address on loopback, or a multicast group, whose datagrams go to loopback. A device
-    can change the address.
+    """Destination of datagrams: an address on loopback, or a multicast group on the loopback interface. A device can
+    change the address.
     """
 
     address: tuple[str, int] | None = None  #: address and port; None if no datagrams are sent

@@ -1,4 +1,5 @@
-"""Serve virtual devices. A device joins the crew of a body, and processes each step and the bytes from its hosts."""
+"""Serving of virtual devices. A device joins the crew of a body, and processes each step and the bytes from its hosts.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +165,7 @@ class Host:
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host, which has closed its connection to the port, and close the connection to the device."""
         self.served.hosts.remove(self)
         self._note(CLOSED)
         self.forget_device()

@@ -2,9 +2,9 @@
 
 The file consists of JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a
 mapping from the name of each port to its location. Each further line is an event with the simulation ``time`` in s, the
-``port``, the ``host`` (its number on the port, from 1) and ``what`` happened, as the device sees it: ``opened``,
-``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable
-ASCII, otherwise as ``hex``.
+``port``, the ``host`` (its number on the port, from 1) and ``what`` happened, from the device's point of view:
+``opened``, ``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are
+printable ASCII, otherwise as ``hex``.
 """
 
 from __future__ import annotations

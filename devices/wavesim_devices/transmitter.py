@@ -29,7 +29,7 @@ class Progress:
     #: function that is called when the signal begins to leave the transducer
     began: Callable[[SignalSent], None] = _ignore
     ended: Callable[[], None] = _ignore  #: function that is called when the last bit of the signal has left
-    failed: Callable[[str], None] = _ignore  #: function that is called with the reason when the signal was not sent
+    failed: Callable[[str], None] = _ignore  #: function that is called with the reason if the signal cannot be sent
 
 
 @dataclass

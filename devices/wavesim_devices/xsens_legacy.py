@@ -1,7 +1,7 @@
 """Legacy message MTData of an Xsens MTi, which SetOutputMode selects instead of MTData2.
 
-The output mode and the output settings determine its content. Quantities that the body does not measure are 0. The
-local frame is ENU (assumed), or NED if bit 31 of the settings is set.
+The output mode and the output settings determine the content of the message. Quantities that the body does not measure
+are 0. The local frame is ENU (assumed), or NED if bit 31 of the settings is set.
 """
 
 from __future__ import annotations

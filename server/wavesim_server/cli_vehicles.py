@@ -44,7 +44,9 @@ def _load_models(path: Path) -> dict[str, Model]:
 
 
 class _VehiclesGroup(click.Group):
-    """Treat ``vehicles NAME`` as ``vehicles explain NAME``, and ``vehicles`` alone as ``vehicles list``."""
+    """Command group that treats ``vehicles NAME`` as ``vehicles explain NAME``, and ``vehicles`` alone as ``vehicles
+    list``.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):

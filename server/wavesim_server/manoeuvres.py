@@ -35,7 +35,7 @@ HARD = math.radians(35.0)  #: full helm angle in rad for nozzles and twin screws
 #: helm angles of the spiral as fractions of full helm, each held for 40 s
 SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
-STABLE = math.radians(0.1)  #: maximum yaw rate in rad/s that may remain after a push
+STABLE = math.radians(0.1)  #: maximum yaw rate in rad/s that may remain after a push if the vehicle is stable
 TOWED = {"sookshma": 1.28}  #: forward force in N at full speed for models without a thruster
 
 
@@ -97,7 +97,9 @@ class ManoeuvreTrial:
 
     @property
     def circle(self) -> tuple[float, float, float]:
-        """Steady turn, as (diameter in vehicle lengths, yaw rate in rad/s, remaining fraction of the approach speed)."""
+        """Diameter of the steady turn in vehicle lengths, its yaw rate in rad/s, and the remaining fraction of the
+        approach speed.
+        """
         speed = np.hypot(self.track[:, 7], self.track[:, 8])
         before = speed[(self.times > RUN_IN - 10.0) & (self.times < RUN_IN)].mean()
         late = self.times > END - 60.0

@@ -2,7 +2,7 @@
 
 Messages from clients are forwarded unchanged, as bytes in the wire format. The row of the body and the number of the
 session or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
-(:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
+(:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) are sent as raw bytes.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class ClientMessage:
     row: int  #: row of the body; -1 for a command
     number: int  #: number of the session or, for a request, the number that its result contains
     message: Actuate | Done | Leave | AnyRequest
-    payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or one item of REQUESTS
+    payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or an encoded item of one of the types in REQUESTS
 
 
 FrontCommand = EnterCommand | ReleaseCommand | EffortCommand | InstrumentStepsCommand
@@ -285,7 +285,7 @@ class RecordQueue(Protocol):
         """Append a record; return 0 if the queue is full."""
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (kind, payload) of every record in the queue."""
+        """Yield the kind and the payload of every record in the queue."""
 
     def count_dropped(self) -> None:
         """Count a record that was dropped."""

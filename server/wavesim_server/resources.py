@@ -32,7 +32,7 @@ def attach_areas(server: str) -> dict[str, SharedMemoryArea]:
 
 
 class AlreadyRunning(WaveSimError):
-    """Another server owns the name."""
+    """Raised if another server owns the name."""
 
     exit_code = 7
 
@@ -110,7 +110,7 @@ def exit_without_resource(part: str, error: Exception) -> NoReturn:
 
 
 def ring_names(server: str) -> tuple[str, str]:
-    """Return the names of the rings: (commands to the engine, events from the engine)."""
+    """Return the names of two rings: the commands to the engine, and the events from the engine."""
     return segment_name(server, "commands"), segment_name(server, "events")
 
 

@@ -149,7 +149,7 @@ class Ring:
         return 0 <= read < written <= read + self.capacity
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (kind, payload) of every complete record."""
+        """Yield the kind and the payload of every complete record."""
         while (written := int(self._header[WRITTEN])) != (read := int(self._header[READ])):
             length, kind = _HEAD.unpack(self._read(read, _HEAD.size)) if self._is_position(read, written) else (-1, 0)
             if (

@@ -1,4 +1,4 @@
-"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs take place
+"""Runs of every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs take place
 side by side in one simulation.
 
 from wavesim_server.sailing import run_manoeuvres

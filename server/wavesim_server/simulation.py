@@ -292,7 +292,7 @@ class Simulation:
         """Set a fault on an actuator, which is given by its name or by its position in the model's order.
 
         The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
-        ``reversed``, or ``none`` to repair the actuator. An amount given as text may contain a unit (`5 s`).
+        ``reversed``, or ``none`` to repair the actuator. A text for ``amount`` may contain a unit (`5 s`).
         """
         occupant = self._occupants.in_row(row)
         try:
@@ -513,9 +513,9 @@ class Simulation:
     def restore(self, snapshot: Snapshot) -> None:
         """Return to a snapshot of this simulation, or of another one with the same configuration.
 
-        The run that follows is identical to the last bit to the one that followed the snapshot, if it gets the same
-        commands. Raises InvalidArgument if the snapshot belongs to another configuration or version; in that case, the
-        simulation is unchanged.
+        If the continued run receives the same commands as the original one, it is bit-identical to it. Raises
+        InvalidArgument if the snapshot belongs to another configuration or version; in that case, the simulation is
+        unchanged.
         """
         self._put_back(snapshot)
 
@@ -551,7 +551,7 @@ class Simulation:
     # -- published results -------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
-        """Return (sent signals, receptions) since the last call, in chronological order."""
+        """Return the sent signals and the receptions since the last call, in chronological order."""
         return self.channel.take_records()
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:

@@ -180,7 +180,7 @@ def capture(simulation: Simulated, attributes: dict[str, Any], **parts: Any) -> 
 def read_state(simulation: Simulated, snapshot: Snapshot) -> dict[str, Any]:
     """Return what :func:`capture` has stored, for use in a simulation with the same configuration.
 
-    Raises InvalidArgument if the snapshot is foreign or damaged.
+    Raises InvalidArgument if the snapshot belongs to another configuration or version, or if it is damaged.
     """
     snapshot.check(simulation.loaded)
     try:
@@ -318,7 +318,9 @@ _PREFIXES = ("wavesim_server.", "wavesim_world.", "wavesim_sdk.", "wavesim_emula
 
 
 def _is_permitted(kind: type[Any]) -> bool:
-    """Return whether a snapshot may contain instances of a class: one whose construction only stores values."""
+    """Return whether a snapshot may contain instances of a class. The construction of a permitted class only stores
+    values.
+    """
     if kind.__module__ == "builtins":
         return kind.__name__ in _BUILTINS or kind in (int, float, str, bytes, bool, tuple, list, dict, type(None))
     if not kind.__module__.startswith(_PREFIXES):

@@ -1,4 +1,4 @@
-"""Check that a body has room at its start position, outside the bed, the obstacles and other bodies."""
+"""Clearance at the start positions of bodies: a body must be outside the bed, the obstacles and other bodies."""
 
 from __future__ import annotations
 

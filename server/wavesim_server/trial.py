@@ -1,5 +1,5 @@
-"""Run a whole trial, with server, emulators and on-board programs in separate processes, and then generate the table
-and the plots.
+"""Trial with server, emulators and on-board programs in separate processes, followed by the table and the plots of the
+trial.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The devices in a trial: virtual instruments that the trial starts alongside the on-board programs (<device>).
 
 The devices of a body start one after the other. Therefore, they join in the order of the configuration, and each has
-the same place in the crew in every run.
+the same ordinal in the crew in every run.
 """
 
 from __future__ import annotations

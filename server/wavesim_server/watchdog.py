@@ -55,7 +55,7 @@ class Watchdog:
         return min(self._due.values(), default=NEVER)
 
     def take_due(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
-        """Yield (row, name, command or None to hold, notice) for each expired watchdog; each of them is yielded only
+        """Yield (row, name, command or None to hold, notice) for each expired watchdog; each watchdog is yielded only
         once until the next command.
         """
         for row in sorted(r for r, due in self._due.items() if tick >= due):

@@ -54,7 +54,7 @@ ROUNDING_S = 1e-9
 
 @dataclass(frozen=True)
 class ModemProperties:
-    """Properties in which modems differ."""
+    """Properties of a modem that differ between modems."""
 
     address: int  #: address of the modem in the configuration
     generation: int  #: generation of the modem: 1 or 2
@@ -166,7 +166,7 @@ class MicroModemDevice:
         self._say("CAALQ", "AUV", 11)
 
     def _on_ccmsc(self, fields: list[str]) -> None:
-        """Restart immediately: the virtual modem does not sleep."""
+        """Execute CCMSC (sleep) by restarting immediately, because the virtual modem does not sleep."""
         self._check_idle()
         self._say("CAREV", self._stamp(), "INIT")
         self._say_revision()

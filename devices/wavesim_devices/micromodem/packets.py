@@ -2,7 +2,7 @@
 
 A packet is a series of signals, because a signal in the medium carries at most 256 bytes. Each frame is one signal, or
 two signals with half a frame each. Each signal has a header; a signal without this header comes from a modem of another
-make.
+manufacturer.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Rate:
         return 8.0 * self.size / self.bit_rate
 
 
-#: the maker publishes only the packet length of rate 6; the packet lengths of the other rates follow from their bit
-#: rates, and the bit rates of rates 1 to 4 are assumed
+#: the manufacturer publishes only the packet length of rate 6; the packet lengths of the other rates follow from their
+#: bit rates, and the bit rates of rates 1 to 4 are assumed
 RATES = {
     0: Rate(1, 32, 80.0),
     1: Rate(3, 64, 250.0),
@@ -70,7 +70,7 @@ class Signal:
 
     @classmethod
     def decode(cls, payload: bytes) -> Signal | None:
-        """Return the signal that a payload contains, or None if a modem of another make sent it."""
+        """Return the signal that a payload contains, or None if it comes from a modem of another manufacturer."""
         if len(payload) < _HEADER.size or payload[:2] != _MAGIC:
             return None
         _, kind, source, destination, rate, frames, number, frame, places, ack = _HEADER.unpack_from(payload)
@@ -118,7 +118,7 @@ class PacketAssembler:
     first: Signal
     frames: dict[int, bytes] = field(default_factory=dict)  #: complete frames, by their index
     acks: set[int] = field(default_factory=set)  #: complete frames that must be acknowledged
-    reported: set[int] = field(default_factory=set)  #: lost frames of which the host has been informed
+    reported: set[int] = field(default_factory=set)  #: indices of the lost frames that have been reported to the host
     _parts: list[bytes] = field(default_factory=list)
     _current: int = -1
 

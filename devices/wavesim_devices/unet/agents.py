@@ -39,7 +39,7 @@ def number(value: Any, low: float, high: float) -> float:
 
 
 class ParameterAgent:
-    """Agent that has parameters, and that answers even messages that it does not understand."""
+    """Agent that has parameters. It also answers messages that it does not understand."""
 
     services: tuple[str, ...] = ()
 

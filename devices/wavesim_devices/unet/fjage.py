@@ -47,7 +47,7 @@ class AgentMessage:
         return cls(clazz, data, *common)
 
     def content(self, sent_at: int) -> dict[str, Any]:
-        """Return the JSON form. ``sent_at`` is the simulation time in ms."""
+        """Return the message in its JSON form. ``sent_at`` is the simulation time in ms."""
         data = {"msgID": self.message_id, "perf": self.perf, "sender": self.sender, "recipient": self.recipient}
         reply = {} if self.in_reply_to is None else {"inReplyTo": self.in_reply_to}
         return {"clazz": self.clazz, "data": {**data, **reply, "sentAt": sent_at, **self.fields}}
@@ -155,7 +155,7 @@ class GatewayConnection:
             self.container.malformed += 1
 
     def close(self) -> None:
-        """Forget the gateway."""
+        """Remove the gateway, which has closed the connection."""
         self.container.gateways.remove(self)
 
     def _handle(self, content: dict[str, Any]) -> bool:

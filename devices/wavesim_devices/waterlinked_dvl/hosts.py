@@ -41,7 +41,7 @@ class HostConnection:
         """Send a dead reckoning report."""
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host, which has closed the connection."""
         self.dvl.hosts.remove(self)
 
 
@@ -277,7 +277,7 @@ class SerialConnection(HostConnection):
 
 
 def _serial_value(name: str, text: str) -> Any:
-    """Return the value of a setting, read from its text in the serial protocol, or None if the text is malformed."""
+    """Parse the text of a setting in the serial protocol. Return its value, or None if the text is malformed."""
     if name == "range_mode":
         return text
     if name.endswith("enabled"):

@@ -30,7 +30,8 @@ LOW, HIGH = "low-frequency", "high-frequency"  #: modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
 STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude spans 100 values
-IMU_BATCH_NS = 80_000_000  #: duration of a batch in ns, short enough to keep the latency of its samples below 100 ms
+#: duration of a batch of IMU samples in ns; it is short enough to keep the latency of the samples below 100 ms
+IMU_BATCH_NS = 80_000_000
 TEMPERATURE_C = 30.0
 ABOUT = {
     "chipid": "0x57415645",
@@ -66,7 +67,9 @@ def _status(name: str, message: str, status: str = "ok") -> dict[str, Any]:
 
 
 class _UdpConnection:
-    """Connection to the receivers of the datagrams. The sonar does not read what they send, but counts it as errors."""
+    """Connection to the receivers of the datagrams. The sonar ignores the datagrams that they send, and counts each of
+    them as an error.
+    """
 
     def __init__(self) -> None:
         self.errors = 0

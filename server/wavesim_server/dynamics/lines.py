@@ -225,7 +225,7 @@ def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, 
 
 @device_function
 def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
-    """Move the nodes of a line between its ends."""
+    """Advance the inner nodes of a line (all nodes except its two ends) by one substep."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first + 1, last):
         n = nodes[i]

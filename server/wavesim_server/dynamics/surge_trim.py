@@ -53,7 +53,9 @@ class TowedModel:
         self._last[:, B.NU] = speed
 
     def forces(self, actual: Floats) -> tuple[Floats, Floats]:
-        """Return (actuator forces, hull forces), each (6, lanes), for actuator values (SLOTS, lanes)."""
+        """Return the actuator forces and the hull forces, each of shape (6, lanes), for actuator values of shape
+        (SLOTS, lanes).
+        """
         self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = actual
         bodies = BodyArrays(
             self._block.reshape(1, -1),

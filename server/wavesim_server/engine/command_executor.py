@@ -1,4 +1,4 @@
-"""Execute commands from the front end on the simulation.
+"""Execution of the front end's commands on the simulation.
 
 If a command fails, its sender receives a refusal, and nothing else is affected.
 """
@@ -226,7 +226,7 @@ class CommandExecutor:
         self.run.publish()
 
     def remove_body(self, row: int) -> None:
-        """Remove a body and everything that the engine remembers about it."""
+        """Remove a body and everything that the engine stores about it."""
         self.sim.leave(row)
         self.instruments.leave(row)
         self.watchdog.remove(row)
@@ -352,7 +352,7 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Set or repair a fault of an actuator or sensor and return the amount of the fault. The front end sends the
+        """Set or repair a fault of an actuator or sensor and return the magnitude of the fault. The front end sends the
         faults of devices to the devices.
 
         Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
@@ -387,6 +387,6 @@ def _describe_fault(fault: items.Fault) -> str:
 
 
 def _amount_as_number(amount: float | str) -> float:
-    """Return an amount as a finite number that a record can store."""
+    """Return the magnitude of a fault as a finite number that a record can store."""
     value = float(amount or 0.0)
     return value if math.isfinite(value) else 0.0

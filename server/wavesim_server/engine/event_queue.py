@@ -50,7 +50,7 @@ class LocalEvents:
 
 
 class EventQueue:
-    """Events to a front end in another process. ``wake`` tells the reader that events are waiting."""
+    """Events to a front end in another process. ``wake`` signals the reader that events are waiting."""
 
     def __init__(self, ring: RecordQueue, pacer: TickPacer, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._pacer, self._wake = ring, pacer, wake

@@ -38,8 +38,8 @@ MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in the memory of a serv
 class Served(NamedTuple):
     """The part of a tick that the engine has completed."""
 
-    asked: bool  #: scheduled changes have been applied, and emulators have been signalled
-    released: bool  #: all participants have been served, and lockstep clients have answered
+    asked: bool  #: whether scheduled changes have been applied and emulators have been signalled
+    released: bool  #: whether all participants have been served and lockstep clients have answered
 
 
 class ChangedEngine(Protocol):
@@ -162,7 +162,7 @@ class TimeChanges:
     # -- taking and restoring ----------------------------------------------------------------------
 
     def take(self) -> Snapshot:
-        """Return a snapshot of the simulation and of everything that the engine remembers about it."""
+        """Return a snapshot of the simulation and of everything that the engine stores about it."""
         e = self._engine
         return capture(
             e.sim,

@@ -178,7 +178,8 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
 
 
 def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Floats, Floats, Complexes, Floats]:
-    """Read (frequencies, headings, operators, mean drift) from a MATLAB structure as the MSS toolbox writes it.
+    """Read the frequencies, headings, operators and mean drift from a MATLAB structure in the format of the MSS
+    toolbox.
 
     The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` for each
     degree of freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; and ``driftfrc.amp`` in surge,

@@ -17,8 +17,8 @@ from wavesim_world.config.world import Wind
 
 
 def gust_components(wind: Wind, seed: int) -> Floats:
-    """Return (n, 3) gust components of the Harris spectrum from 1/3600 to 1 Hz, spaced so that each has the same
-    energy.
+    """Return gust components of the Harris spectrum from 1/3600 to 1 Hz, shape (n, 3), spaced such that each component
+    has the same energy.
     """
     n, mean = wind.gusts, wind.mean
     if n == 0 or mean == 0.0:

@@ -1,4 +1,4 @@
-"""The weather of a run, which is read from the configuration and can be changed during the run."""
+"""Weather of a run. It is read from the configuration and can be changed during the run."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class WeatherModel:
         """Change the weather from now on.
 
         The components of a changed sea depend on the seed but not on the time of the change, so that runs are
-        repeatable. The surface jumps at the change.
+        repeatable. The water surface jumps at the time of the change.
         """
         self.current = current
         self.flow.uniform[: flow.F_DOWN + 1] = current.north, current.east, current.down

@@ -64,7 +64,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
 
 
 def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """Return (dimensions, values) of each variable; strings are not converted."""
+    """Return the dimensions and the values of each variable; strings are not converted."""
     if path.read_bytes()[:4] == b"\x89HDF":
         try:
             import h5py

@@ -90,7 +90,7 @@ class TrackedTable(Mapping[str, Any]):
 
 
 def _is_meaningful(value: Any) -> bool:
-    """Return whether an entry contains information; zeros, `None` and empty values do not contain any."""
+    """Return whether an entry contains information; zeros, `None` and empty values do not."""
     if isinstance(value, Mapping):
         return any(map(_is_meaningful, value.values()))
     return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES
@@ -114,7 +114,7 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    #: tables that the model names, which are to be written next to it
+    #: texts of the tables that the model refers to, by file name; the tables are to be written next to the models file
     files: dict[str, str] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:

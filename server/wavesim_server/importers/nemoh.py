@@ -90,7 +90,7 @@ def _depth(cal: list[list[str]]) -> float:
 
 
 def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
-    """Return (frequencies in rad/s, table of the other columns for each zone)."""
+    """Return the frequencies in rad/s, and a table of the other columns for each zone."""
     zones: list[list[list[float]]] = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("VARIABLES") and "rad/s" not in line:

@@ -1,7 +1,7 @@
 """Values that a Panisim/Makara vessel folder leaves out, and the files that it names.
 
 Panisim's manual gives some values outside the folder (`simulation_input.yml`), and its own examples omit others. Each
-function notes the value that it takes.
+function adds a note about the value that it uses.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ class AgentEntry(NamedTuple):
 
     name: str
     type: str
-    speed: float  #: m/s; 0 = not stated
+    speed: float  #: speed in m/s; 0 = not stated
     active: tuple[int, ...]
     density: float
     gravity: float
 
 
 def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
-    """Return the vessel's entry in `simulation_input.yml` in the folder or above it; without one, an empty entry."""
+    """Return the vessel's entry in `simulation_input.yml` in the folder or above it, or an empty entry if there is
+    none.
+    """
     for place in (folder, *list(folder.parents)[:2]):
         path = place / "simulation_input.yml"
         if not path.is_file():
@@ -86,7 +88,7 @@ def locate(folder: Path, value: Any) -> Path | None:
 
 
 def model_name(folder: Path, agent: AgentEntry, hydra_file: Any) -> str:
-    """Return the vessel's own name: that of its agent, of its HydRA file, or of its folder."""
+    """Return the vessel's own name: the name of its agent, its HydRA file or its folder."""
     stem = Path(str(hydra_file)).stem if hydra_file not in EMPTY_VALUES else ""
     name = agent.name or (stem.removesuffix("_hydra") if stem.endswith("_hydra") else folder.name)
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "vessel"
@@ -197,8 +199,8 @@ def surface_axes(draft: ModelDraft, where: str, name: str, angles: Iterable[floa
     """Return the chord and the normal of a control surface in body axes.
 
     Panisim rotates a horizontal surface by roll, pitch and yaw, in this order of axes; its force at a positive angle
-    points up. A rudder has to be upright: if this rotation does not make it so, the angles are taken relative to an
-    upright rudder, without the yaw if the chord would lie across the flow.
+    points up. A rudder has to be upright: if this rotation does not make it upright, the angles are relative to an
+    upright rudder; the yaw is omitted if the chord would otherwise be across the flow.
     """
     roll, pitch, yaw = angles
     turned = rotation(roll, pitch, yaw)

@@ -23,7 +23,7 @@ from wavesim_world.config.validation import MAX_OSCILLATORS
 TARGET_ERROR = 0.01  #: rms error, relative to the maximum in the table, at which no more oscillators are added
 MAX_ERROR = 0.15  #: rms error above which the fit is rejected
 MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate the same waves
-SAMPLES = 80  #: maximum number of frequencies that the fit takes from a table
+SAMPLES = 80  #: maximum number of frequencies that the fit uses from a table
 #: minimum damping of an oscillator relative to its frequency, because the radiated waves of a hull decay
 MIN_DAMPING_RATIO = 0.02
 #: maximum damping that is allowed at the lowest and at the highest frequency of a table, as fractions of the maximum
@@ -311,8 +311,8 @@ def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> Ra
 
 
 def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
-    """Return (rms error of damping, maximum error of damping, maximum error of added mass), each relative to the
-    maximum in its table.
+    """Return the rms error of the damping, the maximum error of the damping, and the maximum error of the added mass,
+    each relative to the maximum in its table.
     """
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()

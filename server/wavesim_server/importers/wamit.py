@@ -131,7 +131,7 @@ def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> pane
 
 
 def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
-    """Return (mass matrix divided by the density, length scale, gravity)."""
+    """Return the mass matrix divided by the density, the length scale, and gravity."""
     text = path.read_text()
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)

@@ -1,4 +1,4 @@
-"""Run a trial in one process. The on-board programs run in the process that contains the engine and the emulators."""
+"""Trial in one process: the on-board programs run in the process that contains the engine and the emulators."""
 
 from __future__ import annotations
 

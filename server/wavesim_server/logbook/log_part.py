@@ -60,7 +60,9 @@ class LogPart:
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
-        """Add a message. If ``said_before`` is True, it repeats a message from an earlier part and has the number 0."""
+        """Add a message. If ``said_before`` is True, the message repeats one from an earlier part of the log and has
+        the number 0.
+        """
         channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)

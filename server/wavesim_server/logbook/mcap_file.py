@@ -1,4 +1,4 @@
-"""Write many messages to an MCAP file in one call (https://mcap.dev/spec).
+"""Writer for MCAP files that accepts many messages in one call (https://mcap.dev/spec).
 
 The writer in the mcap package needs 15 us per message. This module needs little more than that for all messages of a
 tick together, because their constant bytes are prepared once in a :class:`MessageBlock`. Most other records are written

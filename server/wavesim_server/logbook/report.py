@@ -36,8 +36,8 @@ MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest pa
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
-    """Return (receptions with a two-way range, their errors in m). The error is the measured range minus the mean of
-    the true distances that the query and the reply travelled.
+    """Return the receptions with a two-way range, and their range errors in m. A range error is the measured range
+    minus the mean of the true distances that the query and the reply travelled.
     """
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]

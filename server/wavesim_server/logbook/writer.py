@@ -1,4 +1,4 @@
-"""Write the log, a self-describing MCAP file for each run, in an open format; see docs/LOG.md."""
+"""Writer of the log, a self-describing MCAP file for each run in an open format; see docs/LOG.md."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class LogWriter:
     def branch(self, time_ns: int) -> str:
         """Finish this log, and begin another one because the simulation time has changed. Return the name of its file.
 
-        The new log is complete in itself: it has its own run number, and no time in it is before ``time_ns``.
+        The new log is self-contained: it has its own run number, and no time in it is before ``time_ns``.
         """
         if self._failure or self._first_place is None:
             return ""
@@ -264,8 +264,8 @@ class LogWriter:
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Record the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
-        the field of the fault.
+        """Record the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the magnitude
+        and the field of the fault.
         """
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)

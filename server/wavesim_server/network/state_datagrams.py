@@ -150,7 +150,7 @@ class InstrumentLocator:
         return int(self._table.header[DONE])
 
     def locate(self, row: int, number: int) -> tuple[int, int] | None:
-        """Return (row in the table of its type, generation) for a sensor on a body; None if the body is absent."""
+        """Return the row of a sensor in the table of its type, and its generation; None if the body is absent."""
         written = self.version
         if written != self._written:
             records = self._table.snapshot()[1]

@@ -1,5 +1,5 @@
-"""The exchange of a lockstep step. It sends STEP to the participants, passes their answers to the engine, and measures
-how long the participants take.
+"""Exchange of messages for a lockstep step. It sends STEP to the participants, passes their answers to the engine, and
+measures how long the participants take.
 
 Instruments receive STEP when all pilots have answered theirs. By then, the bytes that an on-board program has written
 to its devices during its own step have arrived, so that a run with devices is repeatable.
