@@ -149,7 +149,7 @@ class OmniscanDevice(_CeruleanDevice):
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
             if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MAX_RESULTS):
-                return f"length_mm must be 1 to 1000000, and num_results 1 to {MAX_RESULTS}"
+                return f"length_mm must be between 1 and 1000000, and num_results between 1 and {MAX_RESULTS}"
             self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
         else:
             return "unknown message or wrong length"

@@ -29,7 +29,7 @@ def where(text: str) -> OpenPort:
             return lambda accept: ports.UdpPort(accept, int(at))
         if kind == "udp-server":
             return lambda accept: ports.UdpServerPort(accept, int(at))
-    raise click.BadParameter(f"invalid place '{text}': use {PLACES}")
+    raise click.BadParameter(f"invalid port location '{text}': use {PLACES}")
 
 
 def _faults(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[LineFault, ...]:

@@ -145,7 +145,7 @@ class Ping360Device:
             self._acknowledge(message)
         elif message in (SET_DEVICE_ID, COMMON_SET_DEVICE_ID) and payload:
             if not 1 <= payload[0] <= 254:
-                self._refuse(message, "device_id must be 1 to 254")
+                self._refuse(message, "device_id must be between 1 and 254")
                 return
             self.device = payload[0]
             self._acknowledge(message)
@@ -158,7 +158,7 @@ class Ping360Device:
         for name, value in settings.items():
             low, high = LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} must be {low} to {high}")
+                self._refuse(message, f"{name} must be between {low} and {high}")
                 return False
         return True
 

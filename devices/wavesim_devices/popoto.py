@@ -179,7 +179,7 @@ class PopotoModem:
         except ValueError:
             value = math.nan
         if not parameter.low <= value <= parameter.high or (parameter.is_whole and value != int(value)):
-            raise CommandError(f"{name} must be from {parameter.low:g} to {parameter.high:g}")
+            raise CommandError(f"{name} must be between {parameter.low:g} and {parameter.high:g}")
         self._values[name] = int(value) if parameter.is_whole else value
         self._say(**{name: self._values[name]})
 

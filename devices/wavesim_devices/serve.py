@@ -1,5 +1,4 @@
-"""Serving of virtual devices. A device joins the crew of a body, and processes each step and the bytes from its hosts.
-"""
+"""Serving of virtual devices. A device joins the crew of a body. It processes each step, and the bytes from its hosts."""
 
 from __future__ import annotations
 

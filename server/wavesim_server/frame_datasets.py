@@ -145,7 +145,7 @@ class FrameDataset:
         """Return the file of a frame. Raises LogError if a name is not suitable for a file."""
         name = f"{scene.name}.{frame.body}.{frame.name}.{int(frame.record['number']):06}.{ending}"
         if "/" in name or _FRAME_FILE.fullmatch(name) is None:
-            raise LogError(f"invalid name of a file of frames: '{shorten(name, 100)}'; use a scene name without '/'")
+            raise LogError(f"invalid name for a frame file: '{shorten(name, 100)}'; use a scene name without '/'")
         path = self.folder / folder / name
         self._files.setdefault(scene.name, set()).add(path)
         return path

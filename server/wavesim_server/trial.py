@@ -425,7 +425,7 @@ class Trial:
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:
             lines.append(
-                f"the pictures could not be drawn: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
+                f"the plots could not be drawn: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
             )
         return lines
 

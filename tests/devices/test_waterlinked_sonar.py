@@ -313,7 +313,7 @@ def test_the_clock(eye: Eye) -> None:
     ("path", "content", "text"),
     [
         ("acoustics/enabled", 1, "must be true or false"),
-        ("acoustics/range", {"min": 5, "max": 5}, "min must be below max"),
+        ("acoustics/range", {"min": 5, "max": 5}, "min must be less than max"),
         ("acoustics/range", {"min": 0, "max": 16}, "max at most 15 m"),
         ("acoustics/range", {"min": -1, "max": 5}, "min must be a number between"),
         ("acoustics/range", {"max": 5}, "'min' is missing"),

@@ -177,7 +177,7 @@ class Sonar3D15:
     def _set_range(self, content: Any) -> None:
         values = check_fields(content, _RANGE, ("min", "max"))
         if not values["min"] < values["max"] <= self._reach[self.mode]:
-            raise InvalidContent(f"min must be below max, and max at most {self._reach[self.mode]:g} m")
+            raise InvalidContent(f"min must be less than max, and max must be at most {self._reach[self.mode]:g} m")
         self.range = values["min"], values["max"]
 
     def _set_salinity(self, content: Any) -> None:

@@ -493,7 +493,7 @@ def _ordered_coefficients(whose: str, names: Sequence[str], coefficients: Sequen
     if sorted(c.name for c in coefficients) != sorted(names):
         names_found = " ".join(c.name for c in coefficients) or "none"
         raise ValueError(
-            f"'{whose}' has the coefficients {names_found}; it needs each of {' '.join(names) or 'none'} once"
+            f"'{whose}' has the coefficients {names_found}; specify each of {' '.join(names) or 'none'} exactly once"
         )
     return [values[n] for n in names]
 

@@ -23,7 +23,7 @@ G_EFF_B = _rows(
     "G_EFF_B",
     "",
     "B",
-    "Direction of the apparent weight in the moving water: gravity minus the acceleration of the water, in units of g.",
+    "Direction of apparent gravity in waves: the unit vector pointing down minus the acceleration of the water in units of g.",
     3,
 )
 FORCE = _rows("FORCE", "N, N m", "B", "Sum of the forces and moments.", 6)

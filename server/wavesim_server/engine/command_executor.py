@@ -363,7 +363,7 @@ class CommandExecutor:
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
         is_actuator = part in [a.name for a in actuators] or part.isdigit()
         if part in sensors and is_actuator:
-            raise ValueError(f"part '{part}' is ambiguous: both an actuator and a sensor have this name")
+            raise ValueError(f"the name '{part}' is ambiguous: both an actuator and a sensor have this name")
         if part in sensors:
             self.instruments.set_fault(row, part, kind, amount or 0.0, field)
             self.tables.publish_instruments()
@@ -374,8 +374,8 @@ class CommandExecutor:
             self.tables.publish_actuator_faults()
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
-        what = suggest_name(part, known) or "; this body has no parts"
-        raise ValueError(f"no part named '{part}'{what}; to name a device, use 'device:NAME'")
+        what = suggest_name(part, known) or "; this body has no actuators or sensors"
+        raise ValueError(f"no actuator or sensor named '{part}'{what}; to name a device, use 'device:NAME'")
 
     def _weather(self, c: items.Weather) -> None:
         values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}

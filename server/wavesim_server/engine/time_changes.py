@@ -179,7 +179,7 @@ class TimeChanges:
     def _restore(self, snapshot: Snapshot, report: Callable[[bool, str], None]) -> None:
         sim = self._engine.sim
         if snapshot.seed != sim.seed:
-            raise ValueError(f"the snapshot has the seed {snapshot.seed}, but this server runs with {sim.seed}")
+            raise ValueError(f"the snapshot has the seed {snapshot.seed}, but this server uses the seed {sim.seed}")
         parts = read_state(sim, snapshot)
         if "banks" not in parts:
             raise ValueError("the snapshot has no instruments: it was made by a Simulation, not by a Lab or a server")

@@ -50,9 +50,9 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
             return dune.read(path, section, settings, angles)
         data = yaml.safe_load(path.read_text())
     except OSError as error:
-        raise ConfigError(f"cannot read it: {error.strerror}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
     except (yaml.YAMLError, configparser.Error, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     if isinstance(data, dict) and "m_11" in data:
         return hilsim.read(path, data, settings, angles)
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):

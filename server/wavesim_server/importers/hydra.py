@@ -32,7 +32,7 @@ def read(path: Path) -> PanelResults:
             for k in ("AM", "BD")
         )
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     except KeyError as error:
         raise ConfigError(f"missing key {error}: this is not the result file of HydRA", str(path)) from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -151,7 +151,7 @@ def _add_cross_flow(
         x, beam, depth = (f"{n:.6g} m" for n in row)
         etree.SubElement(element, "section", x=x, beam=beam, draft=depth)
     draft.notes.append(
-        f"cross_flow_drag: {len(hull[1])} sections of {hull[0].name}; the drag is their integral, where Panisim fits "
+        f"cross_flow_drag: {len(hull[1])} sections of {hull[0].name}; the drag is their integral, whereas Panisim fits "
         "eight coefficients to it"
     )
 

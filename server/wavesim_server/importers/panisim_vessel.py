@@ -103,7 +103,7 @@ def actuator_name(draft: ModelDraft, text: str) -> str:
     while unique in taken:
         unique, k = f"{name}-{k}", k + 1
     if unique != text.lower():
-        draft.notes.append(f"the actuator '{text}' has the name '{unique}'")
+        draft.notes.append(f"the actuator '{text}' is renamed to '{unique}'")
     return unique
 
 
@@ -123,7 +123,7 @@ def is_underwater(
     filled = mass / (agent.density * length * breadth * depth)
     reasons = {
         f"it starts at a depth of {start[2]:g} m": start[2] > depth,
-        f"its mass fills {filled:.0%} of its box with water": filled > FILLED,
+        f"its mass is {filled:.0%} of the mass of water in a box with its length, breadth and depth": filled > FILLED,
     }
     reason = next((text for text, holds in reasons.items() if holds), "")
     draft.notes.append(
@@ -152,8 +152,8 @@ def derivative_system(
             raise ConfigError(f"--set derivatives={given}: use prime or dimensional")
         if "derivatives" not in draft.settings:
             draft.notes.append(
-                f"dim_flag is false, but a derivative of {largest:g} is that of no hull in the prime system: the "
-                "derivatives are taken in SI units; --set derivatives=prime changes this"
+                f"dim_flag is false, but a derivative of {largest:g} is too large for the prime system: the derivatives "
+                "are read in SI units; --set derivatives=prime changes this"
             )
         if given == "dimensional":
             return {}

@@ -227,7 +227,7 @@ def _position(program: HostedProgram) -> str:
     """
     frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
     if frame is None:
-        return "an unknown place"
+        return "an unknown location"
     places = traceback.extract_stack(frame)
     own = [p for p in places if Path(p.filename).is_relative_to(program.context.folder)]
     place = (own or places)[-1]

@@ -98,7 +98,9 @@ def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[
         return parse_fault(instrument, kind, amount, str(arguments.get("field") or "")).amount
     if actuator is not None:
         return fault_amount(actuator, kind, amount)
-    raise ValueError(f"fault: '{body}' has no part '{part}', so the amount '{amount[:40]}' must be a plain number")
+    raise ValueError(
+        f"fault: '{body}' has no actuator or sensor '{part}', so the magnitude '{amount[:40]}' must be a plain number"
+    )
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,7 @@ class EmulatorSessions:
         self.by_token[session.token] = session, service
 
     def _report_due(self, token: int, due: int) -> None:
-        """Let the front end's thread handle the tick that is due. The thread that watches the claim calls this method.
-        """
+        """Let the front end's thread handle the due tick. This method is called by the thread that watches the claim."""
         assert self.run_soon is not None
         self.run_soon(lambda: self._on_due(token, due))
 
