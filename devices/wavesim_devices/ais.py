@@ -1,7 +1,7 @@
 """AIS sentences for the reports that an `ais` sensor lists, encoded by pyais.
 
-Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign,
-type, size). An unknown value becomes the code for "not available".
+The encoder uses these messages of ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name,
+call sign, type, size). An unknown value becomes the code for "not available".
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class AisSentences:
 def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[bytes]:
     """Yield the sentences of a message: ``!AIVDM`` for other stations, ``!AIVDO`` for the receiver's own station.
 
-    ``number`` distinguishes the parts of different multi-sentence messages.
+    ``number`` identifies the message to which the sentences of a multi-sentence message belong.
     """
     for line in encode_msg(message, sentence_type="VDO" if own else "VDM", seq_id=number % 10):
         yield f"{line}\r\n".encode("ascii")
@@ -159,7 +159,7 @@ def _turn(turn: float | None) -> float:
 
 
 def _size(r: ais.AisReport) -> dict[str, int]:
-    """Return the distances from the reported position, which is the middle of the vessel, to its bow, stern, port side
+    """Return the distances from the reported position, which is the middle of the vessel, to the bow, stern, port side
     and starboard side.
     """
     length, width = min(1022, _in_steps(r.length, 1.0)), min(126, _in_steps(r.width, 1.0))

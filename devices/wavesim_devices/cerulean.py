@@ -49,7 +49,9 @@ class SonarFrameSource:
         broker.subscribe_frames(sonar)
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames received since the last call. Raises BrokerError if the sonar has a different type."""
+        """Return the frames received since the last call. Raises BrokerError if the sonar is not of the type that the
+        device needs.
+        """
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
             check_sonar_type(f, self.kind, self.title)

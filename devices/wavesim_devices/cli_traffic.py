@@ -16,7 +16,9 @@ PLACES = "tcp:PORT or udp-server:PORT (listens on the port), udp:PORT (sends to 
 
 
 def where(text: str) -> OpenPort:
-    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT`, `udp-server:PORT` or `pty:LINK`."""
+    """Return the function that opens a port. ``text`` is its location: `tcp:PORT`, `udp:PORT`, `udp-server:PORT` or
+    `pty:LINK`.
+    """
     from wavesim_devices import ports
 
     kind, colon, at = text.partition(":")

@@ -36,7 +36,7 @@ _FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5, ord("
 
 
 class InvalidCommand(Exception):
-    """Received bytes that are not a command for the modem."""
+    """Raised for received bytes that are not a command for the modem."""
 
 
 @dataclass

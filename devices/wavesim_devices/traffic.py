@@ -119,7 +119,7 @@ class TrafficReporter:
             raise WaveSimError(f"cannot write {self.record}: {error.strerror}") from None
 
     def note(self, port: str, host: int, what: str, data: bytes = b"") -> None:
-        """Process an event at the current time."""
+        """Write an event with the current simulation time to the file and to the printout."""
         if self._file is None and self.printout is None:
             return
         event = TrafficEvent(self.time, port, host, what, data)

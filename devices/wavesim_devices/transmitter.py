@@ -94,7 +94,7 @@ class Transmitter:
         self._start()
 
     def _start(self) -> None:
-        """Request the first signal in the queue, if it has not been requested yet."""
+        """Request the transmission of the first signal in the queue, unless it has already been requested."""
         if self.time is None or not self._queue:
             return
         first = self._queue[0]

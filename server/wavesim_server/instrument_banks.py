@@ -60,7 +60,7 @@ class InstrumentBanks:
         return {name: bank.save() for name, bank in self.by_type.items()} | {"frames": dict(self.frames.numbers)}
 
     def restore(self, state: Mapping[str, Any], seed: int) -> None:
-        """Return to a state from :meth:`save`. ``seed`` is the seed of the random numbers from now on."""
+        """Restore a state that :meth:`save` returned. ``seed`` is the seed of the random numbers from now on."""
         for name, bank in self.by_type.items():
             saved = state[name]
             if "groups" in saved:

@@ -163,7 +163,9 @@ class InstrumentRegistry:
         self.version += 1
 
     def save(self) -> dict[str, Any]:
-        """Return the state for a snapshot. It only names the instruments, because the configuration describes them."""
+        """Return the state for a snapshot. The state contains only the names of the instruments, because the
+        configuration describes them.
+        """
         return {
             "rows": self.rows.copy(),
             "free": list(self._free),
@@ -184,7 +186,7 @@ class InstrumentRegistry:
         self.rows, self.version = rows, version + 1
 
     def restore(self, state: Mapping[str, Any], suite_of: Callable[[int], Iterable[InstrumentConfig]]) -> None:
-        """Return to a state from :meth:`save`; ``suite_of`` returns the instruments on the body in a row."""
+        """Restore a state that :meth:`save` returned; ``suite_of`` returns the instruments on the body in a row."""
         self.rows[:] = state["rows"]
         self._free = list(state["free"])
         self._places = {name: list(places) for name, places in state["places"].items()}

@@ -10,8 +10,8 @@
     print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
     lab.plot()
 
-The values equal those that emulators would send to a broker in lockstep, because the models and the random numbers are
-the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar; with ``imaging=True``, these
+Sensor values equal those that emulators would send to a broker in lockstep, because the models and the random numbers
+are the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar; with ``imaging=True``, these
 instruments also measure at their rates.
 """
 
@@ -207,8 +207,8 @@ class Lab(Simulation):
         return self._capture(instruments=self.instruments.save(), banks=self._banks.save())
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded, and so are all frames
-        that :meth:`take_frames` has not returned.
+        """Restore a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded, and so are all frames that
+        :meth:`take_frames` has not returned.
         """
         parts = self._put_back(snapshot, "instruments", "banks")
         self.instruments.restore(parts["instruments"], self.suite_in_row)

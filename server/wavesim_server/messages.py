@@ -303,7 +303,7 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:
-    """Return the kind and payload with which a client's message enters a queue unchanged; see
+    """Return the kind and the payload of the record that carries a client's message unchanged; see
     :class:`ClientMessage`.
     """
     return kind, _ADDRESS.pack(row, number) + content

@@ -507,11 +507,13 @@ class Simulation:
     # -- snapshots ---------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return the complete state at this tick. :meth:`restore` continues from there with bit-identical results."""
+        """Return the complete state at this tick. A simulation that continues from this state with :meth:`restore`
+        produces bit-identical results.
+        """
         return self._capture()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot of this simulation, or of another one with the same configuration.
+        """Restore a snapshot of this simulation, or of another one with the same configuration.
 
         If the continued run receives the same commands as the original one, it is bit-identical to it. Raises
         InvalidArgument if the snapshot belongs to another configuration or version; in that case, the simulation is
@@ -527,7 +529,7 @@ class Simulation:
         return capture(self, {k: v for k, v in vars(self).items() if k not in self._OUTSIDE}, **parts)
 
     def _put_back(self, snapshot: Snapshot, *needed: str) -> dict[str, Any]:
-        """Return to a snapshot, and return the parts that it contains in addition to the simulation.
+        """Restore a snapshot, and return the parts that it contains in addition to the simulation.
 
         Raises InvalidArgument if one of the ``needed`` parts is absent.
         """
@@ -545,7 +547,7 @@ class Simulation:
         self.has_new_actuator_faults = True
 
     def restart(self) -> None:
-        """Return to the beginning, with no bodies added yet."""
+        """Return the simulation to its beginning, with no bodies added yet."""
         Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------

@@ -5,9 +5,9 @@
     lab.restore(snapshot)        # the next run is identical to the last bit
     snapshot.write("before-turn.snapshot")
 
-A snapshot contains every attribute of the simulation and, through them, every array and queue. It omits only the
-objects that follow from the configuration and never change (see :func:`constants`), and the caches that an object omits
-in its ``__getstate__``. If new state is added to the classes of the simulation, it therefore becomes part of a snapshot
+A snapshot contains all attributes of the simulation and, through them, all arrays and queues. It omits only the objects
+that follow from the configuration and never change (see :func:`constants`), and the caches that an object omits in its
+``__getstate__``. If new state is added to the classes of the simulation, it therefore becomes part of a snapshot
 without further code.
 
 The state is stored with :mod:`pickle`, but reading a file cannot run other code: a snapshot contains only arrays, plain

@@ -46,7 +46,7 @@ class Watchdog:
         return {row: (name, self._due.get(row)) for row, name in self._names.items()}
 
     def restore(self, state: Mapping[int, tuple[str, int | None]]) -> None:
-        """Return to a state from :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._names = {row: name for row, (name, _) in state.items()}
         self._due = {row: due for row, (_, due) in state.items() if due is not None}
 

@@ -47,7 +47,7 @@ from wavesim_sdk.wire.items import Reception, SignalSent
 FIRMWARE = {1: "0.93.0.30", 2: "2.0.36274"}
 REVISION_S = 10.0  #: interval in s between two CAREV sentences
 LATE_S = 2.0  #: time in s after which the modem stops waiting for a frame
-MINI_FRAME = 90  #: the receiver reports a flexible packet of at most this many bytes as a mini frame
+MINI_FRAME = 90  #: maximum size in bytes of a flexible packet that the receiver reports as a mini frame
 MINI_BITS = 0x1FFF
 ROUNDING_S = 1e-9
 

@@ -113,7 +113,7 @@ def data_signals(first: Signal, frames: list[tuple[bytes, bool]]) -> list[Signal
 
 @dataclass
 class PacketAssembler:
-    """Frames of a packet that is being received."""
+    """Assembler for the frames of a packet that is being received."""
 
     first: Signal
     frames: dict[int, bytes] = field(default_factory=dict)  #: complete frames, by their index

@@ -92,7 +92,9 @@ class AgentContainer:
         self._count = 0
 
     def post(self, message: AgentMessage, source: GatewayConnection | None = None) -> None:
-        """Deliver a message to its agent, or to the gateways that want it. ``source`` is the gateway that sent it."""
+        """Deliver a message to the agent that is its recipient. If there is no such agent, deliver it to all gateways
+        that have listed the recipient, except ``source``, the gateway that sent the message.
+        """
         agent = self.agents.get(message.recipient)
         if agent is not None:
             agent.handle(message)

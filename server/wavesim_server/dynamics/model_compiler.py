@@ -85,7 +85,7 @@ def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]
 
 
 def free_dofs(model: Model) -> list[int]:
-    """Return the free degrees of freedom."""
+    """Return the indices (0 to 5) of the free degrees of freedom of a model."""
     return [MOTIONS.index(name) for name in model.active.split()]
 
 

@@ -35,12 +35,13 @@ CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point on it has moved 
 #: plus a length in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the memory of a body: last tick at rest, first tick of this rest period, last tick in contact with a body
+#: columns of ``rest_ticks``, for each body: last tick at rest, first tick of this rest period, last tick in contact
+#: with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
 class SleepState(NamedTuple):
-    """Memory for bodies that are asleep or may soon fall asleep."""
+    """State that is kept from tick to tick for bodies that are asleep or may soon fall asleep."""
 
     resting_state: Floats  # (rows, B.ROWS): state of a body when it came to rest
     rest_ticks: Ints  # (rows, 3)
@@ -50,7 +51,7 @@ class SleepState(NamedTuple):
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
-    """Create the memory for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
+    """Create the sleep state for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
     return SleepState(
         np.zeros((capacity, B.ROWS)),
         np.full((capacity, 3), -1, np.int64),

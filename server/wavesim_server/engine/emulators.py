@@ -85,7 +85,7 @@ class Emulators(Protocol):
         """Return the state of the instruments for a snapshot, by sensor type."""
 
     def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
-        """Return to a state from :meth:`save`, or to the beginning (None)."""
+        """Restore a state that :meth:`save` returned, or the initial state (None)."""
 
 
 class SynchronousEmulators:

@@ -28,7 +28,7 @@ class EngineEvents(Protocol):
         """Write as many waiting events as there is room for; return whether none is left."""
 
     def wake_front(self) -> None:
-        """Signal the front end if there is something for it to read."""
+        """Signal the front end if there are events for it to read."""
 
 
 class LocalEvents:
@@ -96,7 +96,7 @@ class EventQueue:
         return not self._backlog
 
     def wake_front(self) -> None:
-        """Signal the front end if there is something for it to read."""
+        """Signal the front end if there are events for it to read."""
         if self._wake_due:
             self._wake_due = False
             self._wake()

@@ -190,7 +190,7 @@ class TimeChanges:
         self._publish_recent()
 
     def _change(self, parts: dict[str, Any] | None) -> None:
-        """Return to a snapshot, given by its parts, or to the beginning (None)."""
+        """Restore a snapshot, given by its parts, or the initial state (None)."""
         e, before_ns = self._engine, self._engine.sim.time_ns
         if parts is None or e.run.state is RunState.ENDED:
             # before the change, so that this state belongs to the log that ends here

@@ -91,7 +91,9 @@ _CURRENT, _WIND, _LEVEL, _WAVE = (SURROUNDINGS.first_columns[name] for name in (
 
 
 class WeatherArrays(NamedTuple):
-    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are the memory of the weather."""
+    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` contain the state of the weather, which
+    is kept from tick to tick.
+    """
 
     state: Floats  # (WEATHER,)
     # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;

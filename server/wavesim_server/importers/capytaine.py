@@ -1,6 +1,6 @@
 """Reader for Capytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
 
-Capytaine's time factor is ``exp(-i w t)``; therefore, its forces are conjugated here.
+Capytaine's time factor is ``exp(-i w t)``; therefore, this reader conjugates the forces.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reader for NEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
 KH.dat, Inertia.dat.
 
-NEMOH's time factor is ``exp(-i w t)``, so its phases lag, and their sign is reversed here. The files do not state the
+NEMOH's time factor is ``exp(-i w t)``, so its phases lag; this reader reverses their sign. The files do not state the
 unit of the phases.
 """
 

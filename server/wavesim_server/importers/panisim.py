@@ -133,7 +133,7 @@ def _add_cross_flow(
     found: dict[str, float],
     hull: tuple[Path, Floats] | None,
 ) -> None:
-    """Add the cross-flow drag by Hoerner's curve, if the file asks for it: Panisim's `cross_flow_drag`."""
+    """Add the cross-flow drag by Hoerner's curve, if the file enables it with Panisim's key `cross_flow_drag`."""
     if not hydro.get("cross_flow_drag", False):
         return
     own = [key for key in found if _CROSS_FLOW.fullmatch(key)]

@@ -114,7 +114,7 @@ class LocalEmulators:
         return {sensor: bank.save() for sensor, bank in self._banks.items()}
 
     def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
-        """Return to a state from :meth:`save`, or to the beginning (None)."""
+        """Restore a state that :meth:`save` returned, or the initial state (None)."""
         for sensor, bank in self._banks.items():
             saved = None if state is None else state[sensor]
             if saved is None:

@@ -164,7 +164,7 @@ def image_message(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
 
 
 def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
-    """Return the ROS message type for a frame, and the message."""
+    """Return the type of the ROS message for a frame, and the message itself."""
     if frame.kind == "camera":
         return PICTURE, image_message(frame, frame.image, "rgb8")
     if frame.kind in RANGE_IMAGES:

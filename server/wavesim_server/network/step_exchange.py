@@ -102,7 +102,7 @@ class StepExchange:
         self._reports.notice(f"emulator {event.sensor}", event.text)
 
     def cancel(self) -> None:
-        """Give up the current step, because the simulation time has changed."""
+        """Abandon the current step, because the simulation time has changed."""
         self.barrier.cancel()
         self._instrument_rows = []
         self.waits.accounts.clear()
