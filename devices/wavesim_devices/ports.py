@@ -35,7 +35,7 @@ class Connection(Protocol):
         """Remove the host, which has closed the connection."""
 
 
-#: function that creates the connection to a host; its argument sends bytes to this host
+#: function that creates the connection to a host, given a function that sends bytes to this host
 Accept = Callable[[Bytes], Connection]
 BACKLOG_BYTES = 65536
 #: time in s between two checks of a terminal that is being drained, and how many successive checks must find it empty
@@ -251,5 +251,5 @@ class UdpServerPort:
 
 
 Port = PtyPort | TcpPort | UdpPort | UdpServerPort
-#: function that creates a port; its argument is the function that the port calls when a host connects
+#: function that creates a port, given the function that the port calls when a host connects
 OpenPort = Callable[[Accept], Port]

@@ -335,7 +335,9 @@ class Lab(Simulation):
         return [f for f in frames if name in ("", f.body) and instrument in ("", f.name)]
 
     def _check_source(self, name: str, instrument: str) -> None:
-        """Raise UnknownName if no frame can come from this body and instrument. A body that has left may have frames."""
+        """Raise UnknownName if no frame can come from this body and instrument. Frames of a body that has left may
+        still be available.
+        """
         sources: dict[str, list[str]] = {}
         for row in self.rows:
             carried = [e.instrument for e in self.instruments.installed(row)]

@@ -63,7 +63,7 @@ class Simulation:
     def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
         if not isinstance(loaded, LoadedConfig):
             raise InvalidArgument(
-                "a Simulation needs the result of wavesim_world.config.load or load_text; a Lab also takes a file"
+                "a Simulation needs the result of wavesim_world.config.load or load_text; a Lab also accepts a file"
             )
         config = loaded.config
         self.loaded, self.config = loaded, config

@@ -46,7 +46,7 @@ def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
 
 
 class TrialDevices:
-    """Devices of a trial. Each device is started when the devices before it on the same body have joined."""
+    """Devices of a trial. Each device is started when the preceding devices of the same body have joined."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self._devices = list(devices_of(loaded))

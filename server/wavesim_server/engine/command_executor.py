@@ -70,7 +70,7 @@ class CommandExecutor:
         self.events = events
         #: function that carries out a change of time, given the function that reports the result; the engine sets it
         self.request_time_change: Callable[[TimeChange, Callable[[bool, str], None]], None]
-        self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the present clients, by row
+        self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the connected clients, by row
         self._traced: set[str] = set()
 
     def execute_record(self, kind: int, payload: bytes) -> bool:
@@ -191,8 +191,8 @@ class CommandExecutor:
             self.tables.publish_identity()
 
     def add_body(self, c: EnterCommand) -> bool:
-        """Add the body of a client, with its watchdog and its present faults. If it cannot be added, end the session
-        and return False.
+        """Add the body of a client, with its watchdog and its active faults. If it cannot be added, end the session and
+        return False.
         """
         try:
             self._let_in(c)

@@ -1,6 +1,6 @@
 """Changes of the simulation time in a running server: reset, and return to a snapshot.
 
-The sessions continue. After a change, the simulation contains the bodies of the present clients and the bodies that
+The sessions continue. After a change, the simulation contains the bodies of the connected clients and the bodies that
 need no client. A body whose client has left since the snapshot is removed; a body whose client has joined since then
 starts at its initial pose.
 """
@@ -237,7 +237,7 @@ class TimeChanges:
             vars(e.fences).update(vars(own["fences"]))
 
     def _match_bodies(self, generations: Any) -> None:
-        """Make the simulation contain exactly the bodies of the present clients and those that need no client."""
+        """Make the simulation contain exactly the bodies of the connected clients and those that need no client."""
         e, clients = self._engine, self._engine.command_executor.entries
         configured = {b.name: b for b in e.sim.config.fleet.bodies}
         for row, occupant in list(e.sim.occupants.items()):

@@ -156,7 +156,7 @@ class WeatherModel:
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
     def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
-        """Apply the present wind, waves and flow to one body, so that its published state is consistent."""
+        """Apply the wind, waves and flow of this tick to one body, so that its published state is consistent."""
         kept = self.weather.filters[row].copy()
         w.apply_to_bodies(self.weather, self.flow, fleet.arrays, np.array([row]), 1, tick, time, fleet.step)
         self.weather.filters[row] = kept

@@ -43,7 +43,7 @@ EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the texts of the additional files that the models file names."""
+    """A models file, notes for the user, and the texts of the additional files to which the models file refers."""
 
     xml: str
     notes: list[str]

@@ -1,4 +1,6 @@
-"""Admission of sessions in their roles. One pure function decides on new, resumed and takeover sessions."""
+"""Admission of sessions in their roles. One pure function decides whether a session may start, resume, or take over a
+body.
+"""
 
 from __future__ import annotations
 

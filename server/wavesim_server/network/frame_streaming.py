@@ -32,7 +32,7 @@ class _SonarCursor:
     """A session's position in the sequence of frames from one instrument."""
 
     last_frame: int  #: sequence number of the newest frame that has been checked
-    last_described: int = 0  #: number of frames sent so far, which numbers the frames
+    last_described: int = 0  #: number of the newest frame that has been sent, counted from 1
     next: float = 0.0
 
 
