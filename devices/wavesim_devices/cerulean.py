@@ -42,7 +42,7 @@ _SURVEYOR = struct.Struct("<iifhhHBBBBBBiHHf")
 
 
 class SonarFrameSource:
-    """Source of the frames from one sonar, which the broker receives over the network."""
+    """Source of the frames from one sonar. The broker receives these frames over the network."""
 
     def __init__(self, broker: BrokerBase, sonar: str, kind: str, title: str) -> None:
         self.broker, self.sonar, self.kind, self.title = broker, sonar, kind, title

@@ -44,7 +44,7 @@ def _faults(_context: click.Context, _option: click.Parameter, texts: tuple[str,
 
 
 def traffic_options(function: Any) -> Any:
-    """Add the traffic options to a command, which receives them as ``traffic``."""
+    """Add the traffic options to a command. The command receives them as the argument ``traffic``."""
 
     @functools.wraps(function)
     def run(record: Path | None, is_printed: bool, fault: tuple[LineFault, ...], seed: int, **own: Any) -> Any:

@@ -127,5 +127,5 @@ class BoardConnection:
         self.send(frame(command, data))
 
     def close(self) -> None:
-        """Remove the host, which has closed the connection."""
+        """Remove the host after it has closed the connection."""
         self._hosts.remove(self)

@@ -1,4 +1,4 @@
-"""A device written by a user: one Python file with a class, which ``wavesim device run`` serves.
+"""A device written by a user: one Python file that contains a class. ``wavesim device run`` serves this device.
 
 The class has the methods of a device: ``__init__(self, broker, send, sensors)`` with options as keyword-only arguments,
 ``step(self, step)``, and either ``receive(self, data)`` or ``connect(self, port, send)``. These class attributes are

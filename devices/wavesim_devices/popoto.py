@@ -74,7 +74,7 @@ class PopotoConnection:
             self.modem.execute(text, self)
 
     def close(self) -> None:
-        """Remove the host, which has closed the connection."""
+        """Remove the host after it has closed the connection."""
         self.modem.forget(self)
 
 

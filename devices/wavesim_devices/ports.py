@@ -32,7 +32,7 @@ class Connection(Protocol):
         """Process bytes received from the host."""
 
     def close(self) -> None:
-        """Remove the host, which has closed the connection."""
+        """Remove the host after it has closed the connection."""
 
 
 #: function that creates the connection to a host, given a function that sends bytes to this host

@@ -164,7 +164,7 @@ class Host:
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
-        """Remove the host, which has closed its connection to the port, and close the connection to the device."""
+        """Remove the host after it has closed its connection to the port, and close the connection to the device."""
         self.served.hosts.remove(self)
         self._note(CLOSED)
         self.forget_device()

@@ -31,9 +31,7 @@ class SignalTrain:
 
 
 class TrainTransmitter:
-    """The modem's transmitter, which sends one train at a time. ``gap`` is the pause in s between the signals of a
-    train.
-    """
+    """Transmitter of a modem. It sends one train at a time. ``gap`` is the pause in s between the signals of a train."""
 
     def __init__(self, gap: float = GAP_S) -> None:
         self._gap = gap

@@ -1,4 +1,4 @@
-"""Splitters, which divide the bytes from a host into commands. They drop and count bytes that do not form a command or
+"""Splitters that divide the bytes from a host into commands. They drop and count bytes that do not form a command or
 that exceed the maximum length of a command.
 """
 

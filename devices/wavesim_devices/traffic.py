@@ -74,7 +74,9 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a traffic file. Raises WaveSimError with the number of the first invalid line."""
+    """Read a traffic file. Raises WaveSimError if the file cannot be read or, stating the line number, if a line is
+    invalid.
+    """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:

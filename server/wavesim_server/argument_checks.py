@@ -1,5 +1,5 @@
-"""Checks of the count, finiteness and bounds of the numbers that callers pass to the simulation. Invalid numbers raise
-an InvalidArgument with the reason.
+"""Checks of the count, finiteness and bounds of the numbers that callers pass to the simulation. If a number is
+invalid, the functions raise InvalidArgument, stating the reason.
 """
 
 from __future__ import annotations

@@ -144,9 +144,7 @@ class Lab(Simulation):
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """Return the row of a body. If the body is unknown, raise an UnknownName that suggests the most similar
-        name.
-        """
+        """Return the row of a body. Raises UnknownName, suggesting the most similar name, if the body is unknown."""
         found = self.row_of(name)
         if found is None:
             raise UnknownName(f"unknown body '{name}'{suggest_name(name, self.names)}")

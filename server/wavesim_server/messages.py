@@ -103,7 +103,7 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class ClientMessage:
-    """A message from a client, or a command from the commander, which crosses the ring as bytes in the wire format."""
+    """A message from a client, or a command from the commander. It crosses the ring as bytes in the wire format."""
 
     row: int  #: row of the body; -1 for a command
     number: int  #: number of the session or, for a request, the number that its result contains

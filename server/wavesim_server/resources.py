@@ -103,7 +103,7 @@ def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
 
 
 def exit_without_resource(part: str, error: Exception) -> NoReturn:
-    """Exit, with a one-line message, from a process that cannot obtain a system resource (descriptors, memory, queues)."""
+    """Exit from a process that cannot obtain a system resource (descriptors, memory, queues), with a one-line message."""
     sys.stderr.write(f"wavesim: the {part} could not obtain a system resource: {error}\n")
     sys.stderr.flush()
     os._exit(EXIT_NO_RESOURCE)  # a normal exit prints tracebacks of the half-initialised event loop

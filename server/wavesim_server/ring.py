@@ -1,4 +1,4 @@
-"""A bounded ring of records in shared memory, which carries the records from one process to another.
+"""A bounded ring of records in shared memory. It carries the records from one process to another.
 
 The header consists of the magic "WVSMRING" and seven int64 numbers (written, read, capacity, dropped, damaged, two
 unused); the data follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes.

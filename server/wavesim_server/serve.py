@@ -1,4 +1,4 @@
-"""The supervisor, which creates the shared objects, starts and watches the engine and the front end, and cleans up."""
+"""The supervisor. It creates the shared objects, starts and watches the engine and the front end, and cleans up."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """All bodies, the sea and the sound, which are advanced tick by tick.
+    """All bodies, the sea and the sound, advanced tick by tick.
 
     ``threads`` is the number of threads for large fleets; it does not change the results.
     """
@@ -289,7 +289,7 @@ class Simulation:
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
-        """Set a fault on an actuator, which is given by its name or by its position in the model's order.
+        """Set a fault on an actuator, given by its name or by its position in the model's order.
 
         The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
         ``reversed``, or ``none`` to repair the actuator. A text for ``amount`` may contain a unit (`5 s`).

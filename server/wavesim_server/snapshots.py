@@ -1,4 +1,4 @@
-"""Snapshots: the complete state of a simulation at a tick, which can be stored in a file and restored.
+"""Snapshots: the complete state of a simulation at a tick. A snapshot can be stored in a file and restored.
 
     snapshot = lab.snapshot()
     lab.run(60.0)

@@ -352,7 +352,7 @@ class Trial:
         ]
 
     def _end_participants(self) -> None:
-        """Stop the emulators, which run until they are terminated.
+        """Stop the emulators, because they run until they are terminated.
 
         The server reports the end of the run to the programs, which then have a short time to exit.
         """

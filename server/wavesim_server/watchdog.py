@@ -1,4 +1,4 @@
-"""The actuator watchdog, which sets the commands of a body when its program falls silent.
+"""The actuator watchdog. It sets the commands of a body when its program falls silent.
 
 Watchdogs count ticks, so that runs are repeatable.
 """

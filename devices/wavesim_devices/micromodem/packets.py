@@ -28,7 +28,7 @@ class Rate:
     preamble: float = 0.0  #: duration in s of the probe and the gap before the data
 
     def frame_time(self) -> float:
-        """Return the duration of a frame in s, which is the same for frames that are not full."""
+        """Return the duration of a frame in s. Frames that are not full have the same duration."""
         return 8.0 * self.size / self.bit_rate
 
 

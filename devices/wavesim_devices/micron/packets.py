@@ -22,7 +22,7 @@ _LAST = 0x80
 #: settings of a head command: V3B, HdCtrl, HdType, transmitter constants, range scale, left limit, right limit, ADSpan,
 #: ADLow, gain of both channels, slopes, MOTime, step, ADInterval, NBins, MaxADbuf, lockout, axes, Ctl2, ScanZ
 SETTINGS = struct.Struct("<BHB18sHHHBBBB4sBBHH10s")
-V3B_BYTES = 16  #: length of the V3B block, which two-channel heads use
+V3B_BYTES = 16  #: length of the V3B block that two-channel heads use
 
 
 def encode_packet(message: int, payload: bytes = b"", source: int = SONAR, destination: int = HOST) -> bytes:

@@ -190,12 +190,12 @@ class StreamConnection:
         self.send(data)
 
     def close(self) -> None:
-        """Remove the host, which has closed the connection."""
+        """Remove the host after it has closed the connection."""
         self.nucleus.hosts.remove(self)
 
 
 class CommandConnection(StreamConnection):
-    """Connection to a host on the command port, which requires a password over TCP, or on the serial port."""
+    """Connection to a host on the command port or the serial port. Over TCP, the command port requires a password."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes, asks_password: bool) -> None:
         super().__init__(nucleus, send)

@@ -339,5 +339,5 @@ class S2cHost:
             self.send(said.encode() + b"\r\n")
 
     def close(self) -> None:
-        """Remove the host, which has closed the connection."""
+        """Remove the host after it has closed the connection."""
         self.device.hosts.remove(self)

@@ -157,7 +157,7 @@ class GatewayConnection:
             self.container.malformed += 1
 
     def close(self) -> None:
-        """Remove the gateway, which has closed the connection."""
+        """Remove the gateway after it has closed the connection."""
         self.container.gateways.remove(self)
 
     def _handle(self, content: dict[str, Any]) -> bool:

@@ -403,7 +403,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped(self, row: int) -> dict[str, int]:
-        """Return, for each actuator, the number of commands that exceeded its range and were limited to it.
+        """Return the number of commands for each actuator that exceeded its range and were limited to it.
 
         Actuators without any limited commands are omitted.
         """
@@ -449,7 +449,7 @@ class FleetDynamics:
         )
 
     def set_actuator_fault(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
-        """Set a fault of an actuator, which is given by its position in the order of the model.
+        """Set a fault of the actuator with the given position in the order of the model.
 
         The faults are ``stuck`` (the actuator keeps its value), ``frozen`` (it keeps its value for ``amount`` seconds),
         ``lost`` (no force), ``reduced`` (force reduced to the fraction ``amount``), ``reversed`` (opposite sign), and

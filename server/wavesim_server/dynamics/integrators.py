@@ -54,8 +54,8 @@ ALL: tuple[Integrator, ...] = (
 
 
 def integrator_index(name: str) -> int:
-    """Return the index in ``ALL`` of the method with this name. If the name is unknown, raise a ConfigError that
-    suggests the nearest name.
+    """Return the index in ``ALL`` of the method with this name. Raises ConfigError, suggesting the most similar name,
+    if the name is unknown.
     """
     names = [i.name for i in ALL]
     if name not in names:

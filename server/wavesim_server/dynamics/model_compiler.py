@@ -391,8 +391,8 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """Parse the name of a hydrodynamic derivative and return its axis and its factors. If the name is invalid, raise a
-    ValueError with the reason.
+    """Parse the name of a hydrodynamic derivative and return its axis and its factors. Raises ValueError, stating the
+    reason, if the name is invalid.
     """
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:

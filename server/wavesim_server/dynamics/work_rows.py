@@ -1,4 +1,4 @@
-"""Rows of the work array, imported as ``W``, which contain the intermediate values of a step.
+"""Rows of the work array, imported as ``W``. They contain the intermediate values of a step.
 
 One array with the same shape as a block serves all blocks, one after the other.
 """

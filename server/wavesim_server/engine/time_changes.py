@@ -83,7 +83,7 @@ class TimeChanges:
         self._waiting: list[tuple[items.Control | items.SnapshotAction, Callable[[bool, str], None]]] = []
 
     def request(self, command: items.Control | items.SnapshotAction, report: Callable[[bool, str], None]) -> None:
-        """Queue a command, which :meth:`carry_out` executes; call ``report`` with its result."""
+        """Queue a command for :meth:`carry_out`, and call ``report`` with its result once it has been executed."""
         self._waiting.append((command, report))
 
     @property

@@ -1,4 +1,4 @@
-"""Gust spectra, which are divided into components with random phases that depend only on the seed.
+"""Gust spectra. They are divided into components whose random phases depend only on the seed.
 
 Sea spectra are in ``wavesim_world.ocean.surface``.
 """

@@ -40,7 +40,7 @@ from wavesim_world.ocean.wind import SURFACE_LAYER
 #: state of the weather: slow part of the wind, deviations of drift speed and direction, present wind at 10 m height,
 #: and level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: indices of the inputs for wind, waves and air, which are the same at all positions; see :class:`WeatherArrays`
+#: indices of the inputs for wind, waves and air; these inputs are the same at all positions; see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,

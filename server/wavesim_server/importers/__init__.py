@@ -26,8 +26,8 @@ __all__ = ["ImportedModel", "read"]
 def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
 ) -> ImportedModel:
-    """Convert a parameter file of any known type to a models file. Raises ConfigError with a list of invalid entries,
-    missing values or omitted content.
+    """Convert a parameter file of any known type to a models file. Raises ConfigError, listing the entries, if entries
+    are invalid, values are missing or content would be omitted.
     """
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:

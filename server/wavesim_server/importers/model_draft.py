@@ -173,7 +173,7 @@ class ModelDraft:
         return math.radians(value) if self.angles == "deg" else value
 
     def xml(self, path: Path, partial: bool) -> ImportedModel:
-        """Return the models file. Raises ConfigError with a list of all gaps and of all content that would be lost."""
+        """Return the models file. Raises ConfigError, listing them all, if there are gaps or if content would be lost."""
         useless = [k for k in self.settings if k not in self.used_settings]
         if useless:
             raise ConfigError(f"--set {useless[0]}: not needed; the file contains this value", str(path))

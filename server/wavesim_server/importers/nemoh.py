@@ -18,7 +18,7 @@ from wavesim_server.importers.model_draft import ModelDraft
 
 
 def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results of a run for one body. If a file is invalid, raise a ValueError with the file name."""
+    """Return the results of a run for one body. Raises ValueError, naming the file, if a file is invalid."""
     cal = [line.split("!")[0].split() for line in _require_file(folder, "Nemoh.cal").read_text().splitlines()]
     said = {
         k: line.split("!", 1)[1].lower()

@@ -197,8 +197,8 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Return the weight of each frequency, which is the fraction of the frequency range that it represents, so that
-    clusters of frequencies do not dominate.
+    """Return the weight of each frequency: the fraction of the frequency range that it represents. With these weights,
+    clusters of frequencies do not dominate the fit.
     """
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
@@ -224,7 +224,7 @@ class _FitProblem:
         self.weight = _frequency_weights(w)
 
     def parameters(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return (w_n, R, P), computed from ``x``, which contains the variables to fit."""
+        """Return (w_n, R, P), computed from ``x``, the variables of the fit."""
         n, root = self.n, self._root(x)
         w_n = np.exp(x[:n])
         return w_n, root @ root.T + MIN_DAMPING_RATIO * np.diag(w_n), x[n + len(self.lower[0]) :].reshape(n, -1)

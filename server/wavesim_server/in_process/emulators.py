@@ -22,7 +22,7 @@ __all__ = ["LocalEmulators"]
 
 
 class LocalEmulators:
-    """The emulators in a run, which read the engine's tables without copying them.
+    """The emulators in a run. They read the engine's tables without copying them.
 
     When :meth:`ask` returns, all emulators have answered.
     """

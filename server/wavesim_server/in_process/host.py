@@ -87,7 +87,7 @@ class ProgramHost:
     # -- the main thread ---------------------------------------------------------------------------
 
     def add(self, label: str, run: Callable[[], int], context: ProgramContext, *, shares_thread: bool) -> None:
-        """Add a program, which begins when :meth:`drive` lets it run. The function ``run`` returns the exit code of the
+        """Add a program. It begins when :meth:`drive` lets it run. The function ``run`` returns the exit code of the
         program.
         """
         turn = self._shared.turn if shares_thread else threading.Condition(self._lock)

@@ -45,7 +45,7 @@ class LogPart:
         self._schemas: dict[str, int] = {}
 
     def write_metadata(self, name: str, metadata: dict[str, str]) -> None:
-        """Write the header and the metadata, which come first."""
+        """Write the header and the metadata at the beginning of the file."""
         self._mcap.begin(profile="ros2", library="wavesim")
         self._mcap.metadata(name, metadata)
         self.file.flush()
@@ -95,7 +95,7 @@ class LogPart:
             self._mcap.end_chunk()
 
     def finish(self) -> None:
-        """Write the index, which completes the file."""
+        """Complete the file by writing the index."""
         self._mcap.finish()
 
 

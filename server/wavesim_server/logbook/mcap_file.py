@@ -50,8 +50,8 @@ def _messages(lead: int, size: int) -> np.dtype[Any]:
 
 
 class MessageBlock:
-    """Consecutive messages with given channels and sizes, whose sequence numbers, times and data are filled in for
-    each use.
+    """Consecutive messages with given channels and sizes. Their sequence numbers, times and data are filled in for each
+    use.
 
     The bytes ``lead`` precede the data of each message.
     """
@@ -220,7 +220,7 @@ class McapFile:
         return index, np.array(places, _PLACE)
 
     def finish(self) -> None:
-        """Write the summary, which completes the file."""
+        """Complete the file by writing the summary."""
         self.end_chunk()
         self.file.write(_bytes(DataEnd(self._data_crc)))
         start = self.file.tell()

@@ -1,4 +1,4 @@
-"""The trial table, which is computed only from the log of the trial."""
+"""The trial table. It is computed only from the log of the trial."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
 
 
 def _clipped(notices: Any, name: str) -> list[str]:
-    """For one body, return the latest notice about each actuator whose commands were clipped."""
+    """Return the latest notice about each actuator of one body whose commands were clipped."""
     found = {}
     for _, m in notices:
         if m["body"] == name and m["text"].startswith(CLIPPED):
@@ -176,7 +176,7 @@ def _clipped(notices: Any, name: str) -> list[str]:
 
 
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
-    """Return, for each instrument, the fraction of measurements without a value.
+    """Return the fraction of measurements without a value for each instrument.
 
     The fraction is 1 if there is no measurement. Instruments without missing values are omitted.
     """
@@ -191,7 +191,7 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 
 
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
-    """Return, for each vehicle, the other vehicle that came closest to it.
+    """Return the other vehicle that came closest to each vehicle.
 
     If there are more than MAX_VEHICLES_FOR_PASSES vehicles, the result is empty, because comparing all pairs would take
     too long.

@@ -140,7 +140,7 @@ class LogWriter:
         self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
-        """Finish this file and continue in another file, which begins with the data that are needed to read it."""
+        """Finish this file and continue in another file. The new file begins with the data that are needed to read it."""
         if self._place is None:
             raise OSError(0, "the log cannot continue in another file")
         self._finish()
@@ -212,7 +212,7 @@ class LogWriter:
         self._write_guarded(time_ns, lambda: self._part_with_room(topic).add(topic, table, time_ns, data))
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
-        """Write a message of plain values as JSON in a ROS string, which every reader of ROS logs can decode."""
+        """Write a message of plain values as JSON in a ROS string, so that every reader of ROS logs can decode it."""
         self._add(topic, None, time_ns, _message(value))
 
     def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:

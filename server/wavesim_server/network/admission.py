@@ -62,7 +62,7 @@ class AdmissionPolicy:
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, roster: Roster) -> JoinResult:
-        """Return the data that a client receives. If the join is refused, raise a NotAdmitted with the reason."""
+        """Return the data that a client receives. Raises NotAdmitted, stating the reason, if the join is refused."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise NotAdmitted(Refusal.BAD_VALUE, "invalid name: use 1 to 31 letters, digits, - and _")

@@ -64,7 +64,7 @@ def check_recipient(command: Command, crews: Crews) -> Command:
 
 
 def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyParts]) -> Command:
-    """Parse a command from the commander's queue. If the command is invalid, raise a ValueError with the reason.
+    """Parse a command from the commander's queue. Raises ValueError, stating the reason, if the command is invalid.
 
     ``parts_of`` returns the actuators and sensors of a body; it is needed because the magnitude of a fault may contain
     a unit.

@@ -114,7 +114,7 @@ class EmulatorSessions:
         return found is not None
 
     def handle(self, session: Session, number: int, request: EmulatorRequest) -> None:
-        """Handle a request from an emulator. If the request is refused, raise a ValueError with the reason."""
+        """Handle a request from an emulator. Raises ValueError, stating the reason, if the request is refused."""
         found = self.by_token.get(session.token)
         if found is None:
             raise ValueError(f"only an emulator may send {type(request).__name__.upper()}")

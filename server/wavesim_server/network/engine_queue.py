@@ -33,8 +33,8 @@ class EngineCommands(Protocol):
         """
 
     def execute(self, number: int, command: bytes) -> None:
-        """Queue a command, which is encoded as an item of one of the types in REQUESTS. Its result carries ``number``,
-        so that the caller can match the two.
+        """Queue a command, encoded as an item of one of the types in REQUESTS. Its result carries ``number``, so that
+        the caller can match the two.
         """
 
     def leave(self, row: int) -> None:

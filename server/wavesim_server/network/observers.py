@@ -1,4 +1,4 @@
-"""Observer sessions, through which viewers and monitors on other machines receive all bodies and all signals."""
+"""Observer sessions. Viewers and monitors on other machines use them to receive all bodies and all signals."""
 
 from __future__ import annotations
 
