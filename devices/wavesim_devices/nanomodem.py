@@ -147,7 +147,7 @@ class NanoModemDevice:
         self.send(b"#XT%s%014d\r\n" % (state, (now - self._timer_start_ns) // TIMER_NS))
 
     def _send_message(self, letter: bytes, rest: bytes, digits: int) -> None:
-        """Send a message. The ``digits`` of its address and length precede its data."""
+        """Send a message. In ``rest``, the address and the length (``digits`` characters) precede the data."""
         self.send(b"$%s%s\r\n" % (letter, rest[:digits]))
         count = int(rest[digits - 2 : digits])
         data, stamp = rest[digits : digits + count], rest[digits + count + 1 :]

@@ -32,8 +32,8 @@ MAX_PAGE = 8  #: maximum number of parameters in one reply to GetAllParameters
 
 @dataclass(frozen=True)
 class PopotoModel:
-    """Properties of a modem that must agree with the configuration. ``source_level`` is the source level in dB at the
-    power ``full_power`` in W.
+    """Modem properties that must agree with the configuration. ``source_level`` is the source level in dB at the power
+    ``full_power`` in W.
     """
 
     address: int

@@ -54,7 +54,7 @@ ROUNDING_S = 1e-9
 
 @dataclass(frozen=True)
 class ModemProperties:
-    """Properties of a modem that differ between modems."""
+    """Properties that differ between modems."""
 
     address: int  #: address of the modem in the configuration
     generation: int  #: generation of the modem: 1 or 2

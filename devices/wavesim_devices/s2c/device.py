@@ -33,7 +33,7 @@ _TYPES = {FrameKind.IMS: "ims", FrameKind.BURST: "burst", FrameKind.ACKNOWLEDGEM
 
 @dataclass(frozen=True)
 class S2cModel:
-    """Properties of the modem that must agree with the configuration."""
+    """Modem properties that must agree with the configuration."""
 
     address: int
     payload: int

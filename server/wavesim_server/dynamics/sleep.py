@@ -135,7 +135,9 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 
 @always_inline
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
-    """Return whether a body may sleep. It must be deep and free, and its actuators must be at their commanded values."""
+    """Return whether a body may sleep: it is deep, it has no lines, mooring or decaying fluid memory, and its actuators
+    are at their commanded values.
+    """
     b, l = f.blocks[slot // LANES], slot % LANES
     if b[B.HAS_LINES * LANES + l] != 0.0 or b[B.MOORING_STIFFNESS * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False

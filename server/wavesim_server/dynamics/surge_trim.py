@@ -141,8 +141,8 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
 
 
 def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
-    """Return the smallest command of a thruster that produces a given thrust; None if there is no such command within
-    the thruster's limits.
+    """Return the smallest command with which a thruster produces a given thrust; None if there is no such command
+    within the thruster's limits.
     """
     actuator = towed.vehicle_type.actuators[k]
     if abs(thrust) < 1e-12:

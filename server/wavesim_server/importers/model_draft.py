@@ -140,7 +140,7 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Record the entries of a table that the model cannot represent, and the entries that are irrelevant to it."""
+        """Record the table entries that the model cannot represent, and those that are irrelevant to the model."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"entries that have no meaning for the model: {', '.join(table.ignored)}")

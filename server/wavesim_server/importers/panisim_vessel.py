@@ -70,8 +70,8 @@ def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
 
 
 def locate(folder: Path, value: Any) -> Path | None:
-    """Return the file that a vessel folder names. The function looks for its path, and for its name alone, in the
-    folder and in the two folders above it.
+    """Return the file that a vessel folder names. The function searches the folder and the two folders above it, first
+    for the path of the file and then for the file name alone.
     """
     if value in EMPTY_VALUES:
         return None

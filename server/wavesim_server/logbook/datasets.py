@@ -223,7 +223,7 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
 
 
 def part_of(share: float) -> str:
-    """Return the split of a dataset that a number from 0 to 1 selects, according to the fractions in SPLIT."""
+    """Return the dataset split that a number from 0 to 1 selects, according to the fractions in SPLIT."""
     for part, size in SPLIT.items():
         if share < size:
             return part

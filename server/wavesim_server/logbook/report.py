@@ -14,7 +14,7 @@ from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_sdk.terminal_text import finite_json
 
-#: counters of a run that should be 0, each with the text that is printed if it is not 0
+#: run counters that should be 0, each with the text that is printed if the counter is not 0
 TROUBLE_TEXTS = {
     "contacts_dropped": "contacts between bodies were omitted because there were too many at the same time",
     "paths_dropped": "propagation paths were omitted because their node already had the maximum number of stronger paths (<acoustics paths>), or because the paths had too many turning points",

@@ -47,7 +47,7 @@ class Roster:
 
 
 class BodyParts(NamedTuple):
-    """The parts of a body that can have faults."""
+    """The actuators and sensors of a body, to which faults can refer."""
 
     actuators: tuple[Actuator, ...]
     sensors: tuple[InstrumentConfig, ...]

@@ -23,7 +23,7 @@ RunSoon = Callable[[Callable[[], None]], None]
 
 
 class EmulatorSessions:
-    """All emulators of a server that have joined over the network.
+    """The emulators that have joined a server over the network.
 
     ``run_soon`` is None in a server without a network, because such a server refuses emulators.
     """
