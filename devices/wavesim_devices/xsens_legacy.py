@@ -19,7 +19,7 @@ MODES = TEMPERATURE | CALIBRATED | ORIENTATION | POSITION | VELOCITY | STATUS
 COUNTER, UTC_TIME, EULER, WITHOUT, NED = 0x1, 0x2, 0x4, {0x10: 0x4020, 0x20: 0x8020, 0x40: 0xC020}, 0x80000000
 #: accepted settings; those of the analogue inputs have no effect, because the output mode cannot select the inputs
 SETTINGS = COUNTER | UTC_TIME | EULER | sum(WITHOUT) | 0xC00 | NED
-TICKS_PER_S = 115_200  #: unit of the period
+TICKS_PER_S = 115_200  #: number of ticks per second; the period is set in ticks
 MIN_PERIOD = 288  #: minimum period, for a rate of 400 Hz
 
 

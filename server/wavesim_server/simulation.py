@@ -547,7 +547,7 @@ class Simulation:
         self.has_new_actuator_faults = True
 
     def restart(self) -> None:
-        """Return the simulation to its beginning, with no bodies added yet."""
+        """Reset the simulation to its beginning, with no bodies added yet."""
         Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TYPES = ("sonar", "imu")  #: sensors that the device reads
 GROUP, PORT = "224.0.0.96", 4747
-LOW, HIGH = "low-frequency", "high-frequency"  #: modes
+LOW, HIGH = "low-frequency", "high-frequency"  #: names of the modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
 STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude spans 100 values

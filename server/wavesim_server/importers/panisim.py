@@ -234,7 +234,7 @@ def _add_buoyancy(
     waterplane = agent.density * agent.gravity * float(geometry["length"]) * float(geometry["breadth"])
     draft.matrix("restoring", np.diag([0.0, 0.0, waterplane, weight * arm[2], weight * arm[2], 0.0]))
     draft.notes.append(
-        "restoring: roll and pitch by the distance of CG and CB, as in Panisim; heave by the waterplane of length times breadth"
+        "restoring: roll and pitch from the distance between CG and CB, as in Panisim; heave from a waterplane area of length times breadth"
     )
     if arm[2] <= 0.0:
         draft.notes.append("restoring: CG is not below CB, so roll and pitch are unstable if they are free")

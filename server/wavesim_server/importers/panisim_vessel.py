@@ -70,8 +70,8 @@ def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
 
 
 def locate(folder: Path, value: Any) -> Path | None:
-    """Return the file that a vessel folder names. The function searches the folder and the two folders above it, first
-    for the path of the file and then for the file name alone.
+    """Return the file that a vessel folder names, or None. The function searches the folder and the two folders above
+    it; in each folder, it first tries the path of the file and then the file name alone.
     """
     if value in EMPTY_VALUES:
         return None
