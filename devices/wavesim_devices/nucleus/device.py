@@ -374,5 +374,5 @@ def _selected(values: Mapping[str, str], keys: list[str]) -> str:
 
 
 def _values(text: str) -> str:
-    """Return the values in `KEY=value,...` without the keys, because only NMEA sentences contain keys."""
+    """Return the values in `KEY=value,...` without the keys. Only replies in NMEA format contain keys."""
     return ",".join(part.partition("=")[2] or part for part in text.split(","))

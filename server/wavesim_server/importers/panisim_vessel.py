@@ -95,7 +95,7 @@ def model_name(folder: Path, agent: AgentEntry, hydra_file: Any) -> str:
 
 
 def actuator_name(draft: ModelDraft, text: str) -> str:
-    """Return a valid and unique name for an actuator; note the change."""
+    """Return a valid and unique name for an actuator. Add a note if it differs from the given name."""
     name = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")[:28] or "actuator"
     name = f"actuator-{name}" if name.isdigit() else name
     taken = {e.get("name") for e in draft.elements}
@@ -236,7 +236,7 @@ def rotation(roll: float, pitch: float, yaw: float) -> Floats:
 
 
 def or_default(draft: ModelDraft, table: TrackedTable, where: str, key: str, default: Any, reason: str = "") -> Any:
-    """Return an entry, or note that it is missing and return a default."""
+    """Return an entry. If it is missing, add a note and return a default."""
     if key in table and table[key] not in (None, "None", "none", ""):
         return table[key]
     draft.notes.append(f"{where}: {key} is missing: {reason or default}")
