@@ -26,7 +26,7 @@ def place_of(where: str) -> str:
         return at if "/" in at else f"./{at}"
     if kind in ("tcp", "udp", "udp-server") and at.isdecimal() and 0 < int(at) <= 65535:
         return f"{'' if kind == 'tcp' else 'udp '}127.0.0.1:{at}"
-    raise ValueError(f"invalid place '{where}': use tcp:PORT, udp-server:PORT, udp:PORT or pty:LINK")
+    raise ValueError(f"invalid port location '{where}': use tcp:PORT, udp-server:PORT, udp:PORT or pty:LINK")
 
 
 class RunningDeviceChecker(ConformanceChecker):

@@ -1,7 +1,7 @@
 """AIS sentences for the reports that an `ais` sensor lists, encoded by pyais.
 
-Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign,
-type, size). An unknown value becomes the code for "not available".
+The encoder uses these messages of ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name,
+call sign, type, size). An unknown value becomes the code for "not available".
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ EPFD_GPS = 1  #: code for the type of positioning device: a GPS receiver
 
 
 class VoyageData(MessageType5):
-    """Message 5 that keeps reserved ship types; pyais would replace them with other types."""
+    """AIS message 5 that can contain reserved ship types. Without this class, pyais would replace a reserved type with
+    another type.
+    """
 
     @classmethod
     def fields(cls) -> tuple[Any, ...]:
@@ -74,7 +76,7 @@ class AisSentences:
 def sentences(message: Payload, own: bool = False, number: int = 0) -> Iterator[bytes]:
     """Yield the sentences of a message: ``!AIVDM`` for other stations, ``!AIVDO`` for the receiver's own station.
 
-    ``number`` distinguishes the parts of different multi-sentence messages.
+    ``number`` identifies the message to which the sentences of a multi-sentence message belong.
     """
     for line in encode_msg(message, sentence_type="VDO" if own else "VDM", seq_id=number % 10):
         yield f"{line}\r\n".encode("ascii")
@@ -132,7 +134,9 @@ def static_reports(r: ais.AisReport) -> Iterator[Payload]:
 
 
 def _in_steps(value: float | None, step: float, unknown: int = 0) -> int:
-    """Return a value as a multiple of ``step``, the resolution of a report. Halves are rounded up."""
+    """Return a value as a whole number of units of ``step``, the resolution of a field in a report. Halves are rounded
+    up. ``unknown`` is the result for a value of None.
+    """
     return unknown if value is None else math.floor(value / step + 0.5)
 
 
@@ -147,13 +151,15 @@ def turn_code(turn: float | None) -> int:
 
 
 def _turn(turn: float | None) -> float:
-    """Return the rate of turn in deg/min that pyais converts to this code; -128 is returned unchanged."""
+    """Return the rate of turn in deg/min that pyais encodes as the code for ``turn`` (rad/s), or -128 if ``turn`` is
+    None.
+    """
     code = turn_code(turn)
     return -128.0 if turn is None else math.copysign((code / 4.733) ** 2, code)
 
 
 def _size(r: ais.AisReport) -> dict[str, int]:
-    """Return the distances from the reported position, which is the middle of the vessel, to its bow, stern, port side
+    """Return the distances from the reported position, which is the middle of the vessel, to the bow, stern, port side
     and starboard side.
     """
     length, width = min(1022, _in_steps(r.length, 1.0)), min(126, _in_steps(r.width, 1.0))

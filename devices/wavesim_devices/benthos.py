@@ -28,7 +28,7 @@ RATES: Mapping[int, int] = MappingProxyType(
     dict(zip(range(2, 14), (140, 300, 600, 800, 1066, 1200, 2400, 2560, 5120, 7680, 10240, 15360), strict=True))
 )
 PREAMBLE_S = 0.6  #: duration of a packet's preamble in s (assumed)
-MORE = 0x80  #: flag in a signal that is followed by another one
+MORE = 0x80  #: flag in the first byte of a signal: another signal of the packet follows
 GUARD_S = 1.0  #: time in s for which the host must be silent before +++
 PIECE, MAX_PACKET, MAX_QUEUE = 254, 4096, 8
 BROADCAST = 255

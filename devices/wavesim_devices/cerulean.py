@@ -42,14 +42,16 @@ _SURVEYOR = struct.Struct("<iifhhHBBBBBBiHHf")
 
 
 class SonarFrameSource:
-    """Source of the frames from one sonar, which the broker receives over the network."""
+    """Source of the frames from one sonar. The broker receives these frames over the network."""
 
     def __init__(self, broker: BrokerBase, sonar: str, kind: str, title: str) -> None:
         self.broker, self.sonar, self.kind, self.title = broker, sonar, kind, title
         broker.subscribe_frames(sonar)
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames received since the last call. Raises BrokerError if the sonar has a different type."""
+        """Return the frames received since the last call. Raises BrokerError if the sonar is not of the type that the
+        device needs.
+        """
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
             check_sonar_type(f, self.kind, self.title)
@@ -149,7 +151,7 @@ class OmniscanDevice(_CeruleanDevice):
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
             if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MAX_RESULTS):
-                return f"length_mm must be 1 to 1000000, and num_results 1 to {MAX_RESULTS}"
+                return f"length_mm must be between 1 and 1000000, and num_results between 1 and {MAX_RESULTS}"
             self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
         else:
             return "unknown message or wrong length"

@@ -1,4 +1,4 @@
-"""Check the <device> elements of a configuration, for `wavesim check`."""
+"""Checks of the <device> elements of a configuration, for `wavesim check`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: options that the trial itself sets; a <device> element must not contain them
 STARTING_OPTIONS = ("pilot", "lockstep", "server", "host", "port")
 
-DRIVING = ("lauv-actuators",)  #: devices that must join as the pilot, whereas a trial starts devices as instruments
+#: devices that must join as the pilot; a trial cannot start them, because it starts all devices as instruments
+DRIVING = ("lauv-actuators",)
 
 WITHOUT_NAME = ("run", "replay")  #: subcommands that do not name a device
 

@@ -149,7 +149,7 @@ def port_option(port: str, default: str, *, can_be_off: bool) -> Any:
         metavar="WHERE",
         default=default,
         show_default=True,
-        help=f"Place at which to open the `{port}` port.",
+        help=f"Location at which to open the `{port}` port.",
         callback=lambda _context, _option, text: None if can_be_off and text == "off" else where(text),
     )
 
@@ -157,8 +157,8 @@ def port_option(port: str, default: str, *, can_be_off: bool) -> Any:
 def multi_port_command(meaning: str, default_ports: Mapping[str, str], *more: Any, modem: bool = False) -> Any:
     """Create a command that serves a device with several ports. The decorated function returns the device type.
 
-    ``default_ports`` maps the name of each port to the location where it opens by default; `off` means that it is not
-    opened. The command has an option for each port, named after the port.
+    ``default_ports`` maps the name of each port to the location where it opens by default; `off` means that the port is
+    not opened. The command has an option for each port, named after the port.
     """
 
     def make(function: Any) -> click.Command:

@@ -66,7 +66,7 @@ def _beacons(_context: Any, _option: Any, texts: tuple[str, ...]) -> tuple[Any, 
         query, _, code = how.partition("/")
         problem = f"invalid beacon '{text}': use NUMBER=ADDRESS or NUMBER=FREQUENCY[/CODE], such as 1=5 or 1=25kHz/102"
         if not number.isdecimal() or not 1 <= int(number) <= 99 or any(b.number == int(number) for b in found):
-            raise click.BadParameter(f"{problem}; NUMBER is from 1 to 99, and different for each beacon")
+            raise click.BadParameter(f"{problem}; NUMBER must be between 1 and 99, and different for each beacon")
         if query.isdecimal() and not code and 0 < int(query) < 2**31:
             found.append(UsblBeacon(int(number), int(query)))
             continue

@@ -16,7 +16,9 @@ PLACES = "tcp:PORT or udp-server:PORT (listens on the port), udp:PORT (sends to 
 
 
 def where(text: str) -> OpenPort:
-    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT`, `udp-server:PORT` or `pty:LINK`."""
+    """Return the function that opens a port. ``text`` is its location: `tcp:PORT`, `udp:PORT`, `udp-server:PORT` or
+    `pty:LINK`.
+    """
     from wavesim_devices import ports
 
     kind, colon, at = text.partition(":")
@@ -29,7 +31,7 @@ def where(text: str) -> OpenPort:
             return lambda accept: ports.UdpPort(accept, int(at))
         if kind == "udp-server":
             return lambda accept: ports.UdpServerPort(accept, int(at))
-    raise click.BadParameter(f"invalid place '{text}': use {PLACES}")
+    raise click.BadParameter(f"invalid port location '{text}': use {PLACES}")
 
 
 def _faults(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[LineFault, ...]:
@@ -42,7 +44,7 @@ def _faults(_context: click.Context, _option: click.Parameter, texts: tuple[str,
 
 
 def traffic_options(function: Any) -> Any:
-    """Add the traffic options to a command, which receives them as ``traffic``."""
+    """Add the traffic options to a command. The command receives them as the argument ``traffic``."""
 
     @functools.wraps(function)
     def run(record: Path | None, is_printed: bool, fault: tuple[LineFault, ...], seed: int, **own: Any) -> Any:

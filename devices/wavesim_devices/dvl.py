@@ -133,7 +133,7 @@ def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
 
 
 def pd4(e: Ensemble, _beam_angle: int = 30) -> bytes:
-    """Return a PD4 structure, which has 47 bytes."""
+    """Return a PD4 structure (47 bytes)."""
     lock, good, t = math.isfinite(e.bottom[0]), math.isfinite(e.water[0]), e.time
     ranges = [_cm(r) for r in e.ranges]
     status = sum((0 if r else 1) << 2 * k for k, r in enumerate(ranges))

@@ -28,7 +28,7 @@ HOLD, REVERSE = 0x04, 0x40
 #: header of the return data and number of points, by the value of the "data points" byte
 POINTS = {25: (b"IMX", 252), 50: (b"IGX", 500)}
 NEUTRAL_GAIN = 20  #: start gain in dB at which echoes have the same levels as in the configured sonar (assumed)
-THRESHOLD = 128  #: minimum sample value of an echo that determines the profile range (assumed)
+THRESHOLD = 128  #: sample value that an echo must reach to determine the profile range (assumed)
 SOUND_SPEED = 1500.0  #: speed of sound that the head assumes, m/s
 SLEW = math.radians(120.0)  #: turning speed of the head, rad/s (assumed)
 
@@ -80,7 +80,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class ImagenexSettings:
-    """Those settings in a command that have an effect, in the units of the protocol."""
+    """The settings in a command that have an effect, in the units of the protocol."""
 
     range: int = 5
     direction: int = 0

@@ -44,7 +44,7 @@ class ChoiceField:
 
 
 class JsonField(Protocol):
-    """Setting that can be checked."""
+    """Interface of a setting that can check its values."""
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value of the setting with this name. Raises InvalidContent if it is invalid."""

@@ -1,4 +1,4 @@
-"""Virtual Keller 33X pressure transmitter (Keller bus), which reports the values of a body's ``pressure`` sensor.
+"""Virtual Keller 33X pressure transmitter (Keller bus). It reports the values of a body's ``pressure`` sensor.
 
 A command consists of address, function, data, and a CRC-16 (polynomial A001, reflected; initial value FFFF; high byte
 first). A reply repeats address and function. Numbers are big-endian; pressures are f32 in bar. The transmitter does not

@@ -95,7 +95,7 @@ class MotorController(LuclBoard):
         self.rpm = 0.0
 
     def step(self, now: float, actual: float) -> float:
-        """Take the actual value of the actuator, and return its command."""
+        """Store the actual value of the actuator, and return the next command for the actuator."""
         self._now, self.actual_rpm = now, self.propeller.rpm(actual)
         if now - self._last > self.areas[CONFIGURATION][1] * WATCHDOG_S:
             self.rpm = 0.0
@@ -169,7 +169,9 @@ class ServoController(LuclBoard):
         self.rates.clear()
 
     def step(self, time_ns: int, actual: Sequence[float], hosts: Sequence[BoardConnection]) -> dict[str, float]:
-        """Take the actual angles of the fins, and return the commands. Send the state to the hosts that requested it."""
+        """Store the actual angles of the fins, and return the next commands for the fins. Send the state to the hosts
+        that requested it.
+        """
         self._time_ns = time_ns
         self.positions = [sign * angle for (_, sign), angle in zip(SERVOS, actual, strict=True)]
         for host in list(self.rates):

@@ -1,4 +1,4 @@
-"""Directions in the level frame of a body, which is horizontal and has the heading of the body."""
+"""Directions in the level frame of a body. This frame is horizontal and has the heading of the body."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Faults on the line between a device and its hosts: lost, garbled, doubled and late bytes, silence and disconnections.
 
-A fault has a kind, an amount, and times on the simulation clock, for example ``garbled 0.001 at=60s for=10s
+A fault has a kind, a magnitude, and times on the simulation clock, for example ``garbled 0.001 at=60s for=10s
 every=120s``. Each direction of each line has its own sequence of random numbers, derived from a seed.
 """
 
@@ -68,7 +68,7 @@ def parse_fault(text: str) -> LineFault:
 
 
 def is_active(faults: Sequence[LineFault], kinds: Sequence[str], time: float) -> bool:
-    """Return whether a fault of one of the kinds is active at the given time."""
+    """Return whether a fault of one of the given kinds is active at the given time."""
     return any(f.kind in kinds and f.is_active(time) for f in faults)
 
 

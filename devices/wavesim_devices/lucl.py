@@ -127,5 +127,5 @@ class BoardConnection:
         self.send(frame(command, data))
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host after it has closed the connection."""
         self._hosts.remove(self)

@@ -1,4 +1,4 @@
-"""Virtual Valeport miniSVS, which reports the values of a body's ``sound_velocity`` sensor.
+"""Virtual Valeport miniSVS. It reports the values of a body's ``sound_velocity`` sensor.
 
 A measurement is a line with a space and seven digits, the sound velocity in mm/s, such as `` 1500123``. In air, the
 sensor reports 0.

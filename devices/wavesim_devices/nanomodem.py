@@ -36,7 +36,7 @@ _FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5, ord("
 
 
 class InvalidCommand(Exception):
-    """Received bytes that are not a command for the modem."""
+    """Raised for received bytes that are not a command for the modem."""
 
 
 @dataclass
@@ -46,8 +46,8 @@ class NanoModemParser:
     buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Return the complete commands received so far, without their dollar signs. None stands for each invalid
-        command.
+        """Return the complete commands received so far, without their dollar signs. Each invalid command is returned as
+        None.
         """
         self.buffer += data
         found: list[bytes | None] = []
@@ -147,7 +147,7 @@ class NanoModemDevice:
         self.send(b"#XT%s%014d\r\n" % (state, (now - self._timer_start_ns) // TIMER_NS))
 
     def _send_message(self, letter: bytes, rest: bytes, digits: int) -> None:
-        """Send a message. The ``digits`` of its address and length precede its data."""
+        """Send a message. In ``rest``, the address and the length (``digits`` characters) precede the data."""
         self.send(b"$%s%s\r\n" % (letter, rest[:digits]))
         count = int(rest[digits - 2 : digits])
         data, stamp = rest[digits : digits + count], rest[digits + count + 1 :]

@@ -1,4 +1,4 @@
-"""A device written by a user: one Python file with a class, which ``wavesim device run`` serves.
+"""A device written by a user: one Python file that contains a class. ``wavesim device run`` serves this device.
 
 The class has the methods of a device: ``__init__(self, broker, send, sensors)`` with options as keyword-only arguments,
 ``step(self, step)``, and either ``receive(self, data)`` or ``connect(self, port, send)``. These class attributes are
@@ -82,7 +82,7 @@ class OwnDevice:
 
 
 def _class_of(path: Path) -> Any:
-    """Return the only device class in a file. Raises ConfigError if there is none or more than one."""
+    """Return the only device class in a file. Raises ConfigError unless the file contains exactly one."""
     if not path.is_file():
         raise ConfigError("there is no such file", str(path))
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -138,7 +138,7 @@ class Ping1DDevice:
         for name, value in values.items():
             low, high = _LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} must be {low} to {high}")
+                self._refuse(message, f"{name} must be between {low} and {high}")
                 return
         for name, value in values.items():
             setattr(self, name, value)

@@ -38,7 +38,8 @@ SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
 DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
 GRADIANS_PER_TURN = 400
 SAMPLE_S = 25e-9  #: unit in which the sample period is set, s
-#: scanner values at more than this angle (in gradians) from the head direction are not reported
+#: maximum angle (in gradians) between the head direction and the direction of a scanner value; values at larger angles
+#: are not reported
 MAX_ANGLE_OFFSET = 2
 STEP_S = 0.004  #: time in s that the head takes to turn by one gradian
 #: struct format of the settings: mode, gain, angle, pulse, sample period, frequency, number of samples
@@ -144,7 +145,7 @@ class Ping360Device:
             self._acknowledge(message)
         elif message in (SET_DEVICE_ID, COMMON_SET_DEVICE_ID) and payload:
             if not 1 <= payload[0] <= 254:
-                self._refuse(message, "device_id must be 1 to 254")
+                self._refuse(message, "device_id must be between 1 and 254")
                 return
             self.device = payload[0]
             self._acknowledge(message)
@@ -157,7 +158,7 @@ class Ping360Device:
         for name, value in settings.items():
             low, high = LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} must be {low} to {high}")
+                self._refuse(message, f"{name} must be between {low} and {high}")
                 return False
         return True
 

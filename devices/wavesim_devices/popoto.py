@@ -32,8 +32,8 @@ MAX_PAGE = 8  #: maximum number of parameters in one reply to GetAllParameters
 
 @dataclass(frozen=True)
 class PopotoModel:
-    """Properties of a modem that must agree with the configuration. ``source_level`` is the source level in dB at the
-    power ``full_power`` in W.
+    """Modem properties that must agree with the configuration. ``source_level`` is the source level in dB at the power
+    ``full_power`` in W.
     """
 
     address: int
@@ -74,7 +74,7 @@ class PopotoConnection:
             self.modem.execute(text, self)
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host after it has closed the connection."""
         self.modem.forget(self)
 
 
@@ -179,7 +179,7 @@ class PopotoModem:
         except ValueError:
             value = math.nan
         if not parameter.low <= value <= parameter.high or (parameter.is_whole and value != int(value)):
-            raise CommandError(f"{name} must be from {parameter.low:g} to {parameter.high:g}")
+            raise CommandError(f"{name} must be between {parameter.low:g} and {parameter.high:g}")
         self._values[name] = int(value) if parameter.is_whole else value
         self._say(**{name: self._values[name]})
 

@@ -32,10 +32,10 @@ class Connection(Protocol):
         """Process bytes received from the host."""
 
     def close(self) -> None:
-        """Remove the host, which has closed the connection."""
+        """Remove the host after it has closed the connection."""
 
 
-#: function that creates the connection to a host; its argument sends bytes to this host
+#: function that creates the connection to a host, given a function that sends bytes to this host
 Accept = Callable[[Bytes], Connection]
 BACKLOG_BYTES = 65536
 #: time in s between two checks of a terminal that is being drained, and how many successive checks must find it empty
@@ -163,8 +163,8 @@ class TcpPort:
 
 @dataclass
 class UdpTarget:
-    """Destination of datagrams: an address on loopback, or a multicast group, whose datagrams go to loopback. A device
-    can change the address.
+    """Destination of datagrams: an address on loopback, or a multicast group on the loopback interface. A device can
+    change the address.
     """
 
     address: tuple[str, int] | None = None  #: address and port; None if no datagrams are sent
@@ -251,5 +251,5 @@ class UdpServerPort:
 
 
 Port = PtyPort | TcpPort | UdpPort | UdpServerPort
-#: function that creates a port; its argument is the function that the port calls when a host connects
+#: function that creates a port, given the function that the port calls when a host connects
 OpenPort = Callable[[Accept], Port]

@@ -66,8 +66,8 @@ class _Peer:
 
 
 class Replay:
-    """The device's side of a recording, which is played to a driver. ``speed`` is the ratio of recorded time to wall
-    time; 0 means without pauses.
+    """Player of the device's side of a recording, for a driver. ``speed`` is the ratio of recorded time to wall time; 0
+    means without pauses.
     """
 
     def __init__(

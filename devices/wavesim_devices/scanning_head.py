@@ -1,4 +1,4 @@
-"""Parts of scanning sonars whose head is turned by the host: the newest echoes in each direction, and the motor of the
+"""Components of scanning sonars whose head the host turns: the newest echoes in each direction, and the motor of the
 head.
 
 The simulated sonar scans on its own. A device reports the newest echoes in the direction of its head. These echoes are
@@ -77,7 +77,7 @@ class Receiver:
 
 @dataclass
 class ScanMotor:
-    """Motor of a head. It turns in integer units, clockwise seen from above, and scans a sector to and fro."""
+    """Motor of a head. It turns in integer units, clockwise seen from above, and scans a sector back and forth."""
 
     turn: int  #: number of units per turn
     position: int

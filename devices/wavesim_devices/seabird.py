@@ -137,7 +137,7 @@ class SeaBirdDevice:
 
     def _set_interval(self, value: str) -> bytes:
         if not value.isdigit() or not MIN_INTERVAL_S <= int(value) <= MAX_INTERVAL_S:
-            return self._refuse(f"invalid interval, {MIN_INTERVAL_S} to {MAX_INTERVAL_S} s")
+            return self._refuse(f"invalid interval: use {MIN_INTERVAL_S} to {MAX_INTERVAL_S} s")
         self.interval = int(value)
         return b""
 

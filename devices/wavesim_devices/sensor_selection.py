@@ -16,8 +16,9 @@ def select_sensors(
     """Select a sensor for each type: the named sensor, or the only sensor of that type. Returns the name of the sensor
     for each type.
 
-    Types for which the body has no sensor are omitted. ``needs`` is the type that the device requires. Raises a
-    BrokerError that lists the missing and the available sensors.
+    Types for which the body has no sensor are omitted. ``needs`` is the type that the device requires. Raises
+    BrokerError, listing the sensors, if a named sensor does not exist or is of another type, if the required sensor is
+    missing, or if the body has several sensors of a type.
     """
     own = {s.name: s.type for s in sensors}
     for name in named:

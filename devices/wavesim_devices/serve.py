@@ -1,4 +1,4 @@
-"""Serve virtual devices. A device joins the crew of a body, and processes each step and the bytes from its hosts."""
+"""Serving of virtual devices. A device joins the crew of a body. It processes each step, and the bytes from its hosts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Host:
         self.served.traffic.note(self.port, self.number, what, data)
 
     def connect(self) -> None:
-        """Connect the host to the device, if both exist."""
+        """Connect the host to the device, if the device exists and has separate connections to its hosts."""
         if isinstance(self.served.device, ConnectingDevice):
             self._connection = self.served.device.connect(self.port, self.send)
 
@@ -164,7 +164,7 @@ class Host:
         return int(getattr(self._connection, "errors", 0))
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host after it has closed its connection to the port, and close the connection to the device."""
         self.served.hosts.remove(self)
         self._note(CLOSED)
         self.forget_device()
@@ -276,7 +276,7 @@ class ServedDevice:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and line at which an error was raised, for a message."""
+    """Return the file and line at which an error was raised, for use in a message."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(last.filename).name}:{last.lineno}"
 

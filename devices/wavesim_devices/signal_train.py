@@ -1,4 +1,4 @@
-"""Trains of a modem's signals: each signal leaves exactly when the one before it has ended."""
+"""Trains of a modem's signals: each signal starts exactly when the previous one has ended."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ class SignalTrain:
     """Signals to send, and functions to call when they are sent and when the last one has ended."""
 
     emit: list[Emit]
-    on_start: Callable[[SignalSent], None] = _nothing  #: function that is called with the first signal
-    on_signal: Callable[[SignalSent], None] = _nothing  #: function that is called with each signal
+    on_start: Callable[[SignalSent], None] = _nothing  #: function that receives the first signal when it has been sent
+    on_signal: Callable[[SignalSent], None] = _nothing  #: function that receives each signal when it has been sent
     on_end: Callable[[], None] = _nothing
-    #: function that is called with the server's reason if a signal is refused
+    #: function that receives the server's reason if the server refuses a signal
     on_refusal: Callable[[str], None] = _nothing
 
 
 class TrainTransmitter:
-    """The modem's transmitter, which sends one train at a time. ``gap`` is the pause in s between the signals of a
-    train.
-    """
+    """Transmitter of a modem. It sends one train at a time. ``gap`` is the pause in s between the signals of a train."""
 
     def __init__(self, gap: float = GAP_S) -> None:
         self._gap = gap
@@ -55,7 +53,7 @@ class TrainTransmitter:
         self._request = self._left.pop(0)(None)
 
     def step(self, step: Step) -> None:
-        """Process the signals that have left, and the end of the last one."""
+        """Process the signals that have been sent. When the last signal of the train has ended, end the train."""
         current = self._current
         if current is None:
             return

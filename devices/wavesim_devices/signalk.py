@@ -76,8 +76,7 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
 
 
 def delta(type_: str, name: str, value: Value, clock: Clock = utc) -> dict[str, Any] | None:
-    """Return the Signal K delta for a value from the sensor called ``name``, or None if the delta would change
-    nothing."""
+    """Return the Signal K delta for a value from the sensor called ``name``, or None if the delta would be empty."""
     changes = [{"path": path, "value": v} for path, v in path_values(type_, value).items()]
     if not changes:
         return None

@@ -1,5 +1,5 @@
-"""Splitters, which divide the bytes from a host into commands. They drop and count bytes that are not a command or
-exceed its maximum length.
+"""Splitters that divide the bytes from a host into commands. They drop and count bytes that do not form a command or
+that exceed the maximum length of a command.
 """
 
 from __future__ import annotations

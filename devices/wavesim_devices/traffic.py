@@ -2,9 +2,9 @@
 
 The file consists of JSON lines. The first line describes the device: ``format``, ``device``, ``body``, and ``ports``, a
 mapping from the name of each port to its location. Each further line is an event with the simulation ``time`` in s, the
-``port``, the ``host`` (its number on the port, from 1) and ``what`` happened, as the device sees it: ``opened``,
-``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are printable
-ASCII, otherwise as ``hex``.
+``port``, the ``host`` (its number on the port, from 1) and ``what`` happened, from the device's point of view:
+``opened``, ``received``, ``sent`` or ``closed``. The bytes of ``received`` and ``sent`` follow as ``text`` if they are
+printable ASCII, otherwise as ``hex``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a traffic file. Raises WaveSimError with the number of the first invalid line."""
+    """Read a traffic file. Raises WaveSimError if the file cannot be read or, stating the line number, if a line is
+    invalid.
+    """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -119,7 +121,7 @@ class TrafficReporter:
             raise WaveSimError(f"cannot write {self.record}: {error.strerror}") from None
 
     def note(self, port: str, host: int, what: str, data: bytes = b"") -> None:
-        """Process an event at the current time."""
+        """Write an event with the current simulation time to the file and to the printout."""
         if self._file is None and self.printout is None:
             return
         event = TrafficEvent(self.time, port, host, what, data)

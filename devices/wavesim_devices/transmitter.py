@@ -29,7 +29,7 @@ class Progress:
     #: function that is called when the signal begins to leave the transducer
     began: Callable[[SignalSent], None] = _ignore
     ended: Callable[[], None] = _ignore  #: function that is called when the last bit of the signal has left
-    failed: Callable[[str], None] = _ignore  #: function that is called with the reason when the signal was not sent
+    failed: Callable[[str], None] = _ignore  #: function that is called with the reason if the signal cannot be sent
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Transmitter:
         self._start()
 
     def _start(self) -> None:
-        """Request the first signal in the queue, if it has not been requested yet."""
+        """Request the transmission of the first signal in the queue, unless it has already been requested."""
         if self.time is None or not self._queue:
             return
         first = self._queue[0]

@@ -61,7 +61,7 @@ def frame(class_: int, identifier: int, content: bytes = b"") -> bytes:
 
 
 def check_bytes(body: bytes) -> bytes:
-    """Return the two check bytes of a frame, which cover the frame from its class onwards."""
+    """Return the two check bytes of a frame. They cover the frame from its class onwards."""
     a = b = 0
     for byte in body:
         a = a + byte & 0xFF
@@ -304,7 +304,7 @@ class ReceiverSettings:
     rates: dict[tuple[int, int], int] = field(default_factory=_default_rates)
     output_mask: int = 0x03  #: protocols that the receiver sends, as a mask: bit 0 is UBX, bit 1 is NMEA
     baud: int = 9600
-    #: dynamic model and fix mode, which are stored but have no effect
+    #: dynamic model and fix mode; they are stored but have no effect
     nav5: bytes = struct.pack("<HBB", 0xFFFF, 0, 3) + bytes(32)
 
 

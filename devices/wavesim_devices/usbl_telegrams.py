@@ -53,7 +53,9 @@ def _time(time: datetime, digits: int) -> str:
 
 
 def _minutes(value: float, width: int, letters: str) -> str:
-    """Return an angle in degrees and minutes, with the letter for its sign."""
+    """Return an angle in degrees and minutes, followed by one of the two ``letters``: the first if the angle is
+    positive or zero, the second if it is negative.
+    """
     minutes = round(abs(math.degrees(value)) * 60e5)
     letter = letters[value < 0.0]
     return f"{minutes // 6_000_000:0{width}d}{minutes % 6_000_000 / 1e5:08.5f},{letter}"

@@ -22,8 +22,9 @@ from wavesim_sdk.wire.items import Reception
 
 PAYLOAD = 8
 PERIOD_S = 1.0  #: time in s between two packets from role a
-PACKET_S, TURN_S = 0.3, 0.05  #: duration of a packet, and pause before the answer of role b, in s (assumed)
-#: number of packets that must arrive after a change of the settings before the link is up (maker's simulator: 3 s)
+PACKET_S, TURN_S = 0.3, 0.05  #: duration of a packet, and pause before the modem in role b answers, in s (assumed)
+#: number of packets that must arrive after a change of the settings before the link is up (the manufacturer's
+#: simulator: 3 s)
 SYNCHRONISATION = 3
 LINK_LOSS_S = 3.5  #: time in s without a packet after which the link is down (assumed)
 MAX_QUEUE = 32  #: maximum number of packets in the queue (assumed)

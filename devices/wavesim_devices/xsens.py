@@ -94,7 +94,7 @@ def block(identifier: int, measured: MtiMeasurement) -> bytes:
 
 
 class XsensMti:
-    """Virtual MTi, which starts measuring immediately. All hosts share its port, as with a serial line."""
+    """Virtual MTi. It starts measuring immediately. All hosts share its port, as with a serial line."""
 
     def __init__(self, send: Bytes, sensors: Mapping[str, str]) -> None:
         self.send, self.sensors, self.splitter, self.errors = send, sensors, MessageSplitter(), 0

@@ -1,7 +1,7 @@
 """Legacy message MTData of an Xsens MTi, which SetOutputMode selects instead of MTData2.
 
-The output mode and the output settings determine its content. Quantities that the body does not measure are 0. The
-local frame is ENU (assumed), or NED if bit 31 of the settings is set.
+The output mode and the output settings determine the content of the message. Quantities that the body does not measure
+are 0. The local frame is ENU (assumed), or NED if bit 31 of the settings is set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MODES = TEMPERATURE | CALIBRATED | ORIENTATION | POSITION | VELOCITY | STATUS
 COUNTER, UTC_TIME, EULER, WITHOUT, NED = 0x1, 0x2, 0x4, {0x10: 0x4020, 0x20: 0x8020, 0x40: 0xC020}, 0x80000000
 #: accepted settings; those of the analogue inputs have no effect, because the output mode cannot select the inputs
 SETTINGS = COUNTER | UTC_TIME | EULER | sum(WITHOUT) | 0xC00 | NED
-TICKS_PER_S = 115_200  #: unit of the period
+TICKS_PER_S = 115_200  #: number of ticks per second; the period is set in ticks
 MIN_PERIOD = 288  #: minimum period, for a rate of 400 Hz
 
 

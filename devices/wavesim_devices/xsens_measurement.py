@@ -30,7 +30,7 @@ HOUSING = np.diag([1.0, -1.0, -1.0])  #: rotation matrix from the body to the ho
 
 
 def _matrix_quaternion(R: Floats) -> list[float]:
-    """Return the quaternion of a rotation matrix. Its first element is the scalar, which is not negative."""
+    """Return the quaternion of a rotation matrix. Its first element is the scalar, and is not negative."""
     trace = float(np.trace(R))
     if trace > 0.0:
         s = 2.0 * math.sqrt(1.0 + trace)

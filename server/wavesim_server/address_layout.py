@@ -1,4 +1,4 @@
-"""Give all programs of a run the same memory layout.
+"""Identical memory layout for all programs of a run.
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
 randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and displace each other's
@@ -17,7 +17,8 @@ QUERY_ONLY = 0xFFFFFFFF
 
 @contextlib.contextmanager
 def same_address_layout() -> Iterator[None]:
-    """Return a context in which all started programs get the same memory layout, if the system permits it.
+    """Return a context manager. Programs that are started in its context have the same memory layout, if the system
+    permits this.
 
     Some containers forbid this; in that case, nothing changes. The calling process keeps its own layout. Without random
     addresses, memory errors in native code are easier to exploit, so use this function only for your own programs on

@@ -1,5 +1,5 @@
-"""Check the count, finiteness and bounds of numbers that callers pass to the simulation. Invalid numbers raise an
-InvalidArgument with the reason.
+"""Checks of the count, finiteness and bounds of the numbers that callers pass to the simulation. If a number is
+invalid, the functions raise InvalidArgument, stating the reason.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from wavesim_sdk.names import shorten
 from wavesim_server.acoustics.medium_arrays import MAX_SPEED
 from wavesim_world.config.model import MAX_COORDINATE as MAX_COORDINATE
 
-MAX_ANGULAR_RATE = 100.0  #: largest angular rate of a body in rad/s
-MAX_FORCE = 1e9  #: largest external force in N, and largest external torque in N m
+MAX_ANGULAR_RATE = 100.0  #: maximum angular rate of a body in rad/s
+MAX_FORCE = 1e9  #: maximum external force in N, and maximum external torque in N m
 
 
 def checked_ticks(ticks: int) -> int:
@@ -36,8 +36,8 @@ def checked_velocity(values: Any) -> Floats:
 
 
 def checked_numbers(quantity: str, values: Any, count: int, limit: float, shape: tuple[int, ...] = ()) -> Floats:
-    """Check and return ``count`` finite numbers within +-``limit``, with values below LEAST set to zero. Raises
-    InvalidArgument for any other input.
+    """Check and return ``count`` finite numbers within +-``limit``. Numbers whose magnitude is below LEAST are set to
+    zero. Raises InvalidArgument if the input is invalid.
     """
     try:
         array = np.asarray(values)

@@ -59,7 +59,7 @@ def record_argument(array: Any) -> Any:
 
 
 def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
-    """Return (dotted member path, array or number) for each leaf of nested tuples."""
+    """Yield the leaves of nested tuples as pairs: the dotted path of the member, and its array or number."""
     if not isinstance(value, tuple):
         return [(name, value)]
     names = value._fields  # type: ignore[attr-defined]  # of named tuples
@@ -90,8 +90,8 @@ def pack(value: Any) -> Any:
 
 @functools.cache
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
-    """Return the same dtype object for the same columns.
+    """Return one dtype object for all equal dtypes.
 
-    Numba recognises the same object immediately, whereas an equal copy costs 7 us per call.
+    Numba recognises this object immediately, whereas comparing an equal copy costs 7 us per call.
     """
     return np.dtype(list(columns))

@@ -1,4 +1,4 @@
-"""The server's part of `wavesim check`: reject every configuration that `wavesim serve` would reject."""
+"""The server's part of `wavesim check`, which rejects every configuration that `wavesim serve` would reject."""
 
 from __future__ import annotations
 

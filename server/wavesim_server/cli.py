@@ -227,7 +227,7 @@ def export(
     """Export tables, or frames of sonars and cameras, from a log.
 
     The options --coco, --png and --numpy export the frames of all sonars and cameras, unless --vehicle or --sonar
-    selects some of them. All frames of a log belong to the same part of the data set: training, validation or test.
+    selects some of them. All frames of a log belong to the same split of the data set: training, validation or test.
     """
     from wavesim_devices.sonar_formats import kmall, xtf
     from wavesim_sdk.log import read
@@ -256,8 +256,8 @@ def export(
         for name, rows in write(log, out) if out is not None else ():
             echo(f"{name:44} {rows} rows")
     if dataset is not None:
-        mission, part = datasets.add_mission(log, dataset)
-        echo(f"{dataset}: mission {mission}, part {part}")
+        mission, split = datasets.add_mission(log, dataset)
+        echo(f"{dataset}: mission {mission}, split {split}")
     for out, format_, kind in ((side_scan, xtf, "sidescan"), (soundings, kmall, "bathymetry")):
         if out is not None:
             echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
@@ -265,8 +265,8 @@ def export(
         echo(f"{ros}: {sonar_rosbag.write_sonar_messages(file, ros, vehicle, sonar)} messages")
     for kind, out in labelled.items():
         if out is not None:
-            count, part = frame_datasets.add_log(file, out, kind, vehicle, sonar)
-            echo(f"{out}: {count} {'frames' if kind == 'numpy' else 'pictures'}, part {part}")
+            count, split = frame_datasets.add_log(file, out, kind, vehicle, sonar)
+            echo(f"{out}: {count} {'frames' if kind == 'numpy' else 'pictures'}, split {split}")
     whole(read(log))
 
 

@@ -44,7 +44,9 @@ def _load_models(path: Path) -> dict[str, Model]:
 
 
 class _VehiclesGroup(click.Group):
-    """Treat ``vehicles NAME`` as ``vehicles explain NAME``, and ``vehicles`` alone as ``vehicles list``."""
+    """Command group that treats ``vehicles NAME`` as ``vehicles explain NAME``, and ``vehicles`` alone as ``vehicles
+    list``.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):
@@ -143,8 +145,8 @@ def import_(
     FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, or a hilsim, UUV Simulator or MarineGym
     YAML file. The output of panel codes works too: a Capytaine NetCDF file, a HydRA JSON file, a NEMOH folder, or a
     WAMIT .1 file with its .3 or .4 and .hst files in the same folder. The command names each missing value so that you
-    can add it with --set. It reports everything that it omits. For a Panisim folder, it takes missing values from
-    Panisim's manual and notes each.
+    can add it with --set. It reports everything that it omits. For a Panisim folder, it uses the values in
+    Panisim's manual for missing values and adds a note about each.
     """
     from wavesim_server.importers import read
 

@@ -1,4 +1,4 @@
-"""Compile all kernels of a server before they are needed (:func:`ensure_compiled`).
+"""Compilation of all kernels of a server before they are needed (:func:`ensure_compiled`).
 
 The compiler is a program, ``python -m wavesim_server.compiling THREADS``, which compiles in parallel. One process
 compiles the sound kernels while the main process compiles the motion kernels. The main process then forks a copy, which
@@ -135,7 +135,7 @@ def make_empty_world(threads: int = 1) -> Simulation:
 
 
 def exercise_small_functions(world: Simulation) -> None:
-    """Use all compiled functions of a small simulation except the tick."""
+    """Call all compiled functions of a small simulation except the tick, so that they are compiled or loaded."""
     import numpy as np
 
     from wavesim_sdk.tables import SIGNALS
@@ -153,7 +153,7 @@ def exercise_small_functions(world: Simulation) -> None:
 
 
 def exercise_all(threads: int = 1) -> None:
-    """Use all compiled functions, so that each of them is compiled or loaded before the clock starts.
+    """Call all compiled functions, so that each of them is compiled or loaded before the clock starts.
 
     If a kernel were first needed during the run, all participants would have to wait for its compilation. With
     ``threads`` > 1, the kernels include those of multi-threaded ticks; small fleets use one thread.

@@ -1,4 +1,4 @@
-"""Contacts in a simulation: their memory for the kernels, the order of the rows, and the contacts that have begun."""
+"""Contacts in a simulation: the contact memory of the kernels, the order of the rows, and the new contacts."""
 
 from __future__ import annotations
 

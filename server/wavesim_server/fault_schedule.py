@@ -6,8 +6,8 @@
     for change in schedule.active_faults("auv", tick): ...    # for a body that enters at this tick
 
 A change states the fault that an actuator or sensor has from the tick of the change. When one fault ends while another
-fault of the same actuator or sensor continues, the schedule repairs the actuator or sensor and begins the other fault
-again.
+fault of the same actuator or sensor continues, the schedule repairs the actuator or sensor and then starts the other
+fault again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class FaultChange:
     body: str
     part: str  #: name of the actuator or sensor
     kind: str
-    amount: str  #: amount as in the configuration, with its unit; an empty text means no amount
+    #: magnitude as in the configuration, with its unit; an empty text means that the fault has no magnitude
+    amount: str
     field: str  #: affected field of a sensor; an empty name means all fields
 
 

@@ -66,7 +66,7 @@ class Fences:
         return (tick // self._period + 1) * self._period if self._watched else NEVER
 
     def remove_body(self, row: int) -> None:
-        """Forget the side of a body that has been removed from the simulation."""
+        """Remove the recorded side of a body that has been removed from the simulation."""
         for watched in self._watched.values():
             watched.violating[row] = False
 

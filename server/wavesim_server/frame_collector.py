@@ -1,4 +1,4 @@
-"""Frames that the instruments of a simulation measure in the process of the engine."""
+"""Frames from the instruments of a simulation, computed inside the engine process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FrameCollector:
         return number
 
     def sources(self) -> dict[tuple[str, str], None]:
-        """Return the bodies and the instruments (names) from which there are frames."""
+        """Return the names of the body and the instrument of each collected frame, without duplicates."""
         return dict.fromkeys((f.body, f.name) for f in self._frames)
 
     def take(self) -> list[ImagingFrame]:

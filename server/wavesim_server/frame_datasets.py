@@ -9,7 +9,7 @@
 
     make_dataset(scene, "mines", scenes=300)
 
-All frames of a scene belong to the same part of the data set: training, validation or test. The same calls with the
+All frames of a scene belong to the same split of the data set: training, validation or test. The same calls with the
 same versions of WaVeSim and NumPy write the same bytes.
 """
 
@@ -46,7 +46,7 @@ Scene = Callable[[np.random.Generator, int], Iterable[ImagingFrame]]
 
 @dataclass(frozen=True)
 class SceneOrigin:
-    """Scene of a data set: its name, from which its part follows, and how it was made."""
+    """Scene of a data set: its name, which determines its split, and how it was made."""
 
     name: str
     seed: int
@@ -54,8 +54,8 @@ class SceneOrigin:
 
     @property
     def part(self) -> str:
-        """Part of the data set to which all frames of the scene belong. A log belongs to the same part as in a dataset of
-        missions.
+        """Split of the data set (training, validation or test) to which all frames of the scene belong. A log belongs
+        to the same split as in a data set of missions.
         """
         digest = self.details.get("content_hash") or hashlib.sha256(self.name.encode()).hexdigest()
         return part_of(int(digest[:8], 16) / 2.0**32)
@@ -145,7 +145,7 @@ class FrameDataset:
         """Return the file of a frame. Raises LogError if a name is not suitable for a file."""
         name = f"{scene.name}.{frame.body}.{frame.name}.{int(frame.record['number']):06}.{ending}"
         if "/" in name or _FRAME_FILE.fullmatch(name) is None:
-            raise LogError(f"invalid name of a file of frames: '{shorten(name, 100)}'; use a scene name without '/'")
+            raise LogError(f"invalid name for a frame file: '{shorten(name, 100)}'; use a scene name without '/'")
         path = self.folder / folder / name
         self._files.setdefault(scene.name, set()).add(path)
         return path
@@ -189,7 +189,7 @@ def _arrays(frame: ImagingFrame) -> dict[str, Any]:
 
 
 class CocoDataset(FrameDataset):
-    """Data set in COCO format: PNG pictures, and for each view and each part of the data set a file with the masks of
+    """Data set in COCO format: PNG pictures, and for each view and each split of the data set a file with the masks of
     each object, its shadow, the bed and the surface.
     """
 
@@ -197,7 +197,7 @@ class CocoDataset(FrameDataset):
 
     def __init__(self, folder: str | Path) -> None:
         super().__init__(folder)
-        #: images by view and file name, each with its annotations; these name their category
+        #: images by view and file name, each with its annotations; an annotation contains the name of its category
         self._images: dict[str, dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]] = {}
         for path in sorted((self.folder / "annotations").glob("*.json")):
             self._read_annotations(path)
@@ -300,7 +300,7 @@ DATASETS: dict[str, type[FrameDataset]] = {"coco": CocoDataset, "png": FrameData
 
 
 def add_log(log: Path, folder: Path, format: str, vehicle: str = "", instrument: str = "") -> tuple[int, str]:
-    """Add the frames in a log to a data set as one scene; return (number of files, part of the data set).
+    """Add the frames in a log to a data set as one scene; return the number of files and the split of the data set.
 
     ``vehicle`` and ``instrument`` select the frames of one body or of instruments with one name.
     """
@@ -318,7 +318,7 @@ def add_log(log: Path, folder: Path, format: str, vehicle: str = "", instrument:
 def make_dataset(
     scene: Scene, folder: str | Path, scenes: int | Iterable[int] = 100, format: str = "coco"
 ) -> dict[str, int]:
-    """Make a data set of scenes and return the number of scenes in each part.
+    """Make a data set of scenes and return the number of scenes in each split.
 
     ``scene(random, seed)`` yields the frames of one scene, for example from :meth:`Lab.frame <wavesim_server.Lab.frame>`.
     ``random`` is a NumPy generator with this seed. ``scenes`` is the number of scenes, with the seeds 0, 1, ..., or the

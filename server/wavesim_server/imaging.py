@@ -1,4 +1,4 @@
-"""Frames of sonars, cameras and lidars at any tick, in the process of the engine."""
+"""Frames of sonars, cameras and lidars at any tick, computed inside the engine process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instruments computed in the process of the engine, by the same classes as in the emulator processes."""
+"""Instruments that are computed inside the engine process, with the same classes that the emulator processes use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InstrumentBanks:
     def __init__(self, simulation: Simulation, registry: InstrumentRegistry, imaging: bool = False) -> None:
         loaded = simulation.loaded
         self._simulation, self._registry = simulation, registry
-        #: for each sensor type, a bank and its table of values
+        #: for each sensor type, the bank of instruments and its table of values
         self.by_type: dict[str, Any] = {
             name: installed_emulators()[name].load()(loaded).sensor_bank(simulation.seed, count)
             for name, count in loaded.sensor_rows.items()
@@ -60,7 +60,7 @@ class InstrumentBanks:
         return {name: bank.save() for name, bank in self.by_type.items()} | {"frames": dict(self.frames.numbers)}
 
     def restore(self, state: Mapping[str, Any], seed: int) -> None:
-        """Return to a state from :meth:`save`. ``seed`` is the seed of the random numbers from now on."""
+        """Restore a state that :meth:`save` returned. ``seed`` is the seed of the random numbers from now on."""
         for name, bank in self.by_type.items():
             saved = state[name]
             if "groups" in saved:
@@ -73,8 +73,8 @@ class InstrumentBanks:
 
     @contextlib.contextmanager
     def initial_values(self) -> Iterator[None]:
-        """Measure with all instruments except sonars, cameras and lidars, and return to the state before at the end of
-        the context.
+        """Return a context manager. It measures with all instruments except sonars, cameras and lidars, and restores
+        their previous state at the end of its context.
         """
         saved = {name: bank.save() for name, bank in self.by_type.items() if name not in self.imaging_types}
         try:

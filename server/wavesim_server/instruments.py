@@ -95,8 +95,8 @@ class InstrumentRegistry:
         return tuple(self._suites.get(body, {}).values())
 
     def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
-        """Add a body with its instruments. If the tables have no room for them, raise an InvalidArgument without
-        changing anything.
+        """Add a body with its instruments. Raises InvalidArgument, and changes nothing, if the tables have no room for
+        them.
         """
         suite = tuple(suite)
         if body in self._suites:
@@ -163,7 +163,9 @@ class InstrumentRegistry:
         self.version += 1
 
     def save(self) -> dict[str, Any]:
-        """Return the state for a snapshot. It only names the instruments, because the configuration describes them."""
+        """Return the state for a snapshot. The state contains only the names of the instruments, because the
+        configuration describes them.
+        """
         return {
             "rows": self.rows.copy(),
             "free": list(self._free),
@@ -184,7 +186,7 @@ class InstrumentRegistry:
         self.rows, self.version = rows, version + 1
 
     def restore(self, state: Mapping[str, Any], suite_of: Callable[[int], Iterable[InstrumentConfig]]) -> None:
-        """Return to a state from :meth:`save`; ``suite_of`` returns the instruments on the body in a row."""
+        """Restore a state that :meth:`save` returned; ``suite_of`` returns the instruments on the body in a row."""
         self.rows[:] = state["rows"]
         self._free = list(state["free"])
         self._places = {name: list(places) for name, places in state["places"].items()}
@@ -226,7 +228,7 @@ class InstrumentRegistry:
 
 
 class DueTicks:
-    """For each sensor type, the next tick at which an instrument measures or publishes a value."""
+    """The next tick at which an instrument of each sensor type measures or publishes a value."""
 
     def __init__(self, registry: InstrumentRegistry, types: Iterable[str] | None = None) -> None:
         self._registry, self._types = registry, registry.types if types is None else tuple(types)
@@ -234,8 +236,8 @@ class DueTicks:
         self._by_type: dict[str, int] = {}
 
     def after(self, tick: int) -> Mapping[str, int]:
-        """Return, for each sensor type, the next tick after ``tick`` at which it is due. Types without an instrument
-        have no entry.
+        """Return the next tick after ``tick`` at which each sensor type is due, by sensor type. Types without an
+        instrument have no entry.
         """
         if self._version != self._registry.version or self._next <= tick:
             self._version = self._registry.version

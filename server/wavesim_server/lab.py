@@ -10,8 +10,8 @@
     print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
     lab.plot()
 
-The values equal those that emulators would send to a broker in lockstep, because the models and the random numbers are
-the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar; with ``imaging=True``, these
+Sensor values equal those that emulators would send to a broker in lockstep, because the models and the random numbers
+are the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar; with ``imaging=True``, these
 instruments also measure at their rates.
 """
 
@@ -144,9 +144,7 @@ class Lab(Simulation):
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """Return the row of a body. If the body is unknown, raise an UnknownName that suggests the most similar
-        name.
-        """
+        """Return the row of a body. Raises UnknownName, suggesting the most similar name, if the body is unknown."""
         found = self.row_of(name)
         if found is None:
             raise UnknownName(f"unknown body '{name}'{suggest_name(name, self.names)}")
@@ -207,8 +205,8 @@ class Lab(Simulation):
         return self._capture(instruments=self.instruments.save(), banks=self._banks.save())
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded, and so are all frames
-        that :meth:`take_frames` has not returned.
+        """Restore a snapshot; see :meth:`Simulation.restore`. Later tracks are discarded, and so are all frames that
+        :meth:`take_frames` has not returned.
         """
         parts = self._put_back(snapshot, "instruments", "banks")
         self.instruments.restore(parts["instruments"], self.suite_in_row)
@@ -335,7 +333,9 @@ class Lab(Simulation):
         return [f for f in frames if name in ("", f.body) and instrument in ("", f.name)]
 
     def _check_source(self, name: str, instrument: str) -> None:
-        """Raise UnknownName if no frame can come from this body and instrument. A body that has left may have frames."""
+        """Raise UnknownName if no frame can come from this body and instrument. Frames of a body that has left may
+        still be available.
+        """
         sources: dict[str, list[str]] = {}
         for row in self.rows:
             carried = [e.instrument for e in self.instruments.installed(row)]

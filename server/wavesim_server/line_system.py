@@ -1,4 +1,6 @@
-"""The lines in a run, which are read from the configuration, laid out when their bodies are added, and published."""
+"""Lines in a run. They are read from the configuration, laid out when their bodies are added, and published in the
+`lines` table.
+"""
 
 from __future__ import annotations
 
@@ -212,7 +214,7 @@ class LineSystem:
 def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
     """Sort the lines so that those connected through bodies are adjacent and form a group.
 
-    Returns (line order, groups, body rows sorted by group).
+    Returns the order of the lines, the groups, and the body rows sorted by group.
     """
     group = list(range(len(ends)))
     first: dict[int, int] = {}  # by body: group of the first line attached to it

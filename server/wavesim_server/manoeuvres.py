@@ -26,7 +26,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
-#: fractions of the full shaft speed, which are also approximate fractions of the vehicle's full speed
+#: fractions of the full shaft speed; they are also approximate fractions of the vehicle's full speed
 SPEEDS = 0.35, 0.65, 1.0
 STEP, EVERY = 0.02, 0.2  #: time step, and interval between records, in s
 RUN_IN, END = 120.0, 480.0  #: time to accelerate before each manoeuvre, and time at which the manoeuvre ends, in s
@@ -35,7 +35,7 @@ HARD = math.radians(35.0)  #: full helm angle in rad for nozzles and twin screws
 #: helm angles of the spiral as fractions of full helm, each held for 40 s
 SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
-STABLE = math.radians(0.1)  #: maximum yaw rate in rad/s that may remain after a push
+STABLE = math.radians(0.1)  #: yaw rate in rad/s remaining after a push, up to which a vehicle counts as stable
 TOWED = {"sookshma": 1.28}  #: forward force in N at full speed for models without a thruster
 
 
@@ -97,7 +97,9 @@ class ManoeuvreTrial:
 
     @property
     def circle(self) -> tuple[float, float, float]:
-        """Steady turn, as (diameter in vehicle lengths, yaw rate in rad/s, remaining fraction of the approach speed)."""
+        """Diameter of the steady turn in vehicle lengths, its yaw rate in rad/s, and the remaining fraction of the
+        approach speed.
+        """
         speed = np.hypot(self.track[:, 7], self.track[:, 8])
         before = speed[(self.times > RUN_IN - 10.0) & (self.times < RUN_IN)].mean()
         late = self.times > END - 60.0

@@ -2,7 +2,7 @@
 
 Messages from clients are forwarded unchanged, as bytes in the wire format. The row of the body and the number of the
 session or request precede these bytes (:func:`forward`). The server's own records are declared like the wire messages
-(:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as raw bytes.
+(:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) are sent as raw bytes.
 """
 
 from __future__ import annotations
@@ -103,12 +103,12 @@ COMMANDS = TaggedUnion("commands", {1: EnterCommand, 2: ReleaseCommand, 3: Effor
 
 @dataclass(slots=True)  # not frozen: that would triple the cost of making one for each command
 class ClientMessage:
-    """A message from a client, or a command from the commander, which crosses the ring as bytes in the wire format."""
+    """A message from a client, or a command from the commander. It crosses the ring as bytes in the wire format."""
 
     row: int  #: row of the body; -1 for a command
     number: int  #: number of the session or, for a request, the number that its result contains
     message: Actuate | Done | Leave | AnyRequest
-    payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or one item of REQUESTS
+    payload: bytes  #: payload of ACTUATE, DONE or LEAVE, or an encoded item of one of the types in REQUESTS
 
 
 FrontCommand = EnterCommand | ReleaseCommand | EffortCommand | InstrumentStepsCommand
@@ -285,7 +285,7 @@ class RecordQueue(Protocol):
         """Append a record; return 0 if the queue is full."""
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (kind, payload) of every record in the queue."""
+        """Yield the kind and the payload of every record in the queue."""
 
     def count_dropped(self) -> None:
         """Count a record that was dropped."""
@@ -303,7 +303,7 @@ class RecordQueue(Protocol):
 
 
 def forward(kind: Type, row: int, number: int, content: bytes) -> tuple[int, bytes]:
-    """Return the kind and payload with which a client's message enters a queue unchanged; see
+    """Return the kind and the payload of the record that carries a client's message unchanged; see
     :class:`ClientMessage`.
     """
     return kind, _ADDRESS.pack(row, number) + content

@@ -58,7 +58,7 @@ def derived_properties(model: Model) -> dict[str, Any]:
         found["straight_line_stable"] = {
             f"at {np.hypot(*trial.before[:2]):.2f} m/s": "yes"
             if trial.residual < manoeuvres.STABLE
-            else f"no: {math.degrees(trial.residual):.1f} deg/s remain after a push"
+            else f"no: a yaw rate of {math.degrees(trial.residual):.1f} deg/s remains after a push"
             for trial in under_way
         }
     return found

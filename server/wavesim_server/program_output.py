@@ -13,7 +13,7 @@ _LIBRARY = Path(wavesim_sdk.__file__).parent
 
 
 def read_last_lines(path: Path) -> list[str]:
-    """Return the lines at the end of an output file, which may be large; return no lines if there is no file."""
+    """Return the last lines of an output file, which may be large. Return no lines if the file does not exist."""
     if not path.exists():
         return []
     with path.open("rb") as file:

@@ -32,7 +32,7 @@ def attach_areas(server: str) -> dict[str, SharedMemoryArea]:
 
 
 class AlreadyRunning(WaveSimError):
-    """Another server owns the name."""
+    """Raised if another server owns the name."""
 
     exit_code = 7
 
@@ -103,14 +103,14 @@ def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
 
 
 def exit_without_resource(part: str, error: Exception) -> NoReturn:
-    """Exit, with a one-line message, from a process that cannot obtain a system resource (descriptors, memory, queues)."""
-    sys.stderr.write(f"wavesim: the {part} could not get a system resource: {error}\n")
+    """Exit from a process that cannot obtain a system resource (descriptors, memory, queues), with a one-line message."""
+    sys.stderr.write(f"wavesim: the {part} could not obtain a system resource: {error}\n")
     sys.stderr.flush()
     os._exit(EXIT_NO_RESOURCE)  # a normal exit prints tracebacks of the half-initialised event loop
 
 
 def ring_names(server: str) -> tuple[str, str]:
-    """Return the names of the rings: (commands to the engine, events from the engine)."""
+    """Return the names of two rings: the commands to the engine, and the events from the engine."""
     return segment_name(server, "commands"), segment_name(server, "events")
 
 

@@ -1,4 +1,4 @@
-"""A bounded ring of records in shared memory, which carries the records from one process to another.
+"""A bounded ring of records in shared memory. It carries the records from one process to another.
 
 The header consists of the magic "WVSMRING" and seven int64 numbers (written, read, capacity, dropped, damaged, two
 unused); the data follow. A record consists of an int32 length, an int32 kind, the payload, and padding to 8 bytes.
@@ -149,7 +149,7 @@ class Ring:
         return 0 <= read < written <= read + self.capacity
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (kind, payload) of every complete record."""
+        """Yield the kind and the payload of every complete record."""
         while (written := int(self._header[WRITTEN])) != (read := int(self._header[READ])):
             length, kind = _HEAD.unpack(self._read(read, _HEAD.size)) if self._is_position(read, written) else (-1, 0)
             if (

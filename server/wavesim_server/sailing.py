@@ -1,4 +1,4 @@
-"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs take place
+"""Runs of every model at sea: full ahead, hard turns, full astern, zig-zag, a push, and beam waves. All runs take place
 side by side in one simulation.
 
 from wavesim_server.sailing import run_manoeuvres
@@ -30,7 +30,7 @@ POWERED = (*AHEAD, "astern")
 #: manoeuvres in beam waves of the sea state that the model declares: adrift, and full ahead
 IN_WAVES = ("waves", "seaway")
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
-SPACING = 8000.0  #: distance between bodies in m, which is greater than the distance that any of them travels
+SPACING = 8000.0  #: distance between bodies in m; it is greater than the distance that any of them travels
 SEA = 1.0, 0.8881  #: height (m) and peak frequency (rad/s) of a reference sea; other seas have the same steepness
 STEP, EVERY = 0.02, 1.0  #: time step, and interval between records, in s
 MAX_TILT = math.radians(60.0)  #: maximum tilt of a vehicle or buoy at the surface

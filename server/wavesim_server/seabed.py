@@ -35,7 +35,7 @@ class SoundingsMesh(NamedTuple):
 
 
 class SeaBed(NamedTuple):
-    """The sea bed, and the triangle below each body, at which the next search begins."""
+    """The sea bed and, for each body, the triangle below it, at which the next search begins."""
 
     parameters: BedParameters
     mesh: SoundingsMesh

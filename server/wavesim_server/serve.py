@@ -1,4 +1,4 @@
-"""The supervisor, which creates the shared objects, starts and watches the engine and the front end, and cleans up."""
+"""The supervisor. It creates the shared objects, starts and watches the engine and the front end, and cleans up."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class Supervisor:
                     if not waited:
                         names = ", ".join(status["missing"])
                         say(
-                            f"waiting until the required clients have joined: {names}; `wavesim start` starts the clock at once"
+                            f"waiting until the required clients have joined: {names}; `wavesim start` starts the clock immediately"
                         )
                     waited = True
                     if self.is_stopping() or self.check() is not None:
@@ -352,7 +352,7 @@ def _configured_log_path(loaded: LoadedConfig) -> str:
     file = loaded.config.log.file
     if file and not (Path(file).resolve().is_relative_to(Path().resolve()) or loaded.may_use(Path(file))):
         raise ConfigError(
-            f'<log file="{file}"> lies outside the working folder; set it with --log, or allow its folder with --files',
+            f'<log file="{file}"> is outside the working folder; set it with --log, or allow its folder with --files',
             str(loaded.path),
         )
     return file

@@ -55,7 +55,7 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """All bodies, the sea and the sound, which are advanced tick by tick.
+    """All bodies, the sea and the sound, advanced tick by tick.
 
     ``threads`` is the number of threads for large fleets; it does not change the results.
     """
@@ -63,7 +63,7 @@ class Simulation:
     def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
         if not isinstance(loaded, LoadedConfig):
             raise InvalidArgument(
-                "a Simulation needs the result of wavesim_world.config.load or load_text; a Lab also takes a file"
+                "a Simulation needs the result of wavesim_world.config.load or load_text; a Lab also accepts a file"
             )
         config = loaded.config
         self.loaded, self.config = loaded, config
@@ -290,10 +290,10 @@ class Simulation:
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
-        """Set a fault on an actuator, which is given by its name or by its position in the model's order.
+        """Set a fault on an actuator, given by its name or by its position in the model's order.
 
         The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
-        ``reversed``, or ``none`` to repair the actuator. An amount given as text may contain a unit (`5 s`).
+        ``reversed``, or ``none`` to repair the actuator. A text for ``amount`` may contain a unit (`5 s`).
         """
         occupant = self._occupants.in_row(row)
         try:
@@ -509,15 +509,17 @@ class Simulation:
     # -- snapshots ---------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return the complete state at this tick. :meth:`restore` continues from there with bit-identical results."""
+        """Return the complete state at this tick. A simulation that continues from this state with :meth:`restore`
+        produces bit-identical results.
+        """
         return self._capture()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot of this simulation, or of another one with the same configuration.
+        """Restore a snapshot of this simulation, or of another one with the same configuration.
 
-        The run that follows is identical to the last bit to the one that followed the snapshot, if it gets the same
-        commands. Raises InvalidArgument if the snapshot belongs to another configuration or version; in that case, the
-        simulation is unchanged.
+        If the continued run receives the same commands as the original one, it is bit-identical to it. Raises
+        InvalidArgument if the snapshot belongs to another configuration or version; in that case, the simulation is
+        unchanged.
         """
         self._put_back(snapshot)
 
@@ -529,7 +531,7 @@ class Simulation:
         return capture(self, {k: v for k, v in vars(self).items() if k not in self._OUTSIDE}, **parts)
 
     def _put_back(self, snapshot: Snapshot, *needed: str) -> dict[str, Any]:
-        """Return to a snapshot, and return the parts that it contains in addition to the simulation.
+        """Restore a snapshot, and return the parts that it contains in addition to the simulation.
 
         Raises InvalidArgument if one of the ``needed`` parts is absent.
         """
@@ -547,13 +549,13 @@ class Simulation:
         self.has_new_actuator_faults = True
 
     def restart(self) -> None:
-        """Return to the beginning, with no bodies added yet."""
+        """Reset the simulation to its beginning, with no bodies added yet."""
         Simulation.__init__(self, self.loaded, self.seed, self.tick_executor.threads.count)
 
     # -- published results -------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
-        """Return (sent signals, receptions) since the last call, in chronological order."""
+        """Return the sent signals and the receptions since the last call, in chronological order."""
         return self.channel.take_records()
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:

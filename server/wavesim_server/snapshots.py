@@ -1,13 +1,13 @@
-"""Snapshots: the complete state of a simulation at a tick, which can be stored in a file and restored.
+"""Snapshots: the complete state of a simulation at a tick. A snapshot can be stored in a file and restored.
 
     snapshot = lab.snapshot()
     lab.run(60.0)
     lab.restore(snapshot)        # the next run is identical to the last bit
     snapshot.write("before-turn.snapshot")
 
-A snapshot contains every attribute of the simulation and, through them, every array and queue. It omits only the
-objects that follow from the configuration and never change (see :func:`constants`), and the caches that an object omits
-in its ``__getstate__``. If new state is added to the classes of the simulation, it therefore becomes part of a snapshot
+A snapshot contains all attributes of the simulation and, through them, all arrays and queues. It omits only the objects
+that follow from the configuration and never change (see :func:`constants`), and the caches that an object omits in its
+``__getstate__``. If new state is added to the classes of the simulation, it therefore becomes part of a snapshot
 without further code.
 
 The state is stored with :mod:`pickle`, but reading a file cannot run other code: a snapshot contains only arrays, plain
@@ -180,7 +180,7 @@ def capture(simulation: Simulated, attributes: dict[str, Any], **parts: Any) -> 
 def read_state(simulation: Simulated, snapshot: Snapshot) -> dict[str, Any]:
     """Return what :func:`capture` has stored, for use in a simulation with the same configuration.
 
-    Raises InvalidArgument if the snapshot is foreign or damaged.
+    Raises InvalidArgument if the snapshot belongs to another configuration or version, or if it is damaged.
     """
     snapshot.check(simulation.loaded)
     try:
@@ -318,7 +318,9 @@ _PREFIXES = ("wavesim_server.", "wavesim_world.", "wavesim_sdk.", "wavesim_emula
 
 
 def _is_permitted(kind: type[Any]) -> bool:
-    """Return whether a snapshot may contain instances of a class: one whose construction only stores values."""
+    """Return whether a snapshot may contain instances of a class. The construction of a permitted class only stores
+    values.
+    """
     if kind.__module__ == "builtins":
         return kind.__name__ in _BUILTINS or kind in (int, float, str, bytes, bool, tuple, list, dict, type(None))
     if not kind.__module__.startswith(_PREFIXES):

@@ -1,4 +1,4 @@
-"""Check that a body has room at its start position, outside the bed, the obstacles and other bodies."""
+"""Clearance at the start positions of bodies: a body must be outside the bed, the obstacles and other bodies."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class StartClearance:
         self._reach = np.where(fixed[:, shapes.SHAPE_CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
-        """Check that a body starts outside the bed and all obstacles. If it does not, raise a ValueError with the depth
-        or the obstacle.
+        """Check that a body starts outside the bed and all obstacles. Raises ValueError, stating the depth or the
+        obstacle, if it does not.
         """
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         self._check_bed(g, reach)

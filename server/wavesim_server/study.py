@@ -1,4 +1,4 @@
-"""Studies without a server. Simulate many variants of a model together, or drive a model with recorded commands.
+"""Studies without a server: simulation of many variants of a model together, or of a model with recorded commands.
 
 from wavesim_server.study import batch, varied
 models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)]

@@ -141,8 +141,8 @@ def run_ticks(
     """Run ticks from ``tick`` to ``last_tick`` with the table of a :class:`TickState`. ``acoustics_address`` is the
     address of :func:`advance_acoustics`.
 
-    Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound needs more room; in
-    that case, the caller enlarges the arrays and calls the function again.
+    Returns the tick reached, the code of the acoustics kernel, and whether a tick is half done. A tick is half done if
+    its sound needs more room; in that case, the caller enlarges the arrays and calls the function again.
     """
     state = unpack_tick_state(table)
     while tick < last_tick or is_half_done:

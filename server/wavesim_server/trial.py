@@ -1,5 +1,5 @@
-"""Run a whole trial, with server, emulators and on-board programs in separate processes, and then generate the table
-and the plots.
+"""Trial with server, emulators and on-board programs in separate processes, followed by the table and the plots of the
+trial.
 """
 
 from __future__ import annotations
@@ -352,7 +352,7 @@ class Trial:
         ]
 
     def _end_participants(self) -> None:
-        """Stop the emulators, which run until they are terminated.
+        """Stop the emulators, because they run until they are terminated.
 
         The server reports the end of the run to the programs, which then have a short time to exit.
         """
@@ -425,7 +425,7 @@ class Trial:
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:
             lines.append(
-                f"the pictures could not be drawn: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
+                f"the plots could not be drawn: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
             )
         return lines
 

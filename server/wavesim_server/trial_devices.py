@@ -1,7 +1,7 @@
 """The devices in a trial: virtual instruments that the trial starts alongside the on-board programs (<device>).
 
 The devices of a body start one after the other. Therefore, they join in the order of the configuration, and each has
-the same place in the crew in every run.
+the same ordinal in the crew in every run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def devices_of(loaded: LoadedConfig) -> Iterator[TrialDevice]:
 
 
 class TrialDevices:
-    """Devices of a trial. Each device is started when the devices before it on the same body have joined."""
+    """Devices of a trial. Each device is started when the preceding devices of the same body have joined."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self._devices = list(devices_of(loaded))

@@ -1,4 +1,4 @@
-"""Measure how long each participant keeps the simulation waiting. The result shows which participants are slow, and
+"""Measurement of how long each participant keeps the simulation waiting. It shows which participants are slow, and
 which have used up their budget.
 
 Each participant whose answer the engine awaits (a lockstep client or a synchronous emulator) can delay all others. For

@@ -1,4 +1,4 @@
-"""The actuator watchdog, which sets the commands of a body when its program falls silent.
+"""The actuator watchdog. It sets the commands of a body when its program falls silent.
 
 Watchdogs count ticks, so that runs are repeatable.
 """
@@ -46,7 +46,7 @@ class Watchdog:
         return {row: (name, self._due.get(row)) for row, name in self._names.items()}
 
     def restore(self, state: Mapping[int, tuple[str, int | None]]) -> None:
-        """Return to a state from :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._names = {row: name for row, (name, _) in state.items()}
         self._due = {row: due for row, (_, due) in state.items() if due is not None}
 
@@ -55,7 +55,7 @@ class Watchdog:
         return min(self._due.values(), default=NEVER)
 
     def take_due(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
-        """Yield (row, name, command or None to hold, notice) for each expired watchdog; each of them is yielded only
+        """Yield (row, name, command or None to hold, notice) for each expired watchdog; each watchdog is yielded only
         once until the next command.
         """
         for row in sorted(r for r, due in self._due.items() if tick >= due):

@@ -250,7 +250,7 @@ def test_the_range_is_limited_by_the_configured_sonar(eye: Eye) -> None:
     assert eye.get("acoustics/range") == {"min": 0.0, "max": 15.0}
     eye.ping(3.0, frame(range=10.0))
     assert eye.get("acoustics/range") == {"min": 0.0, "max": 10.0}
-    assert "max at most 10 m" in eye.post("acoustics/range", {"min": 0, "max": 12}, 400)["error"]
+    assert "max must be at most 10 m" in eye.post("acoustics/range", {"min": 0, "max": 12}, 400)["error"]
 
 
 def test_modes_are_the_sonars_of_the_vehicle() -> None:
@@ -313,8 +313,8 @@ def test_the_clock(eye: Eye) -> None:
     ("path", "content", "text"),
     [
         ("acoustics/enabled", 1, "must be true or false"),
-        ("acoustics/range", {"min": 5, "max": 5}, "min must be below max"),
-        ("acoustics/range", {"min": 0, "max": 16}, "max at most 15 m"),
+        ("acoustics/range", {"min": 5, "max": 5}, "min must be less than max"),
+        ("acoustics/range", {"min": 0, "max": 16}, "max must be at most 15 m"),
         ("acoustics/range", {"min": -1, "max": 5}, "min must be a number between"),
         ("acoustics/range", {"max": 5}, "'min' is missing"),
         ("acoustics/range", [0, 5], "must be a JSON object"),

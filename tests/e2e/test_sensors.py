@@ -117,7 +117,7 @@ def test_any_set_of_emulators_is_kept_alive(
         assert "ctd" not in latest(broker, 1.5)
         assert fault("ctd", "none") == ""
         assert "ctd" in latest(broker, 1.5)
-        assert "no part named 'sonar'" in fault("sonar", "lost")
+        assert "no actuator or sensor named 'sonar'" in fault("sonar", "lost")
         assert "have different units; name one of them" in fault("gps", "bias", "10 deg")
         assert "is not a unit of angle; use one of deg, rad" in fault("gps", "bias", "10 m", "--field", "cog")
         server.send("shutdown")

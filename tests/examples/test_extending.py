@@ -98,7 +98,7 @@ DRAG = '<coefficient name="drag" value="60"/>'
             "rk4",
             f'<term name="drogue">{DRAG}</term>',
             {},
-            "'drogue' has the coefficients drag; it needs each of drag x y z once",
+            "'drogue' has the coefficients drag; specify each of drag x y z exactly once",
         ),
         ("rk4", '<actuator name="a" type="sail" minimum="0" maximum="1"/>', {}, "provides the type of actuator 'sail'"),
         ("ralson", "", {}, "unknown integrator 'ralson'; did you mean 'ralston'?"),

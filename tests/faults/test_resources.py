@@ -113,7 +113,7 @@ def test_failed_pictures_are_listed_beside_those_that_exist(
     program = ["sh", "-c", "echo 'a b/tracks.png'; echo 'wavesim: no more room' >&2; exit 1"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as drawing:
         lines = trial._plot_lines(drawing)
-    assert lines == ["picture   a b/tracks.png", "the pictures could not be drawn: wavesim: no more room"]
+    assert lines == ["picture   a b/tracks.png", "the plots could not be drawn: wavesim: no more room"]
 
 
 def test_a_front_that_stands_still_is_reported_to_the_commander(

@@ -93,9 +93,9 @@ def test_astern(config: Callable[..., LoadedConfig]) -> None:
         (
             "lauv",
             "5 m/s",
-            r"cannot hold 5 m/s: 'propeller' needs a thrust of 72 N, but its range at that speed is -6 to 12 N",
+            r"cannot maintain 5 m/s: 'propeller' needs a thrust of 72 N, but its range at that speed is -6 to 12 N",
         ),
-        ("sookshma", "1 m/s", "cannot hold a speed: it has no forward thruster"),
+        ("sookshma", "1 m/s", "cannot maintain a speed: it has no forward thruster"),
     ],
 )
 def test_what_cannot_be_held_is_refused(

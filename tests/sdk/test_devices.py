@@ -290,7 +290,7 @@ def test_an_automatic_scan_of_a_sector() -> None:
     assert driver.wait_message([definitions.COMMON_ACK]).acked_id == ping360.MOTOR_OFF
     assert driver.wait_message([definitions.PING360_AUTO_DEVICE_DATA], 0.1) is None
     driver.control_auto_transmit(1, 0, 40, 800, 740, 600, 395, 5, 40, 0)
-    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps must be 1 to 10")
+    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps must be between 1 and 10")
 
 
 @given(st.binary(max_size=200))
@@ -364,7 +364,7 @@ def test_the_sbe37_and_its_commands() -> None:
     microcat.step(step(3.0, ctd=CTD))
     assert b"".join(out) == b"14.9964,  4.29140,   10.000, 01 Jan 2026, 00:00:03\r\n"
     assert b"sample interval = 10 seconds" in ask("ds\r\n") and b"not logging" in ask("DS\r")
-    assert ask("INTERVAL=0\r") == b"INTERVAL=0\r\ninvalid interval, 1 to 21600 s\r\nS>"
+    assert ask("INTERVAL=0\r") == b"INTERVAL=0\r\ninvalid interval: use 1 to 21600 s\r\nS>"
     assert ask("SAMPLEINTERVAL=5\r") == b"SAMPLEINTERVAL=5\r\nS>"
     assert ask("FROBNICATE\r") == b"FROBNICATE\r\n?CMD\r\nS>"
     ask("STARTNOW\r")

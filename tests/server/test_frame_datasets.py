@@ -372,7 +372,7 @@ def test_the_log_has_the_names_and_the_export_has_all_formats(tmp_path: Path) ->
     )
     assert out.returncode == 0, out.stderr
     part = out.stdout.splitlines()[0].split()[-1]
-    assert out.stdout.splitlines()[0] == f"{tmp_path / 'coco'}: 34 pictures, part {part}"
+    assert out.stdout.splitlines()[0] == f"{tmp_path / 'coco'}: 34 pictures, split {part}"
     views = {
         view: COCO(str(tmp_path / "coco" / "annotations" / f"{view}_{part}.json"))
         for view in ("polar", "fan", "camera", "waterfall")

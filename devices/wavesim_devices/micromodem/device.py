@@ -47,14 +47,14 @@ from wavesim_sdk.wire.items import Reception, SignalSent
 FIRMWARE = {1: "0.93.0.30", 2: "2.0.36274"}
 REVISION_S = 10.0  #: interval in s between two CAREV sentences
 LATE_S = 2.0  #: time in s after which the modem stops waiting for a frame
-MINI_FRAME = 90  #: the receiver reports a flexible packet of at most this many bytes as a mini frame
+MINI_FRAME = 90  #: maximum size in bytes of a flexible packet that the receiver reports as a mini frame
 MINI_BITS = 0x1FFF
 ROUNDING_S = 1e-9
 
 
 @dataclass(frozen=True)
 class ModemProperties:
-    """Properties in which modems differ."""
+    """Properties that differ between modems."""
 
     address: int  #: address of the modem in the configuration
     generation: int  #: generation of the modem: 1 or 2
@@ -166,7 +166,7 @@ class MicroModemDevice:
         self._say("CAALQ", "AUV", 11)
 
     def _on_ccmsc(self, fields: list[str]) -> None:
-        """Restart immediately: the virtual modem does not sleep."""
+        """Execute CCMSC (sleep) by restarting immediately, because the virtual modem does not sleep."""
         self._check_idle()
         self._say("CAREV", self._stamp(), "INIT")
         self._say_revision()

@@ -2,7 +2,7 @@
 
 A packet is a series of signals, because a signal in the medium carries at most 256 bytes. Each frame is one signal, or
 two signals with half a frame each. Each signal has a header; a signal without this header comes from a modem of another
-make.
+manufacturer.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Rate:
     preamble: float = 0.0  #: duration in s of the probe and the gap before the data
 
     def frame_time(self) -> float:
-        """Return the duration of a frame in s, which is the same for frames that are not full."""
+        """Return the duration of a frame in s. Frames that are not full have the same duration."""
         return 8.0 * self.size / self.bit_rate
 
 
-#: the maker publishes only the packet length of rate 6; the packet lengths of the other rates follow from their bit
-#: rates, and the bit rates of rates 1 to 4 are assumed
+#: the manufacturer publishes only the packet length of rate 6; the packet lengths of the other rates follow from their
+#: bit rates, and the bit rates of rates 1 to 4 are assumed
 RATES = {
     0: Rate(1, 32, 80.0),
     1: Rate(3, 64, 250.0),
@@ -70,7 +70,7 @@ class Signal:
 
     @classmethod
     def decode(cls, payload: bytes) -> Signal | None:
-        """Return the signal that a payload contains, or None if a modem of another make sent it."""
+        """Return the signal that a payload contains, or None if it comes from a modem of another manufacturer."""
         if len(payload) < _HEADER.size or payload[:2] != _MAGIC:
             return None
         _, kind, source, destination, rate, frames, number, frame, places, ack = _HEADER.unpack_from(payload)
@@ -113,12 +113,12 @@ def data_signals(first: Signal, frames: list[tuple[bytes, bool]]) -> list[Signal
 
 @dataclass
 class PacketAssembler:
-    """Frames of a packet that is being received."""
+    """Assembler for the frames of a packet that is being received."""
 
     first: Signal
     frames: dict[int, bytes] = field(default_factory=dict)  #: complete frames, by their index
     acks: set[int] = field(default_factory=set)  #: complete frames that must be acknowledged
-    reported: set[int] = field(default_factory=set)  #: lost frames of which the host has been informed
+    reported: set[int] = field(default_factory=set)  #: indices of the lost frames that have been reported to the host
     _parts: list[bytes] = field(default_factory=list)
     _current: int = -1
 

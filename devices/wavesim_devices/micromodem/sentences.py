@@ -70,7 +70,7 @@ def whole(fields: list[str], index: int, low: int, high: int) -> int:
     except (IndexError, ValueError):
         raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} is not a number") from None
     if not low <= value <= high:
-        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} must be {low} to {high}")
+        raise InvalidSentence(INVALID_ARGUMENT, f"Field {index + 1} must be between {low} and {high}")
     return value
 
 

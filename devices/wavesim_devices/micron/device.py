@@ -47,7 +47,7 @@ USER_DATA_BYTES = 250  #: length of the user data of a DST head; all values are 
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """Those settings in a head command that have an effect, in the units of the protocol."""
+    """The settings in a head command that have an effect, in the units of the protocol."""
 
     control: int
     range_scale: int
@@ -87,8 +87,8 @@ class HeadSettings:
 
     def encode_levels(self, levels: list[float]) -> bytes:
         """Return the bins. Levels from ADLow to ADLow + ADSpan are mapped to the values from 0 to 255 or, if the
-        converter has 4 bits, from 0 to 15. With 4 bits, each byte contains two bins, the first of them in its upper
-        half.
+        converter has 4 bits, from 0 to 15. With 4 bits, each byte contains two bins, with the first bin in the upper
+        half of the byte.
         """
         top = 255 if self.control & ADC8 else 15
         unit = ADC_DB / top

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 VERSION_DATA, HEAD_DATA, ALIVE, USER_DATA, REBOOT, HEAD_COMMAND = 1, 2, 4, 6, 16, 19
 SEND_VERSION, SEND_USER_DATA, SEND_DATA, STOP_ALIVE = 23, 24, 25, 66
-HOST, ALL = 255, 255  #: node of the host; destination of packets for all nodes
-SONAR = 2  #: node of an imaging sonar
+HOST, ALL = 255, 255  #: node number of the host, and destination of packets for all nodes
+SONAR = 2  #: node number of an imaging sonar
 MAX_LENGTH = 512  #: maximum length of a packet from the host
 _HEAD = struct.Struct("<HBBBBBB")
 _OVERHEAD = 6  #: number of bytes in a packet that its length field does not count
@@ -22,7 +22,7 @@ _LAST = 0x80
 #: settings of a head command: V3B, HdCtrl, HdType, transmitter constants, range scale, left limit, right limit, ADSpan,
 #: ADLow, gain of both channels, slopes, MOTime, step, ADInterval, NBins, MaxADbuf, lockout, axes, Ctl2, ScanZ
 SETTINGS = struct.Struct("<BHB18sHHHBBBB4sBBHH10s")
-V3B_BYTES = 16  #: length of the V3B block, which two-channel heads use
+V3B_BYTES = 16  #: length of the V3B block that two-channel heads use
 
 
 def encode_packet(message: int, payload: bytes = b"", source: int = SONAR, destination: int = HOST) -> bytes:

@@ -103,7 +103,7 @@ class Nucleus:
                 self._navigate(ahrs, attitude, water)
 
     def _is_due(self, group: str, time_ns: int) -> bool:
-        """Return whether a packet is enabled and is the first of its period."""
+        """Return whether a packet is due: it is enabled, and it has not yet been sent in the current period."""
         settings = self.settings[group]
         period = time_ns * int(settings["FREQ"]) // 10**9
         if settings.get("DS") == "OFF" or self._last.get(group, -1) >= period:
@@ -190,12 +190,12 @@ class StreamConnection:
         self.send(data)
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host after it has closed the connection."""
         self.nucleus.hosts.remove(self)
 
 
 class CommandConnection(StreamConnection):
-    """Connection to a host on the command port, which requires a password over TCP, or on the serial port."""
+    """Connection to a host on the command port or the serial port. Over TCP, the command port requires a password."""
 
     def __init__(self, nucleus: Nucleus, send: Bytes, asks_password: bool) -> None:
         super().__init__(nucleus, send)
@@ -366,7 +366,7 @@ class CommandConnection(StreamConnection):
 
 
 def _selected(values: Mapping[str, str], keys: list[str]) -> str:
-    """Return `KEY=value` for the chosen values, or for all values."""
+    """Return `KEY=value` for the given keys, or for all keys if none are given."""
     chosen = [k.strip().upper() for k in keys if k] or list(values)
     if missing := [k for k in chosen if k not in values]:
         raise _CommandError(f"unknown argument {missing[0]}")
@@ -374,5 +374,5 @@ def _selected(values: Mapping[str, str], keys: list[str]) -> str:
 
 
 def _values(text: str) -> str:
-    """Return the values in `KEY=value,...` without the keys, because only NMEA sentences contain keys."""
+    """Return the values in `KEY=value,...` without the keys. Only replies in NMEA format contain keys."""
     return ",".join(part.partition("=")[2] or part for part in text.split(","))

@@ -22,7 +22,7 @@ def checksum(data: bytes) -> int:
 
 
 def packet(identifier: int, data: bytes) -> bytes:
-    """Return a packet, which consists of a header and the data."""
+    """Return a packet: the header, followed by the data."""
     head = struct.pack("<BBBBHH", 0xA5, 10, identifier, 0x20, len(data), checksum(data) if data else 0)
     return head + struct.pack("<H", checksum(head)) + data
 

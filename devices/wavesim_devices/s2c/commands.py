@@ -1,4 +1,4 @@
-"""Split the bytes from the host of an S2C modem into commands.
+"""Splitter that divides the bytes from the host of an S2C modem into commands.
 
 A command is a line that ends with LF or CR LF. The length field of an ``AT*SEND`` command states the number of data
 bytes that follow; these bytes may have any value. A line end follows the data.

@@ -33,7 +33,7 @@ _TYPES = {FrameKind.IMS: "ims", FrameKind.BURST: "burst", FrameKind.ACKNOWLEDGEM
 
 @dataclass(frozen=True)
 class S2cModel:
-    """Properties of the modem that must agree with the configuration."""
+    """Modem properties that must agree with the configuration."""
 
     address: int
     payload: int
@@ -42,7 +42,7 @@ class S2cModel:
     frequency: float
     source_level: float
     multiline: bool = (
-        True  #: whether to answer ``?P``, ``?S`` and ``&V`` with several lines, as the maker's software expects
+        True  #: whether to answer ``?P``, ``?S`` and ``&V`` with several lines, as the manufacturer's software expects
     )
 
 
@@ -339,5 +339,5 @@ class S2cHost:
             self.send(said.encode() + b"\r\n")
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host after it has closed the connection."""
         self.device.hosts.remove(self)

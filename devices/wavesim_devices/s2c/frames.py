@@ -55,7 +55,7 @@ class S2cFrame:
 
     @classmethod
     def unpack(cls, frame: bytes) -> S2cFrame | None:
-        """Return the frame that bytes contain, or None if another kind of modem sent them."""
+        """Return the frame that bytes contain, or None if they come from another kind of modem."""
         if len(frame) < HEAD_BYTES or frame[0] > max(FrameKind):
             return None
         kind, process = FrameKind(frame[0]), None if frame[2] == NO_PROCESS else frame[2]

@@ -57,7 +57,7 @@ class BeaconExchange:
     protocol: Protocol
     kind: MessageType
     destination: int
-    signal: int = 0  #: number of the request's signal; 0 = the signal has not left yet
+    signal: int = 0  #: number of the request's signal; 0 = the signal has not been sent yet
     reply: Reception | None = None  #: reply from the other beacon's transducer
     deadline: float = math.inf  #: simulation time in s at which the request times out
 
@@ -248,7 +248,9 @@ class SeaTracDevice:
         return bytes((m.OK, message.destination))
 
     def _emit(self, message: AcousticMessage) -> Emit:
-        """Return the function that sends a message. A simple ping has neither a payload nor its own duration."""
+        """Return the function that sends a message. A simple ping has no payload, and its duration is that of the
+        transducer's pulse.
+        """
         payload, to, length = message.encode(), message.destination, message.duration
         if not message.kind.is_request:
             return lambda at: self.broker.send(payload, to=to, at=at, duration=length)

@@ -55,7 +55,7 @@ class AcousticMessage:
 
     @classmethod
     def decode(cls, payload: bytes) -> AcousticMessage | None:
-        """Return the message that a payload contains, or None if a modem of another make sent it."""
+        """Return the message that a payload contains, or None if it comes from a modem of another manufacturer."""
         if len(payload) < _HEADER.size:
             return None
         magic, protocol, kind, source, destination = _HEADER.unpack_from(payload)

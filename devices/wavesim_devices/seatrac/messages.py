@@ -148,7 +148,7 @@ class AcousticFix:
     remote_depth: float | None = None  #: depth of the other beacon in m
 
     def encode(self, own: BeaconSensors, sound_speed: float) -> bytes:
-        """Return the fix as the first part of a message."""
+        """Encode the fix as it appears at the beginning of a message."""
         distance = None if self.travel is None else self.travel * sound_speed
         located = distance is not None and self.angles is not None
         flags = (distance is not None) | (self.angles is not None) << 1 | located << 2

@@ -49,7 +49,7 @@ class Settings:
         return int(struct.unpack_from(f"<{place[1]}", self.block, place[0])[0])
 
     def is_valid(self, beacon: int) -> bool:
-        """Return whether the beacon with the identifier ``beacon`` accepts the settings, which must contain this
+        """Return whether the beacon with the identifier ``beacon`` accepts the settings. They must contain this
         identifier.
         """
         return (

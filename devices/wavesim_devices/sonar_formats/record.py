@@ -1,4 +1,4 @@
-"""Record the frames from a running sonar to a file for survey software."""
+"""Recorder that writes the frames from a running sonar to a file for survey software."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
 def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
-    """Record the frames from a sonar to the file ``path``. Return (frames written, frames lost).
+    """Record the frames from a sonar to the file ``path``. Return the number of frames written and the number of frames
+    lost.
 
     Recording stops after ``frames`` frames (0 = no limit), when the run ends, when the server exits, or on Ctrl-C.
     """

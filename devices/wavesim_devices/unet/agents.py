@@ -25,21 +25,21 @@ class AgentParameter:
 
 
 def integer(value: Any, low: int, high: int) -> int:
-    """Return an integer within limits, or raise ValueError."""
+    """Return an integer. Raises ValueError if the value is not an integer within the limits."""
     if type(value) is not int or not low <= value <= high:
         raise ValueError
     return value
 
 
 def number(value: Any, low: float, high: float) -> float:
-    """Return a number within limits, or raise ValueError."""
+    """Return a number. Raises ValueError if the value is not a number within the limits."""
     if type(value) not in (int, float) or not low <= value <= high:
         raise ValueError
     return float(value)
 
 
 class ParameterAgent:
-    """Agent that has parameters, and that answers even messages that it does not understand."""
+    """Agent that has parameters. It also answers messages that it does not understand."""
 
     services: tuple[str, ...] = ()
 

@@ -47,7 +47,7 @@ class AgentMessage:
         return cls(clazz, data, *common)
 
     def content(self, sent_at: int) -> dict[str, Any]:
-        """Return the JSON form. ``sent_at`` is the simulation time in ms."""
+        """Return the message in its JSON form. ``sent_at`` is the simulation time in ms."""
         data = {"msgID": self.message_id, "perf": self.perf, "sender": self.sender, "recipient": self.recipient}
         reply = {} if self.in_reply_to is None else {"inReplyTo": self.in_reply_to}
         return {"clazz": self.clazz, "data": {**data, **reply, "sentAt": sent_at, **self.fields}}
@@ -92,7 +92,9 @@ class AgentContainer:
         self._count = 0
 
     def post(self, message: AgentMessage, source: GatewayConnection | None = None) -> None:
-        """Deliver a message to its agent, or to the gateways that want it. ``source`` is the gateway that sent it."""
+        """Deliver a message to the agent that is its recipient. If there is no such agent, deliver it to all gateways
+        that have listed the recipient, except ``source``, the gateway that sent the message.
+        """
         agent = self.agents.get(message.recipient)
         if agent is not None:
             agent.handle(message)
@@ -155,7 +157,7 @@ class GatewayConnection:
             self.container.malformed += 1
 
     def close(self) -> None:
-        """Forget the gateway."""
+        """Remove the gateway after it has closed the connection."""
         self.container.gateways.remove(self)
 
     def _handle(self, content: dict[str, Any]) -> bool:

@@ -37,7 +37,7 @@ class UnetDatagram:
 
     @classmethod
     def parse(cls, message: AgentMessage, limit: int) -> UnetDatagram:
-        """Return the datagram for a request. Raises ValueError with the reason if it cannot be sent."""
+        """Return the datagram for a request. Raises ValueError, stating the reason, if the datagram cannot be sent."""
         get = message.fields.get
         to, protocol, reliable, ttl = get("to"), get("protocol", 0), get("reliability"), get("ttl")
         data = from_json_bytes([] if get("data") is None else get("data"))
@@ -58,7 +58,7 @@ class UnetDatagram:
 
 
 class PhysicalAgent(ParameterAgent):
-    """Physical layer, which sends frames immediately and publishes the frames that it receives."""
+    """Agent for the physical layer. It sends frames immediately, and publishes the frames that it receives."""
 
     services = (SERVICES + "PHYSICAL", SERVICES + "DATAGRAM")
 
@@ -153,8 +153,8 @@ class PhysicalAgent(ParameterAgent):
 
 
 class LinkAgent(ParameterAgent):
-    """Link, which sends datagrams. If a program requests it, the link waits for acknowledgements and repeats
-    unacknowledged datagrams.
+    """Agent for the link layer. It sends datagrams. If a program requests it, the link waits for acknowledgements and
+    repeats unacknowledged datagrams.
     """
 
     services = (SERVICES + "LINK", SERVICES + "DATAGRAM")

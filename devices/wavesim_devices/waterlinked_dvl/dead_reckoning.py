@@ -16,7 +16,7 @@ MAX_AGE_S = 1.0  #: maximum age of a velocity that is used to extrapolate the po
 
 @dataclass(frozen=True)
 class LocalPosition:
-    """Position in m and angles in deg in the local frame, which is the frame of the vehicle at the time of the reset."""
+    """Position in m and angles in deg in the local frame (the frame of the vehicle at the time of the reset)."""
 
     time_ns: int
     position: tuple[float, float, float]

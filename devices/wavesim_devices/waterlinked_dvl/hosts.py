@@ -41,7 +41,7 @@ class HostConnection:
         """Send a dead reckoning report."""
 
     def close(self) -> None:
-        """Forget the host."""
+        """Remove the host after it has closed the connection."""
         self.dvl.hosts.remove(self)
 
 
@@ -53,7 +53,7 @@ def _send_pd(send: Bytes, form: str, ensemble: Ensemble) -> None:
 
 
 class PdConnection(HostConnection):
-    """Connection on the PD4 or PD6 port, which accepts no commands."""
+    """Connection on the PD4 or PD6 port. These ports accept no commands."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes, form: str) -> None:
         super().__init__(dvl, send)
@@ -171,7 +171,7 @@ SERIAL_ORDER = (
 
 
 class SerialConnection(HostConnection):
-    """Connection on the serial port, where all hosts count as one."""
+    """Connection on the serial port. All hosts on this port count as one."""
 
     def __init__(self, dvl: DvlInstrument, send: Bytes) -> None:
         super().__init__(dvl, send)
@@ -277,7 +277,7 @@ class SerialConnection(HostConnection):
 
 
 def _serial_value(name: str, text: str) -> Any:
-    """Return the value of a setting, read from its text in the serial protocol, or None if the text is malformed."""
+    """Parse the text of a setting in the serial protocol. Return its value, or None if the text is malformed."""
     if name == "range_mode":
         return text
     if name.endswith("enabled"):

@@ -30,7 +30,7 @@ from wavesim_world.ocean.seawater import depth
 TYPES = ("dvl", "ahrs", "ctd")  #: sensor types that the DVL uses
 POSITION_PERIOD_NS = 200_000_000  #: interval in ns between dead reckoning reports
 MAX_PINGS = 15  #: maximum number of queued pings
-CYCLE_NS = 10_000_000_000  #: interval between two searches for a nearer bottom
+CYCLE_NS = 10_000_000_000  #: interval in ns between two searches for a nearer bottom
 SEARCH_PINGS = 2  #: number of measurements that are lost during a search for a nearer bottom
 CALIBRATION_NS = 10_000_000_000  #: duration of a gyro calibration in ns
 #: limits of speed (m/s) and rate (rad/s) below which a vehicle counts as being at rest

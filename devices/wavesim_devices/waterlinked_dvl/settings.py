@@ -77,7 +77,7 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def changed_settings(old: DvlSettings, new: Mapping[str, Any]) -> DvlSettings:
-    """Return the settings with some of them replaced. Raises a ValueError that names the invalid value."""
+    """Return the settings with some of them replaced. Raises ValueError, naming the value, if a value is invalid."""
     checked: dict[str, Any] = {}
     for name, value in new.items():
         if name == "speed_of_sound":

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 TYPES = ("sonar", "imu")  #: sensors that the device reads
 GROUP, PORT = "224.0.0.96", 4747
-LOW, HIGH = "low-frequency", "high-frequency"  #: modes
+LOW, HIGH = "low-frequency", "high-frequency"  #: names of the modes
 MAX_RANGE = {LOW: 15.0, HIGH: 4.0}  #: maximum range of the instrument, m
 PIXEL_SCALE = 0.001  #: unit of the pixels of a range image, m
 STEPS_PER_DB = 5.0  #: pixel values per dB in the strength image; a factor of 10 in amplitude spans 100 values
-IMU_BATCH_NS = 80_000_000  #: duration of a batch in ns, short enough to keep the latency of its samples below 100 ms
+#: duration of a batch of IMU samples in ns; it is short enough to keep the latency of the samples below 100 ms
+IMU_BATCH_NS = 80_000_000
 TEMPERATURE_C = 30.0
 ABOUT = {
     "chipid": "0x57415645",
@@ -66,7 +67,9 @@ def _status(name: str, message: str, status: str = "ok") -> dict[str, Any]:
 
 
 class _UdpConnection:
-    """Connection to the receivers of the datagrams. The sonar does not read what they send, but counts it as errors."""
+    """Connection to the receivers of the datagrams. The sonar ignores the datagrams that they send, and counts each of
+    them as an error.
+    """
 
     def __init__(self) -> None:
         self.errors = 0
@@ -174,7 +177,7 @@ class Sonar3D15:
     def _set_range(self, content: Any) -> None:
         values = check_fields(content, _RANGE, ("min", "max"))
         if not values["min"] < values["max"] <= self._reach[self.mode]:
-            raise InvalidContent(f"min must be below max, and max at most {self._reach[self.mode]:g} m")
+            raise InvalidContent(f"min must be less than max, and max must be at most {self._reach[self.mode]:g} m")
         self.range = values["min"], values["max"]
 
     def _set_salinity(self, content: Any) -> None:

@@ -1,7 +1,7 @@
 """Packets of the Range Image Protocol: a protobuf message with a length and a CRC-32.
 
-The maker's `WaterLinkedSonarIntegrationProtocol.proto` defines the messages. Fields that are zero are omitted, as
-protobuf requires for the canonical encoding.
+The manufacturer's `WaterLinkedSonarIntegrationProtocol.proto` defines the messages. Fields that are zero are omitted,
+as protobuf requires for the canonical encoding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wavesim_sdk.arrays import Array
 MAX_PACKET = 65507  #: maximum size of a UDP datagram, bytes
 PROTOCOLS = ("RIP2", "RIP1")  #: versions of the protocol; RIP2 compresses the message
 RANGE_IMAGE, BITMAP, IMU_BATCH = "RangeImage", "BitmapImageGreyscale8", "ImuBatch"  #: types of messages
-SIGNAL_STRENGTH = 0  #: type of a bitmap
+SIGNAL_STRENGTH = 0  #: type of a bitmap that contains signal strengths
 _TYPE_URL = "type.googleapis.com/waterlinked.sonar.protocol."
 _VARINT, _DELIMITED, _FIXED32 = 0, 2, 5  #: wire types of protobuf
 _LONG_LITERAL = 61 << 2  #: tag of a Snappy literal whose length follows in two bytes
@@ -31,9 +31,9 @@ class ImageHead:
 
     time: tuple[int, int]  #: civil time: whole seconds since 1970, ns
     sequence: int
-    speed_of_sound: float  #: m/s
-    range: float  #: m
-    frequency: int  #: Hz
+    speed_of_sound: float  #: speed of sound, m/s
+    range: float  #: maximum range of the image, m
+    frequency: int  #: acoustic frequency, Hz
     size: tuple[int, int]  #: width and height in pixels
     view: tuple[float, float]  #: horizontal and vertical field of view
 

@@ -1,8 +1,8 @@
 """Position of the locator relative to the antenna.
 
-The locator pings at multiples of a period on a clock that it shares with the topside (through a cable, or through a
-satellite receiver before the dive). The arrival time of a ping therefore gives the range to the locator, and the
-arrival times at the antenna's hydrophones give the direction of the locator.
+The locator pings at multiples of a period on a clock that is synchronised with the clock of the topside (through a
+cable, or with a satellite receiver before the dive). The arrival time of a ping therefore gives the range to the
+locator, and the arrival times at the antenna's hydrophones give the direction of the locator.
 """
 
 from __future__ import annotations

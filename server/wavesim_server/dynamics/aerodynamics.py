@@ -9,10 +9,10 @@ V is the speed through the air. With the blending function s(alpha), which chang
     CD = CD0 + (1 - s) (CL0 + CLa alpha)^2/(pi e A) + 2 s abs(sin(alpha)^3) + sum CDd d
     Cm = (1 - s) (Cm0 + Cma alpha) + s (Cma/CLa) 2 sgn(alpha) sin^2(alpha) + Cmq q c/(2 V) + sum Cmd d
 
-Beyond stall, the wing is a flat plate, and its normal force acts at the neutral point. The book gives the lift beyond
-stall, but not the drag and the moment. Beyond stall, the effect of the control surfaces fades to cos(alpha) times their
-full effect, so that it reverses when the flow comes from behind. Side force, roll and yaw are linear in beta, p, r and
-the angles of the control surfaces.
+Beyond stall, the wing is modelled as a flat plate, whose normal force acts at the neutral point. The book gives only
+the lift beyond stall, not the drag or the moment. Beyond stall, the effect of the control surfaces fades to cos(alpha)
+times their full effect, so that it reverses when the flow comes from behind. Side force, roll and yaw are linear in
+beta, p, r and the angles of the control surfaces.
 
 The forces of the air decrease with the wetted fraction (:mod:`wavesim_server.dynamics.water_exit`). In the water, the
 motion relative to the water decays as in v' = -v abs(v)/L over the length L, where v includes half the span times the
@@ -64,7 +64,9 @@ def _controls(block: Floats, params: Floats, work: Floats, count: int, which: in
 
 @always_inline
 def _lateral(params: Floats, first: int, beta: Lanes, p: Lanes, r: Lanes) -> Lanes:
-    """Return a coefficient of the lateral motion; p and r are dimensionless."""
+    """Return a coefficient of the side force or of the roll or yaw moment, linear in beta, p and r; p and r are
+    dimensionless.
+    """
     return (
         broadcast(params, first)
         + broadcast(params, first + 1) * beta
@@ -137,7 +139,7 @@ def propellers(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Add the thrust T = rho D^4 n^2 KT(J) and the reaction torque of the propellers, with J = u_a/(n D), where u_a is
     the speed through the air along the thrust.
 
-    A propeller that would brake (J above that of zero thrust, or n = 0) produces no force.
+    A propeller that would brake (J above the advance ratio of zero thrust, or n = 0) produces no force.
     """
     velocity_through_air(block, work)
     size, diameter = broadcast(params, P.AIR_PROPELLER), broadcast(params, P.AIR_DIAMETER)

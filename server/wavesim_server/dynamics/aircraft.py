@@ -14,8 +14,8 @@ from wavesim_world.config.world import World
 
 
 def set_rows(p: Floats, a: Aerodynamics, fins: Sequence[str], world: World, step: float) -> None:
-    """Set the rows of an aircraft whose fins have these names. Raises ValueError if the world has no gravity, because
-    weight and buoyancy determine whether an aircraft is in the water.
+    """Set the parameter rows of an aircraft. ``fins`` contains the names of its fins. Raises ValueError if the world
+    has no gravity, because weight and buoyancy determine whether an aircraft is in the water.
     """
     if world.gravity == 0.0:
         raise ValueError("an aircraft needs gravity; set the `gravity` of <world>")

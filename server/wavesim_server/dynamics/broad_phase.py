@@ -1,4 +1,4 @@
-"""Broad phase of contact detection, compiled, which lists the pairs of bodies and obstacles that may touch soon.
+"""Broad phase of contact detection, compiled. It lists the pairs of bodies and obstacles that may touch soon.
 
 The list is valid until a body has moved by the width of its skin, which is a margin around the body.
 """

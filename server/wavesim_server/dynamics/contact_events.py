@@ -16,13 +16,13 @@ from wavesim_sdk.arrays import Floats, Ints
 QUIET_S = 1.0  #: time in s without touching after which a contact counts as new
 PARTNERS = 4  #: number of recent contact partners stored for each body
 BED = -1  #: contact partner: -1 is the sea bed, -2 - k is obstacle k, and any other number is the row of another body
-#: columns in the contact memory of a body
+#: columns of a recent contact of a body
 PARTNER, LAST_TICK = 0, 1
 N_EVENTS, N_QUIET = 0, 1
 
 
 class ContactEvents(NamedTuple):
-    """Memory of contacts and contact events."""
+    """Recent contacts of each body, and the contact events that have been recorded."""
 
     last_contacts: Floats  # (rows, PARTNERS, 2): partner, tick
     events: Floats  # (n, 4): row, partner, tick at the end of which they touched, approach speed (m/s)
@@ -31,7 +31,7 @@ class ContactEvents(NamedTuple):
 
 
 def make_contact_events(capacity: int, owners: Sequence[int], step: float) -> ContactEvents:
-    """Create the memory for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
+    """Create the contact events for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
     found = ContactEvents(
         np.zeros((capacity, PARTNERS, 2)),
         np.zeros((4 * capacity, 4)),

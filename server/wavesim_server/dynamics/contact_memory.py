@@ -42,7 +42,7 @@ OVERLAP_TOLERANCE = 1e-4  #: overlap in m of touching bodies that is not correct
 
 
 class ContactMemory(NamedTuple):
-    """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts in the tick, and scratch space."""
+    """Arrays of the contact kernels: obstacles (n, GEOMETRY), pairs, contacts in the tick, and scratch space."""
 
     obstacles: Floats
     pairs: Ints  # (n, 2): row, row; or row, -1 - obstacle

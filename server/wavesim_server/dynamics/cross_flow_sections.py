@@ -57,11 +57,12 @@ def drag_per_length(beam: Floats, draft: Floats, density: float) -> Floats:
 class CrossFlowCoefficients:
     """Coefficients of the kernel's cross-flow drag, and the named derivatives that correct them."""
 
-    sway: float  #: kg/m2
+    sway: float  #: coefficient k of the uniform hull in sway, kg/m2
     heave: float
     half: float  #: half length of the uniform hull in m
     centre: float  #: distance in m from the origin to the centre of the uniform hull, positive forward
-    derivatives: dict[str, float] = field(default_factory=dict)  #: in SI units
+    #: named derivatives that correct the uniform hull, in SI units
+    derivatives: dict[str, float] = field(default_factory=dict)
 
 
 def from_dimensions(model: Model, density: float) -> CrossFlowCoefficients:
@@ -123,7 +124,7 @@ def _names(v: str, r: str) -> list[str]:
 
 
 def _sum(weights: Floats, x: Floats, power: int) -> float:
-    """Return the sum of w x^power, with the same bits on each processor."""
+    """Return the sum of w x^power. The result has the same bits on every processor."""
     found = weights
     for _ in range(power):
         found = found * x
@@ -184,5 +185,5 @@ def _fit(
 
 
 def _product(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the scalar product, with the same bits on each processor."""
+    """Return the scalar product. The result has the same bits on every processor."""
     return math.fsum(m * n for m, n in zip(a, b, strict=True))

@@ -75,7 +75,7 @@ class Integrator:
 
     @property
     def gains(self) -> tuple[float, ...]:
-        """Return the times at which lagged actuators are needed, except the start of the step. The end of the step
-        comes first, because the next step needs the values at this time.
+        """Return the times at which the values of lagged actuators are needed, except the start of the step. The end of
+        the step comes first, because the next step needs the values at this time.
         """
         return (1.0, *sorted({*self.times} - {0.0, 1.0}))

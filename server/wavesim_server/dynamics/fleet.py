@@ -113,7 +113,9 @@ class ActuatorState:
         self.next_notice = [1] * len(self.actuators)
 
     def setpoint(self, position: int) -> tuple[int, float]:
-        """Return (slot, target value) for a command; the target is the command after the dead band and the motor law."""
+        """Return the actuator's slot and the target value for a command. The target value is the command after the dead
+        band and the motor law.
+        """
         slot, _, _, dead, offset, gain = self.command_laws[position]
         value = self.signs[position] * self.commands[position]
         if abs(value) < dead:
@@ -337,7 +339,7 @@ class FleetDynamics:
             self._table_pool.release(table)
 
     def _assign_lane(self, row: int, kind: int) -> None:
-        """Give a row a free lane in one of the blocks of its model."""
+        """Assign a free lane in one of the blocks of its model to a row."""
         blocks = self._open_blocks.setdefault(kind, {})
         if not blocks:
             block = self._block_pool.acquire()
@@ -401,7 +403,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped(self, row: int) -> dict[str, int]:
-        """Return, for each actuator, the number of commands that exceeded its range and were limited to it.
+        """Return the number of commands for each actuator that exceeded its range and were limited to it.
 
         Actuators without any limited commands are omitted.
         """
@@ -409,7 +411,7 @@ class FleetDynamics:
         return {a.name: n for a, n in zip(state.actuators, state.clipped, strict=True) if n}
 
     def take_clipped(self) -> list[tuple[int, str]]:
-        """Return (row, text) of the notices about clipped commands since the last call.
+        """Return the notices about commands that were limited since the last call, as (row, text) pairs.
 
         The notices report the first, tenth, hundredth, ... command beyond the range of each actuator.
         """
@@ -447,9 +449,9 @@ class FleetDynamics:
         )
 
     def set_actuator_fault(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
-        """Set a fault of the actuator at a position in the model's order.
+        """Set a fault of the actuator with the given position in the order of the model.
 
-        The faults are ``stuck`` (the actuator keeps its value), ``frozen`` (it keeps its value for ``amount`` s),
+        The faults are ``stuck`` (the actuator keeps its value), ``frozen`` (it keeps its value for ``amount`` seconds),
         ``lost`` (no force), ``reduced`` (force reduced to the fraction ``amount``), ``reversed`` (opposite sign), and
         ``none`` (repaired).
         """

@@ -1,4 +1,4 @@
-"""Hull of a model, from the mesh that the model names."""
+"""Hull of a model, read from the mesh file to which the model refers."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class WaterPlane(NamedTuple):
 
 @device_function
 def sphere_cap(radius: float, d: float) -> tuple[float, float]:
-    """Return (volume, moment along n) of the cap n.x > d of a sphere about the origin."""
+    """Return the volume of the cap n.x > d of a sphere about the origin, and its first moment along n."""
     d = min(max(d, -radius), radius)
     h = radius - d
     volume = math.pi * h * h * (3.0 * radius - h) / 3.0
@@ -58,7 +58,7 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 
 @device_function
 def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return (volume, mx, my, mz) for the submerged part of a cylinder along x.
+    """Return the volume and the first moments (mx, my, mz) of the submerged part of a cylinder along x.
 
     At each point of the circular section, the submerged length is a linear function of the coordinate ``s`` along the
     tilt of the plane. It is limited to the range from 0 to the length of the cylinder, 2 ``half``. Its integral follows
@@ -100,7 +100,9 @@ def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, floa
 def submerged_share(
     shape: float, h0: float, h1: float, h2: float, reach: float, plane: WaterPlane
 ) -> tuple[float, float, float, float]:
-    """Return (submerged fraction of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
+    """Return the submerged fraction of the volume of a box (shape 0), cylinder (1) or sphere (2), and the centroid of
+    the submerged part.
+    """
     if plane.d <= -reach:
         return 1.0, 0.0, 0.0, 0.0
     if plane.d >= reach:
@@ -122,8 +124,8 @@ def submerged_share(
 
 @device_function
 def box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return (volume, mx, my, mz) for the submerged part of a box about the origin, for a plane that cuts only the
-    box's upright edges.
+    """Return the volume and the first moments (mx, my, mz) of the submerged part of a box about the origin, for a plane
+    that cuts only the box's upright edges.
     """
     nx, ny, nz, d = plane
     if abs(nx) * hx + abs(ny) * hy + abs(d) < abs(nz) * hz:
@@ -143,7 +145,7 @@ def box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, floa
 
 @always_inline
 def _clipped_vertex(a: Point, b: Point, plane: WaterPlane, step: int) -> tuple[bool, float, float, float]:
-    """Return (whether an edge of a face contributes a vertex to the wet part of the face, the vertex).
+    """Return whether an edge of a face contributes a vertex to the wet part of the face, and this vertex.
 
     Step 0 of an edge from ``a`` to ``b`` is ``a`` itself, if it is wet; step 1 is the point where the edge crosses the
     plane. The steps of all edges in turn yield the vertices of the wet part in order (Sutherland and Hodgman 1974).
@@ -168,7 +170,7 @@ def _tetrahedron(a: Point, b: Point, c: Point) -> float:
 
 @device_function
 def clipped_box(hx: float, hy: float, hz: float, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return (volume, mx, my, mz) for the submerged part of a box at any attitude.
+    """Return the volume and the first moments (mx, my, mz) of the submerged part of a box at any attitude.
 
     Each face is clipped by the plane and joined to a point in the plane. The tetrahedra of the clipped faces add up to
     the submerged part of the box, and the cut surface itself contributes nothing.
@@ -218,7 +220,7 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 
 @device_function
 def mesh_volume(model_ints: Ints, tables: Floats, plane: WaterPlane) -> tuple[float, float, float, float]:
-    """Return (volume, mx, my, mz) for the submerged part of a model's closed mesh.
+    """Return the volume and the first moments (mx, my, mz) of the submerged part of a model's closed mesh.
 
     The wetted part of each face is joined to a point in the water plane, as in :func:`clipped_box`.
     :class:`wavesim_world.hull.Hull` uses the same method in more readable code.

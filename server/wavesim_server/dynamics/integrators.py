@@ -54,8 +54,8 @@ ALL: tuple[Integrator, ...] = (
 
 
 def integrator_index(name: str) -> int:
-    """Return the index in ``ALL`` of the method with this name. If the name is unknown, raise a ConfigError that
-    suggests the nearest name.
+    """Return the index in ``ALL`` of the method with this name. Raises ConfigError, suggesting the most similar name,
+    if the name is unknown.
     """
     names = [i.name for i in ALL]
     if name not in names:
@@ -164,7 +164,7 @@ def _prefetch_rows(block: Floats, first: int, count: int) -> None:
 @always_inline
 def prefetch_block(block: Floats) -> None:
     """While another block is being advanced, prefetch the rows that a step reads for most models. Blocks of large
-    fleets are not in the first-level cache, and their rows lie too far apart for the processor's own prefetcher.
+    fleets are not in the first-level cache, and their rows are too far apart for the processor's own prefetcher.
     """
     _prefetch_rows(block, B.PX, B.RIGID_ROWS)
     for group in (B.ACTUATOR_STATE, B.ACTUATOR_COMMAND, B.ACTUATOR_EFFECT):

@@ -325,7 +325,7 @@ def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, number: int) -> None:
-    """Add to the force rows those hull forces that cannot be written as a matrix times a velocity. ``number`` is the
+    """Add the hull forces that cannot be written as a matrix times a velocity to the force rows. ``number`` is the
     index of the stage.
     """
     flags = model_ints[M.FLAGS]

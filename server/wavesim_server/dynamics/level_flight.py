@@ -31,7 +31,7 @@ CHANGE = 1e-6  #: step of an unknown in the numerical derivative, in rad or 1/s
 #: remaining force as a fraction of the weight, below which the flight is in equilibrium; for moments, as a fraction of
 #: the weight times the span
 TOLERANCE = 1e-10
-ALPHA, BETA, ROLL, SHAFT, FIRST_FIN = range(5)  #: unknowns
+ALPHA, BETA, ROLL, SHAFT, FIRST_FIN = range(5)  #: indices of the unknowns of the trim
 
 
 class Trim(NamedTuple):
@@ -41,7 +41,7 @@ class Trim(NamedTuple):
     beta: float  #: sideslip angle in rad
     attitude: tuple[float, float]  #: roll and pitch in rad
     velocity: tuple[float, float, float]  #: velocity through the air, B, in m/s
-    commands: list[float]  #: in the order of the actuators
+    commands: list[float]  #: commands, in the order of the actuators
 
 
 class Flight:
@@ -57,7 +57,7 @@ class Flight:
         self.thrusters, self.fins = len(form.model.thruster), len(form.model.fin)
 
     def motion(self, x: Floats) -> tuple[tuple[float, float], tuple[float, float, float]]:
-        """Return (roll, pitch) and the velocity in B for the unknowns."""
+        """Return the roll and pitch angles and the velocity in B for the unknowns."""
         (sa, ca), (sb, cb), (sr, cr) = (sin_cos(float(x[k])) for k in (ALPHA, BETA, ROLL))
         pitch = float(atan2(sb * sr + cb * sa * cr, ca * cb))
         return (float(x[ROLL]), pitch), (self.speed * ca * cb, self.speed * sb, self.speed * sa * cb)

@@ -75,7 +75,7 @@ E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
 # position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
 # the line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
-#: columns for a group of connected lines and bodies, which are stepped together
+#: columns for a group of connected lines and bodies; the members of a group are stepped together
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
@@ -225,7 +225,7 @@ def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, 
 
 @device_function
 def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
-    """Move the nodes of a line between its ends."""
+    """Advance the inner nodes of a line (all nodes except its two ends) by one substep."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first + 1, last):
         n = nodes[i]

@@ -53,12 +53,14 @@ def contact_margin(shape: PrimitiveShape) -> float:
 
 
 def skew(v: Sequence[float] | Floats) -> Floats:
-    """Return the matrix S(a), for which S(a) b = a x b."""
+    """Return the matrix S(a) such that S(a) b = a x b."""
     return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
 
 
 def mass_matrices(model: Model) -> tuple[Floats, Floats]:
-    """Return (M_RB, M_A) of a model about the origin, with M_A as given, not symmetrised."""
+    """Return the rigid-body mass matrix M_RB and the added mass M_A of a model about the origin. M_A is as given in the
+    model, not symmetrised.
+    """
     if model.rigid_body is not None:
         return matrix(model.rigid_body), matrix(model.added_mass)
     i = model.inertia
@@ -71,8 +73,8 @@ def mass_matrices(model: Model) -> tuple[Floats, Floats]:
 
 
 def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
-    """Return (squared frequencies (n,), damping (n, n), couplings (n, 6)) of the oscillators that represent radiated
-    waves.
+    """Return the squared frequencies (n,), the damping (n, n) and the couplings (n, 6) of the oscillators that
+    represent radiated waves.
     """
     o = radiation.oscillator
     return (
@@ -83,7 +85,7 @@ def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]
 
 
 def free_dofs(model: Model) -> list[int]:
-    """Return the free degrees of freedom."""
+    """Return the indices (0 to 5) of the free degrees of freedom of a model."""
     return [MOTIONS.index(name) for name in model.active.split()]
 
 
@@ -389,8 +391,8 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """Parse the name of a hydrodynamic derivative and return (axis, factors). If the name is invalid, raise a
-    ValueError with the reason.
+    """Parse the name of a hydrodynamic derivative and return its axis and its factors. Raises ValueError, stating the
+    reason, if the name is invalid.
     """
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
@@ -412,7 +414,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
 
 
 def derivative_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, list[int], float]]:
-    """Return (axis, indices of the factors in the basis, dimensional coefficient) for each derivative."""
+    """Return the axis, the indices of the factors in the basis, and the dimensional coefficient of each derivative."""
     terms = []
     for item in d.derivative:
         axis, names = derivative_factors(item.name)
@@ -491,7 +493,7 @@ def _ordered_coefficients(whose: str, names: Sequence[str], coefficients: Sequen
     if sorted(c.name for c in coefficients) != sorted(names):
         names_found = " ".join(c.name for c in coefficients) or "none"
         raise ValueError(
-            f"'{whose}' has the coefficients {names_found}; it needs each of {' '.join(names) or 'none'} once"
+            f"'{whose}' has the coefficients {names_found}; specify each of {' '.join(names) or 'none'} exactly once"
         )
     return [values[n] for n in names]
 
@@ -609,7 +611,8 @@ def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[flo
 
 
 def aerofoil_table(a: Aerofoil, across: float) -> Floats:
-    """Return (CL, CD) for angles from -180 to 180 deg: the given rows, extended as for a stalled flat plate.
+    """Return the coefficients CL and CD of an aerofoil at angles from -180 to 180 deg. Outside the range of the given
+    rows, they change within 10 deg to those of a stalled flat plate.
 
     The normal force on the plate is `across` times the sine of the angle.
     """

@@ -26,9 +26,7 @@ Forces = Callable[[Floats, Floats, Floats, Ints], None]
 
 
 def _load_extensions() -> list[Extension]:
-    """Load the extensions of all packages. If an extension cannot be used, raise a ConfigError with the name of its
-    package.
-    """
+    """Load the extensions of all packages. Raises ConfigError, naming the package, if an extension cannot be used."""
     found: list[Extension] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         if MODE is Mode.MACHINE_CODE:

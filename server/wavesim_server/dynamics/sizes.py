@@ -33,4 +33,4 @@ MAX_EXTENSION_COEFFICIENTS = 64  # coefficients of all registered terms
 HULL_TABLES = 4  # tables with the triangles of a hull mesh
 TABLE_FACES = 320  # triangles in a table, nine numbers each
 TABLE_POINTS = 1441  # of a resampled aerofoil (-180..180 deg) or propeller curve
-ARRAY_WORDS = 3  #: words for each array in a table of addresses: its address and up to two lengths
+ARRAY_WORDS = 3  #: number of words for each array in an address table: its address and up to two lengths

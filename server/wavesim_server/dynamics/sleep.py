@@ -35,12 +35,13 @@ CREEP_TOLERANCE = 5e-4  #: a body counts as at rest if no point on it has moved 
 #: plus a length in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change in the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the memory of a body: last tick at rest, first tick of this rest period, last tick in contact with a body
+#: columns of ``rest_ticks``, for each body: last tick at rest, first tick of this rest period, last tick in contact
+#: with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
 class SleepState(NamedTuple):
-    """Memory for bodies that are asleep or may soon fall asleep."""
+    """State that is kept from tick to tick for bodies that are asleep or may soon fall asleep."""
 
     resting_state: Floats  # (rows, B.ROWS): state of a body when it came to rest
     rest_ticks: Ints  # (rows, 3)
@@ -50,7 +51,7 @@ class SleepState(NamedTuple):
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
-    """Create the memory for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
+    """Create the sleep state for a fleet of up to ``capacity`` bodies; ``step`` is the duration of a tick in s."""
     return SleepState(
         np.zeros((capacity, B.ROWS)),
         np.full((capacity, 3), -1, np.int64),
@@ -134,7 +135,9 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 
 @always_inline
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
-    """Return whether a body may sleep. It must be deep and free, and its actuators must be at their commanded values."""
+    """Return whether a body may sleep: it is deep, it has no lines, mooring or decaying fluid memory, and its actuators
+    are at their commanded values.
+    """
     b, l = f.blocks[slot // LANES], slot % LANES
     if b[B.HAS_LINES * LANES + l] != 0.0 or b[B.MOORING_STIFFNESS * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False

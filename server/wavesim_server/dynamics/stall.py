@@ -1,4 +1,4 @@
-"""Correction to the linear fin force beyond stall, which is computed only while a fin in the block is stalled."""
+"""Correction to the linear fin force beyond stall. It is computed only while a fin in the block is stalled."""
 
 from __future__ import annotations
 

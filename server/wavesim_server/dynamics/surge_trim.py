@@ -53,7 +53,9 @@ class TowedModel:
         self._last[:, B.NU] = speed
 
     def forces(self, actual: Floats) -> tuple[Floats, Floats]:
-        """Return (actuator forces, hull forces), each (6, lanes), for actuator values (SLOTS, lanes)."""
+        """Return the actuator forces and the hull forces, each of shape (6, lanes), for actuator values of shape
+        (SLOTS, lanes).
+        """
         self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = actual
         bodies = BodyArrays(
             self._block.reshape(1, -1),
@@ -111,7 +113,7 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
     columns = [towed.column(k) for k in range(len(form.model.thruster))]
     pushing = [k for k, c in enumerate(columns) if abs(c[0]) > MIN_FORWARD_SHARE * max(float(norm(c[:3])), 1e-300)]
     if not pushing:
-        raise ValueError(f"model '{name}' cannot hold a speed: it has no forward thruster")
+        raise ValueError(f"model '{name}' cannot maintain a speed: it has no forward thruster")
     idle, drag = towed.forces(towed.at_rest())
     wanted = -(idle + drag)[STRAIGHT_DOFS, 0]
     matrix = np.array([columns[k][STRAIGHT_DOFS] for k in pushing]).T
@@ -131,7 +133,7 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
             actuator = form.actuators[k]
             most = towed.thrusts(k, np.array([actuator.minimum, actuator.maximum]))
             raise ValueError(
-                f"model '{name}' cannot hold {speed:g} m/s: '{actuator.name}' needs a thrust of {size:.4g} N, but its range at that speed is "
+                f"model '{name}' cannot maintain {speed:g} m/s: '{actuator.name}' needs a thrust of {size:.4g} N, but its range at that speed is "
                 f"{most[0]:.4g} to {most[1]:.4g} N"
             )
         commands[k] = found
@@ -139,8 +141,8 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
 
 
 def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
-    """Return the smallest command of a thruster that produces a given thrust; None if there is no such command within
-    the thruster's limits.
+    """Return the smallest command with which a thruster produces a given thrust; None if there is no such command
+    within the thruster's limits.
     """
     actuator = towed.vehicle_type.actuators[k]
     if abs(thrust) < 1e-12:

@@ -1,4 +1,4 @@
-"""Optional terms of the equation of motion, each of which adds to the force rows of one block.
+"""Optional terms of the equation of motion. Each function adds one term to the force rows of one block.
 
 Every function processes all lanes at literal offsets; only table lookups process the lanes one by one. Each term names
 its source.
@@ -263,7 +263,9 @@ def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tab
 
 @always_inline
 def ballast(params: Floats, work: Floats, count: int) -> None:
-    """Add the weight of the ballast in each tank, which is its mass in kg times g; its small inertia is neglected."""
+    """Add the weight of the ballast in each tank: its mass in kg times g. The inertia of the ballast is small and is
+    neglected.
+    """
     for k in range(count):
         weight = load(work, W.STAGE_ACTUATORS + SLOT_BALLAST + k) * broadcast(params, P.GRAVITY)
         fx, fy, fz = weight * load(work, W.ROT + 6), weight * load(work, W.ROT + 7), weight * load(work, W.ROT + 8)
@@ -409,7 +411,7 @@ def wing_lift(params: Floats, work: Floats) -> None:
 
 @always_inline
 def omit_munk_terms(params: Floats, work: Floats) -> None:
-    """Remove single elements of C_A(nu_r), which some published models set to zero."""
+    """Remove individual elements of C_A(nu_r), because some published models set these elements to zero."""
     a1, a2, a3 = (
         speed_along(params, P.ADDED_MASS_ROWS, work),
         speed_along(params, P.ADDED_MASS_ROWS + 6, work),

@@ -52,7 +52,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the growth rate of the wetted fraction, which is computed from the buoyancy INSTANT_S later."""
+    """Store the rate at which the wetted fraction grows. The rate is computed from the buoyancy INSTANT_S later."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, W.WET_SHARE)) / INSTANT_S
     store(work, W.WET_SHARE_RATE, select(load(work, W.WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))

@@ -1,4 +1,4 @@
-"""Rows of the work array, imported as ``W``, which contain the intermediate values of a step.
+"""Rows of the work array, imported as ``W``. They contain the intermediate values of a step.
 
 One array with the same shape as a block serves all blocks, one after the other.
 """
@@ -23,7 +23,7 @@ G_EFF_B = _rows(
     "G_EFF_B",
     "",
     "B",
-    "Direction of the apparent weight in the moving water: gravity minus the acceleration of the water, in units of g.",
+    "Direction of apparent gravity in waves: the unit vector pointing down minus the acceleration of the water in units of g.",
     3,
 )
 FORCE = _rows("FORCE", "N, N m", "B", "Sum of the forces and moments.", 6)

@@ -1,4 +1,4 @@
-"""Execute commands from the front end on the simulation.
+"""Execution of the front end's commands on the simulation.
 
 If a command fails, its sender receives a refusal, and nothing else is affected.
 """
@@ -70,7 +70,7 @@ class CommandExecutor:
         self.events = events
         #: function that carries out a change of time, given the function that reports the result; the engine sets it
         self.request_time_change: Callable[[TimeChange, Callable[[bool, str], None]], None]
-        self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the present clients, by row
+        self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the connected clients, by row
         self._traced: set[str] = set()
 
     def execute_record(self, kind: int, payload: bytes) -> bool:
@@ -191,8 +191,8 @@ class CommandExecutor:
             self.tables.publish_identity()
 
     def add_body(self, c: EnterCommand) -> bool:
-        """Add the body of a client, with its watchdog and its present faults. If it cannot be added, end the session
-        and return False.
+        """Add the body of a client, with its watchdog and its active faults. If it cannot be added, end the session and
+        return False.
         """
         try:
             self._let_in(c)
@@ -226,7 +226,7 @@ class CommandExecutor:
         self.run.publish()
 
     def remove_body(self, row: int) -> None:
-        """Remove a body and everything that the engine remembers about it."""
+        """Remove a body and everything that the engine stores about it."""
         self.sim.leave(row)
         self.instruments.leave(row)
         self.watchdog.remove(row)
@@ -352,7 +352,7 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Set or repair a fault of an actuator or sensor and return the amount of the fault. The front end sends the
+        """Set or repair a fault of an actuator or sensor and return the magnitude of the fault. The front end sends the
         faults of devices to the devices.
 
         Raises ValueError if the name of the actuator or sensor is ambiguous or unknown.
@@ -363,7 +363,7 @@ class CommandExecutor:
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
         is_actuator = part in [a.name for a in actuators] or part.isdigit()
         if part in sensors and is_actuator:
-            raise ValueError(f"part '{part}' is ambiguous: both an actuator and a sensor have this name")
+            raise ValueError(f"the name '{part}' is ambiguous: both an actuator and a sensor have this name")
         if part in sensors:
             self.instruments.set_fault(row, part, kind, amount or 0.0, field)
             self.tables.publish_instruments()
@@ -374,8 +374,8 @@ class CommandExecutor:
             self.tables.publish_actuator_faults()
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
-        what = suggest_name(part, known) or "; this body has no parts"
-        raise ValueError(f"no part named '{part}'{what}; to name a device, use 'device:NAME'")
+        what = suggest_name(part, known) or "; this body has no actuators or sensors"
+        raise ValueError(f"no actuator or sensor named '{part}'{what}; to name a device, use 'device:NAME'")
 
     def _weather(self, c: items.Weather) -> None:
         values = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}
@@ -387,6 +387,6 @@ def _describe_fault(fault: items.Fault) -> str:
 
 
 def _amount_as_number(amount: float | str) -> float:
-    """Return an amount as a finite number that a record can store."""
+    """Return the magnitude of a fault as a finite number that a record can store."""
     value = float(amount or 0.0)
     return value if math.isfinite(value) else 0.0

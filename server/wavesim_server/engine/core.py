@@ -35,8 +35,8 @@ from wavesim_server.messages import (
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
-VIEW_S = 0.1  #: maximum interval between two publications of the tables in fast mode, in simulated time
-FULL_QUEUE_RETRY_S = 0.0005  #: interval between two attempts to send to a full queue
+VIEW_S = 0.1  #: maximum interval, in s of simulated time, between two publications of the tables in fast mode
+FULL_QUEUE_RETRY_S = 0.0005  #: interval in s between two attempts to send to a full queue
 NO_GENERATION = 2**62  #: generation number that belongs to no body
 LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are logged
 

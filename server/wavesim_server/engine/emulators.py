@@ -18,10 +18,10 @@ from wavesim_server.instruments import DueTicks, InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-#: interval between two polls above which the engine itself counts as stalled; the wait is then not charged to the
+#: interval in s between two polls above which the engine itself counts as stalled; the wait is then not charged to the
 #: emulators
 STALL_THRESHOLD_S = 0.25
-LIVENESS_CHECK_S = 0.02  #: interval between two checks of whether awaited emulators are still running
+LIVENESS_CHECK_S = 0.02  #: interval in s between two checks of whether awaited emulators are still running
 
 
 class EmulatorSignal(Protocol):
@@ -85,7 +85,7 @@ class Emulators(Protocol):
         """Return the state of the instruments for a snapshot, by sensor type."""
 
     def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
-        """Return to a state from :meth:`save`, or to the beginning (None)."""
+        """Restore a state that :meth:`save` returned, or the initial state (None)."""
 
 
 class SynchronousEmulators:
@@ -190,8 +190,8 @@ class SynchronousEmulators:
         return {s: {"table": self.vehicles[s].snapshot()[1]} for s in self.instruments.types}
 
     def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
-        """Write the values of a snapshot, or zeros, to the tables. An emulator process notices this and continues from
-        there.
+        """Write the values of a snapshot, or zeros, to the tables. An emulator process detects this and continues from
+        these values.
         """
         for s in self.instruments.types:
             table = self.vehicles[s]

@@ -28,7 +28,7 @@ class EngineEvents(Protocol):
         """Write as many waiting events as there is room for; return whether none is left."""
 
     def wake_front(self) -> None:
-        """Signal the front end if there is something for it to read."""
+        """Signal the front end if there are events for it to read."""
 
 
 class LocalEvents:
@@ -50,7 +50,7 @@ class LocalEvents:
 
 
 class EventQueue:
-    """Events to a front end in another process. ``wake`` tells the reader that events are waiting."""
+    """Events to a front end in another process. ``wake`` signals the reader that events are waiting."""
 
     def __init__(self, ring: RecordQueue, pacer: TickPacer, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._pacer, self._wake = ring, pacer, wake
@@ -96,7 +96,7 @@ class EventQueue:
         return not self._backlog
 
     def wake_front(self) -> None:
-        """Signal the front end if there is something for it to read."""
+        """Signal the front end if there are events for it to read."""
         if self._wake_due:
             self._wake_due = False
             self._wake()

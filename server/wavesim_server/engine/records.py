@@ -1,4 +1,4 @@
-"""Records of bounded size for the log, which the front end writes."""
+"""Log records of bounded size, for the front end to write."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Changes of the simulation time in a running server: reset, and return to a snapshot.
 
-The sessions continue. After a change, the simulation contains the bodies of the present clients and the bodies that
+The sessions continue. After a change, the simulation contains the bodies of the connected clients and the bodies that
 need no client. A body whose client has left since the snapshot is removed; a body whose client has joined since then
 starts at its initial pose.
 """
@@ -38,8 +38,8 @@ MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in the memory of a serv
 class Served(NamedTuple):
     """The part of a tick that the engine has completed."""
 
-    asked: bool  #: scheduled changes have been applied, and emulators have been signalled
-    released: bool  #: all participants have been served, and lockstep clients have answered
+    asked: bool  #: whether scheduled changes have been applied and emulators have been signalled
+    released: bool  #: whether all participants have been served and lockstep clients have answered
 
 
 class ChangedEngine(Protocol):
@@ -83,7 +83,7 @@ class TimeChanges:
         self._waiting: list[tuple[items.Control | items.SnapshotAction, Callable[[bool, str], None]]] = []
 
     def request(self, command: items.Control | items.SnapshotAction, report: Callable[[bool, str], None]) -> None:
-        """Queue a command, which :meth:`carry_out` executes; call ``report`` with its result."""
+        """Queue a command for :meth:`carry_out`, and call ``report`` with its result once it has been executed."""
         self._waiting.append((command, report))
 
     @property
@@ -162,7 +162,7 @@ class TimeChanges:
     # -- taking and restoring ----------------------------------------------------------------------
 
     def take(self) -> Snapshot:
-        """Return a snapshot of the simulation and of everything that the engine remembers about it."""
+        """Return a snapshot of the simulation and of everything that the engine stores about it."""
         e = self._engine
         return capture(
             e.sim,
@@ -179,7 +179,7 @@ class TimeChanges:
     def _restore(self, snapshot: Snapshot, report: Callable[[bool, str], None]) -> None:
         sim = self._engine.sim
         if snapshot.seed != sim.seed:
-            raise ValueError(f"the snapshot has the seed {snapshot.seed}, but this server runs with {sim.seed}")
+            raise ValueError(f"the snapshot has the seed {snapshot.seed}, but this server uses the seed {sim.seed}")
         parts = read_state(sim, snapshot)
         if "banks" not in parts:
             raise ValueError("the snapshot has no instruments: it was made by a Simulation, not by a Lab or a server")
@@ -190,7 +190,7 @@ class TimeChanges:
         self._publish_recent()
 
     def _change(self, parts: dict[str, Any] | None) -> None:
-        """Return to a snapshot, given by its parts, or to the beginning (None)."""
+        """Restore a snapshot, given by its parts, or the initial state (None)."""
         e, before_ns = self._engine, self._engine.sim.time_ns
         if parts is None or e.run.state is RunState.ENDED:
             # before the change, so that this state belongs to the log that ends here
@@ -237,7 +237,7 @@ class TimeChanges:
             vars(e.fences).update(vars(own["fences"]))
 
     def _match_bodies(self, generations: Any) -> None:
-        """Make the simulation contain exactly the bodies of the present clients and those that need no client."""
+        """Make the simulation contain exactly the bodies of the connected clients and those that need no client."""
         e, clients = self._engine, self._engine.command_executor.entries
         configured = {b.name: b for b in e.sim.config.fleet.bodies}
         for row, occupant in list(e.sim.occupants.items()):

@@ -69,7 +69,7 @@ class ResponseOperators:
 
     @property
     def headings(self) -> int:
-        """Return the number of headings, which are equally spaced over a full circle; the first heading is a following
+        """Return the number of headings. They are equally spaced over a full circle; the first heading is a following
         sea.
         """
         return int(self.response.shape[2])
@@ -137,8 +137,8 @@ def _polynomial(coefficients: Sequence[float], w: Floats) -> tuple[Floats, Float
 
 
 def read_operators(model: Model, rao: Rao) -> ResponseOperators:
-    """Read the operators from a file, which is either a table (``.csv``, see
-    :mod:`~wavesim_server.environment.operator_table`) or a MATLAB structure.
+    """Read the operators from a file: either a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`)
+    or a MATLAB structure.
     """
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
     if rao.use == "motion" and model.restoring is None:
@@ -178,7 +178,8 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
 
 
 def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Floats, Floats, Complexes, Floats]:
-    """Read (frequencies, headings, operators, mean drift) from a MATLAB structure as the MSS toolbox writes it.
+    """Read the frequencies, headings, operators and mean drift from a MATLAB structure in the format of the MSS
+    toolbox.
 
     The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` for each
     degree of freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; and ``driftfrc.amp`` in surge,

@@ -19,7 +19,7 @@ F_NORTH, F_EAST, F_DOWN, F_AMPLITUDE, F_DIRECTION, F_PERIOD, F_PHASE, STREAM = r
 
 
 class FlowField(NamedTuple):
-    """Uniform stream, layers (n, 4) by depth, and a gridded volume (which may be empty)."""
+    """Flow of the water: a uniform stream, layers (n, 4) by depth, and a gridded volume (which may be empty)."""
 
     uniform: Floats  # (STREAM,)
     layers: Floats  # depth, north, east, down

@@ -1,5 +1,5 @@
-"""Response amplitude operators from a plain table (CSV), as a spreadsheet or the post-processor of a panel code writes
-it.
+"""Response amplitude operators from a plain table (CSV), which a spreadsheet or the post-processor of a panel code can
+write.
 """
 
 from __future__ import annotations

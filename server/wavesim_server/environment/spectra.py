@@ -1,4 +1,4 @@
-"""Gust spectra, which are divided into components with random phases that depend only on the seed.
+"""Gust spectra. They are divided into components whose random phases depend only on the seed.
 
 Sea spectra are in ``wavesim_world.ocean.surface``.
 """
@@ -17,8 +17,8 @@ from wavesim_world.config.world import Wind
 
 
 def gust_components(wind: Wind, seed: int) -> Floats:
-    """Return (n, 3) gust components of the Harris spectrum from 1/3600 to 1 Hz, spaced so that each has the same
-    energy.
+    """Return gust components of the Harris spectrum from 1/3600 to 1 Hz, shape (n, 3), spaced such that each component
+    has the same energy.
     """
     n, mean = wind.gusts, wind.mean
     if n == 0 or mean == 0.0:

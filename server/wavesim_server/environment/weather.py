@@ -41,7 +41,7 @@ from wavesim_world.ocean.wind import SURFACE_LAYER
 #: state of the weather: slow part of the wind, deviations of drift speed and direction, present wind at 10 m height,
 #: and level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: indices of the inputs for wind, waves and air, which are the same at all positions; see :class:`WeatherArrays`
+#: indices of the inputs for wind, waves and air; these inputs are the same at all positions; see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,
@@ -92,7 +92,9 @@ _CURRENT, _WIND, _LEVEL, _WAVE = (SURROUNDINGS.first_columns[name] for name in (
 
 
 class WeatherArrays(NamedTuple):
-    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are the memory of the weather."""
+    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` contain the state of the weather, which
+    is kept from tick to tick.
+    """
 
     state: Floats  # (WEATHER,)
     # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;

@@ -1,4 +1,4 @@
-"""The weather of a run, which is read from the configuration and can be changed during the run."""
+"""Weather of a run. It is read from the configuration and can be changed during the run."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class WeatherModel:
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
     def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
-        """Apply the present wind, waves and flow to one body, so that its published state is consistent."""
+        """Apply the wind, waves and flow of this tick to one body, so that its published state is consistent."""
         kept = self.weather.filters[row].copy()
         w.apply_to_bodies(self.weather, self.flow, fleet.arrays, np.array([row]), 1, tick, time, fleet.step)
         self.weather.filters[row] = kept
@@ -194,7 +194,7 @@ class WeatherModel:
         """Change the weather from now on.
 
         The components of a changed sea depend on the seed but not on the time of the change, so that runs are
-        repeatable. The surface jumps at the change.
+        repeatable. The water surface jumps at the time of the change.
         """
         self.current = current
         self.flow.uniform[: flow.F_DOWN + 1] = current.north, current.east, current.down

@@ -26,8 +26,8 @@ __all__ = ["ImportedModel", "read"]
 def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
 ) -> ImportedModel:
-    """Convert a parameter file of any known type to a models file. Raises ConfigError with a list of invalid entries,
-    missing values or omitted content.
+    """Convert a parameter file of any known type to a models file. Raises ConfigError, listing the entries, if entries
+    are invalid, values are missing or content would be omitted.
     """
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:
@@ -50,9 +50,9 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
             return dune.read(path, section, settings, angles)
         data = yaml.safe_load(path.read_text())
     except OSError as error:
-        raise ConfigError(f"cannot read it: {error.strerror}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
     except (yaml.YAMLError, configparser.Error, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     if isinstance(data, dict) and "m_11" in data:
         return hilsim.read(path, data, settings, angles)
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):

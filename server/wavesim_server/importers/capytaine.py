@@ -1,6 +1,6 @@
 """Reader for Capytaine data sets (NetCDF, as written by ``export_dataset`` or by xarray's ``to_netcdf``).
 
-Capytaine's time factor is ``exp(-i w t)``; therefore, its forces are conjugated here.
+Capytaine's time factor is ``exp(-i w t)``; therefore, this reader conjugates the forces.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
 
 
 def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """Return (dimensions, values) of each variable; strings are not converted."""
+    """Return the dimensions and the values of each variable; strings are not converted."""
     if path.read_bytes()[:4] == b"\x89HDF":
         try:
             import h5py

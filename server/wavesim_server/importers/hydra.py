@@ -1,8 +1,8 @@
 """Reader for the result file of HydRA (`NAME_hydra.json`), the panel code that Panisim/Makara uses.
 
-The axes of its matrices are x forward, y to port and z up; Panisim converts them to z down, and so does this reader. In
-`w`, -1 stands for infinite frequency and 0 for zero frequency. AM and BD have the dimensions frequency, row, column,
-group of headings and speed.
+The matrices in the file have the axes x forward, y to port and z up; Panisim converts them to z down, and so does this
+reader. In `w`, -1 stands for infinite frequency and 0 for zero frequency. AM and BD have the dimensions frequency, row,
+column, group of headings and speed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read(path: Path) -> PanelResults:
             for k in ("AM", "BD")
         )
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     except KeyError as error:
         raise ConfigError(f"missing key {error}: this is not the result file of HydRA", str(path)) from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -43,7 +43,7 @@ EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the texts of the additional files that the models file names."""
+    """A models file, notes for the user, and the texts of the additional files to which the models file refers."""
 
     xml: str
     notes: list[str]
@@ -90,7 +90,7 @@ class TrackedTable(Mapping[str, Any]):
 
 
 def _is_meaningful(value: Any) -> bool:
-    """Return whether an entry contains information; zeros, `None` and empty values do not contain any."""
+    """Return whether an entry contains information; zeros, `None` and empty values do not."""
     if isinstance(value, Mapping):
         return any(map(_is_meaningful, value.values()))
     return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES
@@ -114,7 +114,7 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    #: tables that the model names, which are to be written next to it
+    #: texts of the tables that the model refers to, by file name; the tables are to be written next to the models file
     files: dict[str, str] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
@@ -140,7 +140,7 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Record the entries of a table that the model cannot represent, and the entries that are irrelevant to it."""
+        """Record the table entries that the model cannot represent, and those that are irrelevant to the model."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"entries that have no meaning for the model: {', '.join(table.ignored)}")
@@ -173,7 +173,7 @@ class ModelDraft:
         return math.radians(value) if self.angles == "deg" else value
 
     def xml(self, path: Path, partial: bool) -> ImportedModel:
-        """Return the models file. Raises ConfigError with a list of all gaps and of all content that would be lost."""
+        """Return the models file. Raises ConfigError, listing them all, if there are gaps or if content would be lost."""
         useless = [k for k in self.settings if k not in self.used_settings]
         if useless:
             raise ConfigError(f"--set {useless[0]}: not needed; the file contains this value", str(path))

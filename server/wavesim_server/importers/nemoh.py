@@ -1,7 +1,7 @@
 """Reader for NEMOH folders (version 2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec,
 KH.dat, Inertia.dat.
 
-NEMOH's time factor is ``exp(-i w t)``, so its phases lag, and their sign is reversed here. The files do not state the
+NEMOH's time factor is ``exp(-i w t)``, so its phases lag; this reader reverses their sign. The files do not state the
 unit of the phases.
 """
 
@@ -18,7 +18,7 @@ from wavesim_server.importers.model_draft import ModelDraft
 
 
 def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results of a run for one body. If a file is invalid, raise a ValueError with the file name."""
+    """Return the results of a run for one body. Raises ValueError, naming the file, if a file is invalid."""
     cal = [line.split("!")[0].split() for line in _require_file(folder, "Nemoh.cal").read_text().splitlines()]
     said = {
         k: line.split("!", 1)[1].lower()
@@ -90,7 +90,7 @@ def _depth(cal: list[list[str]]) -> float:
 
 
 def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
-    """Return (frequencies in rad/s, table of the other columns for each zone)."""
+    """Return the frequencies in rad/s, and a table of the other columns for each zone."""
     zones: list[list[list[float]]] = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("VARIABLES") and "rad/s" not in line:

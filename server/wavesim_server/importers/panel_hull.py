@@ -1,4 +1,4 @@
-"""Read panel hulls of WAMIT and HydRA (.gdf), and compute their cross-sections."""
+"""Reader for the panel hulls of WAMIT and HydRA (.gdf), and computation of their cross-sections."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Results of a panel code for a hull, in the axes of this project; the readers for all codes return results in this
 form.
 
-In the codes, x is forward, y is to port and z is up; a heading is the direction in which the waves travel, and
+In panel codes, x is forward, y is to port and z is up; a heading is the direction in which the waves travel, and
 increases towards port. In this module, x is forward, y is to starboard and z is down; headings are clockwise as seen
 from above; and phases lead the elevation at the origin.
 """
@@ -16,7 +16,8 @@ import numpy as np
 from wavesim_sdk.arrays import Array
 
 DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
-AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: factors that convert from the codes' axes to body axes
+#: factors that convert from the panel codes' axes to body axes
+AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])
 #: for each axis, the sign by which the response of a symmetric hull is multiplied when the same wave comes from the
 #: other side
 MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
@@ -68,8 +69,8 @@ class PanelResults:
 
 
 def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:
-    """Create coefficients from values in the axes of a code, with frequencies in any order. Raises ValueError if the
-    frequencies are invalid.
+    """Create coefficients from values in the axes of a panel code, with frequencies in any order. Raises ValueError if
+    the frequencies are invalid.
     """
     w = np.asarray(frequencies, float)
     if len(np.unique(w)) != len(w) or not (w > 0.0).all() or not np.isfinite(w).all():

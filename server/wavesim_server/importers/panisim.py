@@ -133,7 +133,7 @@ def _add_cross_flow(
     found: dict[str, float],
     hull: tuple[Path, Floats] | None,
 ) -> None:
-    """Add the cross-flow drag by Hoerner's curve, if the file asks for it: Panisim's `cross_flow_drag`."""
+    """Add the cross-flow drag by Hoerner's curve, if the file enables it with Panisim's key `cross_flow_drag`."""
     if not hydro.get("cross_flow_drag", False):
         return
     own = [key for key in found if _CROSS_FLOW.fullmatch(key)]
@@ -151,7 +151,7 @@ def _add_cross_flow(
         x, beam, depth = (f"{n:.6g} m" for n in row)
         etree.SubElement(element, "section", x=x, beam=beam, draft=depth)
     draft.notes.append(
-        f"cross_flow_drag: {len(hull[1])} sections of {hull[0].name}; the drag is their integral, where Panisim fits "
+        f"cross_flow_drag: {len(hull[1])} sections of {hull[0].name}; the drag is their integral, whereas Panisim fits "
         "eight coefficients to it"
     )
 
@@ -234,7 +234,7 @@ def _add_buoyancy(
     waterplane = agent.density * agent.gravity * float(geometry["length"]) * float(geometry["breadth"])
     draft.matrix("restoring", np.diag([0.0, 0.0, waterplane, weight * arm[2], weight * arm[2], 0.0]))
     draft.notes.append(
-        "restoring: roll and pitch by the distance of CG and CB, as in Panisim; heave by the waterplane of length times breadth"
+        "restoring: roll and pitch from the distance between CG and CB, as in Panisim; heave from a waterplane area of length times breadth"
     )
     if arm[2] <= 0.0:
         draft.notes.append("restoring: CG is not below CB, so roll and pitch are unstable if they are free")

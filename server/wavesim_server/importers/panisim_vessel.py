@@ -1,7 +1,7 @@
 """Values that a Panisim/Makara vessel folder leaves out, and the files that it names.
 
 Panisim's manual gives some values outside the folder (`simulation_input.yml`), and its own examples omit others. Each
-function notes the value that it takes.
+function adds a note about the value that it uses.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ class AgentEntry(NamedTuple):
 
     name: str
     type: str
-    speed: float  #: m/s; 0 = not stated
+    speed: float  #: speed in m/s; 0 = not stated
     active: tuple[int, ...]
     density: float
     gravity: float
 
 
 def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
-    """Return the vessel's entry in `simulation_input.yml` in the folder or above it; without one, an empty entry."""
+    """Return the vessel's entry in `simulation_input.yml` in the folder or above it, or an empty entry if there is
+    none.
+    """
     for place in (folder, *list(folder.parents)[:2]):
         path = place / "simulation_input.yml"
         if not path.is_file():
@@ -68,8 +70,8 @@ def find_agent(folder: Path, draft: ModelDraft) -> AgentEntry:
 
 
 def locate(folder: Path, value: Any) -> Path | None:
-    """Return the file that a vessel folder names. The function looks for its path, and for its name alone, in the
-    folder and in the two folders above it.
+    """Return the file that a vessel folder names, or None. The function searches the folder and the two folders above
+    it; in each folder, it first tries the path of the file and then the file name alone.
     """
     if value in EMPTY_VALUES:
         return None
@@ -86,14 +88,14 @@ def locate(folder: Path, value: Any) -> Path | None:
 
 
 def model_name(folder: Path, agent: AgentEntry, hydra_file: Any) -> str:
-    """Return the vessel's own name: that of its agent, of its HydRA file, or of its folder."""
+    """Return the vessel's own name: the name of its agent, its HydRA file or its folder."""
     stem = Path(str(hydra_file)).stem if hydra_file not in EMPTY_VALUES else ""
     name = agent.name or (stem.removesuffix("_hydra") if stem.endswith("_hydra") else folder.name)
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "vessel"
 
 
 def actuator_name(draft: ModelDraft, text: str) -> str:
-    """Return a valid and unique name for an actuator; note the change."""
+    """Return a valid and unique name for an actuator. Add a note if it differs from the given name."""
     name = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")[:28] or "actuator"
     name = f"actuator-{name}" if name.isdigit() else name
     taken = {e.get("name") for e in draft.elements}
@@ -101,7 +103,7 @@ def actuator_name(draft: ModelDraft, text: str) -> str:
     while unique in taken:
         unique, k = f"{name}-{k}", k + 1
     if unique != text.lower():
-        draft.notes.append(f"the actuator '{text}' has the name '{unique}'")
+        draft.notes.append(f"the actuator '{text}' is renamed to '{unique}'")
     return unique
 
 
@@ -121,7 +123,7 @@ def is_underwater(
     filled = mass / (agent.density * length * breadth * depth)
     reasons = {
         f"it starts at a depth of {start[2]:g} m": start[2] > depth,
-        f"its mass fills {filled:.0%} of its box with water": filled > FILLED,
+        f"its mass is {filled:.0%} of the mass of water in a box with its length, breadth and depth": filled > FILLED,
     }
     reason = next((text for text, holds in reasons.items() if holds), "")
     draft.notes.append(
@@ -150,8 +152,8 @@ def derivative_system(
             raise ConfigError(f"--set derivatives={given}: use prime or dimensional")
         if "derivatives" not in draft.settings:
             draft.notes.append(
-                f"dim_flag is false, but a derivative of {largest:g} is that of no hull in the prime system: the "
-                "derivatives are taken in SI units; --set derivatives=prime changes this"
+                f"dim_flag is false, but a derivative of {largest:g} is too large for the prime system: the derivatives "
+                "are read in SI units; --set derivatives=prime changes this"
             )
         if given == "dimensional":
             return {}
@@ -197,8 +199,8 @@ def surface_axes(draft: ModelDraft, where: str, name: str, angles: Iterable[floa
     """Return the chord and the normal of a control surface in body axes.
 
     Panisim rotates a horizontal surface by roll, pitch and yaw, in this order of axes; its force at a positive angle
-    points up. A rudder has to be upright: if this rotation does not make it so, the angles are taken relative to an
-    upright rudder, without the yaw if the chord would lie across the flow.
+    points up. A rudder has to be upright: if this rotation does not make it upright, the angles are relative to an
+    upright rudder; the yaw is omitted if the chord would otherwise be across the flow.
     """
     roll, pitch, yaw = angles
     turned = rotation(roll, pitch, yaw)
@@ -234,7 +236,7 @@ def rotation(roll: float, pitch: float, yaw: float) -> Floats:
 
 
 def or_default(draft: ModelDraft, table: TrackedTable, where: str, key: str, default: Any, reason: str = "") -> Any:
-    """Return an entry, or note that it is missing and return a default."""
+    """Return an entry. If it is missing, add a note and return a default."""
     if key in table and table[key] not in (None, "None", "none", ""):
         return table[key]
     draft.notes.append(f"{where}: {key} is missing: {reason or default}")

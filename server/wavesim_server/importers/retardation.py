@@ -23,7 +23,7 @@ from wavesim_world.config.validation import MAX_OSCILLATORS
 TARGET_ERROR = 0.01  #: rms error, relative to the maximum in the table, at which no more oscillators are added
 MAX_ERROR = 0.15  #: rms error above which the fit is rejected
 MAX_GROUP_OSCILLATORS = 6  #: maximum number of oscillators for motions that radiate the same waves
-SAMPLES = 80  #: maximum number of frequencies that the fit takes from a table
+SAMPLES = 80  #: maximum number of frequencies that the fit uses from a table
 #: minimum damping of an oscillator relative to its frequency, because the radiated waves of a hull decay
 MIN_DAMPING_RATIO = 0.02
 #: maximum damping that is allowed at the lowest and at the highest frequency of a table, as fractions of the maximum
@@ -197,8 +197,8 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Return the weight of each frequency, which is the fraction of the frequency range that it represents, so that
-    clusters of frequencies do not dominate.
+    """Return the weight of each frequency: the fraction of the frequency range that it represents. With these weights,
+    clusters of frequencies do not dominate the fit.
     """
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
@@ -224,7 +224,7 @@ class _FitProblem:
         self.weight = _frequency_weights(w)
 
     def parameters(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return (w_n, R, P), computed from ``x``, which contains the variables to fit."""
+        """Return (w_n, R, P), computed from ``x``, the variables of the fit."""
         n, root = self.n, self._root(x)
         w_n = np.exp(x[:n])
         return w_n, root @ root.T + MIN_DAMPING_RATIO * np.diag(w_n), x[n + len(self.lower[0]) :].reshape(n, -1)
@@ -311,8 +311,8 @@ def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> Ra
 
 
 def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
-    """Return (rms error of damping, maximum error of damping, maximum error of added mass), each relative to the
-    maximum in its table.
+    """Return the rms error of the damping, the maximum error of the damping, and the maximum error of the added mass,
+    each relative to the maximum in its table.
     """
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()

@@ -1,4 +1,4 @@
-"""Read parameter sets in forward-left-up axes, which UUV Simulator, Gazebo and MarineGym use."""
+"""Reader for parameter sets in forward-left-up axes, as used by UUV Simulator, Gazebo and MarineGym."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ _ROTATIONAL = np.array([0, 0, 0, 1, 1, 1])
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """Return the results from all files of a run; ``path`` is any one of them. If a file is invalid, raise a ValueError
-    with the file name.
+    """Return the results from all files of a run; ``path`` is any one of them. Raises ValueError, naming the file, if a
+    file is invalid.
     """
     beside = {s: path.with_suffix(s) for s in SUFFIXES}
     if not beside[".1"].exists():
@@ -131,7 +131,7 @@ def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> pane
 
 
 def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
-    """Return (mass matrix divided by the density, length scale, gravity)."""
+    """Return the mass matrix divided by the density, the length scale, and gravity."""
     text = path.read_text()
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)

@@ -22,7 +22,7 @@ __all__ = ["LocalEmulators"]
 
 
 class LocalEmulators:
-    """The emulators in a run, which read the engine's tables without copying them.
+    """The emulators in a run. They read the engine's tables without copying them.
 
     When :meth:`ask` returns, all emulators have answered.
     """
@@ -39,7 +39,7 @@ class LocalEmulators:
     ) -> None:
         self._simulation, self.instruments, self._server = simulation, instruments, server
         loaded, installed = simulation.loaded, installed_emulators()
-        #: for each sensor type, a bank and its table of values
+        #: for each sensor type, the bank of instruments and its table of values
         self._banks: dict[str, Any] = {}
         for sensor, count in loaded.sensor_rows.items():
             self._banks[sensor] = installed[sensor].load()(loaded).sensor_bank(simulation.seed, count)
@@ -103,18 +103,18 @@ class LocalEmulators:
         return FleetSnapshot(sim.tick, sim.time_ns, self._rows, sim.identity, state, tables, (version,))
 
     def poll(self, now: float) -> bool:
-        """Return True, because all values are already there."""
+        """Return True, because :meth:`ask` has already computed all values."""
         return True
 
     def wait(self, timeout: float) -> None:
-        """Return immediately, because all values are already there."""
+        """Return immediately, because :meth:`ask` has already computed all values."""
 
     def save(self) -> dict[str, Any]:
         """Return the state of all instruments for a snapshot."""
         return {sensor: bank.save() for sensor, bank in self._banks.items()}
 
     def restore(self, state: Mapping[str, Any] | None, seed: int) -> None:
-        """Return to a state from :meth:`save`, or to the beginning (None)."""
+        """Restore a state that :meth:`save` returned, or the initial state (None)."""
         for sensor, bank in self._banks.items():
             saved = None if state is None else state[sensor]
             if saved is None:
@@ -127,5 +127,5 @@ class LocalEmulators:
         self._version = -1
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
-        """Return nothing, because the engine never waits."""
+        """Return an empty list, because the engine never waits for these emulators."""
         return []

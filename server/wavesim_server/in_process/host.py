@@ -1,10 +1,10 @@
 """On-board programs in the server's process, only one of which runs at a time.
 
-A program runs until it waits for the server. It then lets the simulation advance until any program has received
-something; that program then continues. Most programs are greenlets of one thread, because a switch between greenlets
-takes a microsecond, whereas a switch between threads takes a hundred times as long. Each program that has threads or an
-event loop has its own thread. The main thread starts and ends the trial, waits when nothing is due, shows the progress,
-and finds programs that hang.
+A program runs until it waits for the server. It then lets the simulation advance until any program has received data;
+that program then continues. Most programs are greenlets of one thread, because a switch between greenlets takes a
+microsecond, whereas a switch between threads takes a hundred times as long. Each program that has threads or an event
+loop has its own thread. The main thread starts and ends the trial, waits when nothing is due, shows the progress, and
+finds programs that hang.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ProgramHost:
     # -- the main thread ---------------------------------------------------------------------------
 
     def add(self, label: str, run: Callable[[], int], context: ProgramContext, *, shares_thread: bool) -> None:
-        """Add a program, which begins when :meth:`drive` lets it run. The function ``run`` returns the exit code of the
+        """Add a program. It begins when :meth:`drive` lets it run. The function ``run`` returns the exit code of the
         program.
         """
         turn = self._shared.turn if shares_thread else threading.Condition(self._lock)
@@ -220,7 +220,7 @@ class ProgramHost:
             return events
 
     def wait(self, session: LocalSession, limit: float) -> None:
-        """Let the simulation advance until the session has received something, or until the wall time ``limit``."""
+        """Let the simulation advance until the session has received data, or until the wall time ``limit``."""
         with self._lock:
             if session not in self._sessions:
                 raise SessionEnded("the session has ended")

@@ -96,7 +96,7 @@ class Trial:
 
     @property
     def log(self) -> Path:
-        """Path of the log, which is complete after the end of the `with` block."""
+        """Path of the log. The log is complete after the end of the `with` block."""
         return self._trial.log
 
     def run(self, until: float | None = None) -> None:

@@ -54,7 +54,7 @@ os.register_at_fork(after_in_child=_seed_after_fork)
 
 
 class SharedRandomState:
-    """State of NumPy's global generator, which a program may seed and use as if no other program used it.
+    """State of NumPy's global generator. A program may seed and use the generator as if no other program used it.
 
     Copying this state takes as long as a whole step; therefore, it is copied only for programs that have used the
     generator.

@@ -1,5 +1,5 @@
-"""Find the programs that may share a thread, because their imports show that they neither start threads nor run an
-event loop.
+"""Detection of the programs that may share a thread, because their imports show that they neither start threads nor run
+an event loop.
 """
 
 from __future__ import annotations

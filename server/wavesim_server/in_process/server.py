@@ -171,7 +171,9 @@ class InProcessServer:
 
     @property
     def is_held(self) -> bool:
-        """Whether the simulation has reached the tick at which it waits, and has done all work that is due there."""
+        """Whether the simulation has reached the tick at which it waits, and has done all work that is due at this
+        tick.
+        """
         return self.engine.is_held and not self._commands.waiting and not self.engine.run.awaits_release
 
     def status(self) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Run a trial in one process. The on-board programs run in the process that contains the engine and the emulators."""
+"""Trial in one process: the on-board programs run in the process that contains the engine and the emulators."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _position(program: HostedProgram) -> str:
     """
     frame = sys._current_frames().get(program.thread.ident or 0) if program.thread is not None else None
     if frame is None:
-        return "an unknown place"
+        return "an unknown location"
     places = traceback.extract_stack(frame)
     own = [p for p in places if Path(p.filename).is_relative_to(program.context.folder)]
     place = (own or places)[-1]

@@ -1,1 +1,1 @@
-"""The logger, which writes one MCAP file per run."""
+"""The logger. It writes one MCAP file per run, or several if the log is divided into parts."""

@@ -1,4 +1,4 @@
-"""Export logs for other tools: as Parquet, NetCDF (CF) or TUM tracks, or as datasets for machine learning."""
+"""Export of logs for other tools: as Parquet, NetCDF (CF) or TUM tracks, or as datasets for machine learning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KNOWN_ON_BOARD = {
         "heard_level",
     ),
 }
-#: fraction of the missions in each part of a dataset
+#: fraction of the missions in each split of a dataset
 SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 
 
@@ -52,7 +52,7 @@ def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str
 def _write_each_table(
     log: Path | Log, folder: Path, ending: str, write: Callable[[Path, Log, str, Columns, dict[str, str]], None]
 ) -> Iterator[tuple[str, int]]:
-    """Write each table of a log to a file in a folder; yield (file name, number of rows)."""
+    """Write each table of a log to a file in a folder; yield the name and the number of rows of each file."""
     found = read(log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def _write_each_table(
 
 
 def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each table as a Parquet file and yield (file name, number of rows).
+    """Write each table as a Parquet file; yield the name and the number of rows of each file.
 
     The units are stored as JSON under the key ``units``; NaN marks a missing value.
     """
@@ -97,8 +97,8 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 
 
 def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield (file name, number of
-    rows).
+    """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield the name and the
+    number of rows of each file.
 
     States are trajectories with latitude, longitude and depth. Integers are stored in 32 bits or, if they are too
     large, as floating-point numbers that represent them exactly.
@@ -163,7 +163,7 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
 
 
 def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write the true track of each body as a TUM file NAME.tum; yield (file name, number of rows).
+    """Write the true track of each body as a TUM file NAME.tum; yield the name and the number of rows of each file.
 
     The columns are t (s), x y z (W: north, east, down) and qx qy qz qw (of B), with full precision. Raise LogError if
     the log was imported from a recording without true attitudes or depths.
@@ -197,11 +197,12 @@ def tum_lines(time_ns: Any, p: Any, q: Any) -> str:
 
 
 def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
-    """Add a log to a dataset as one mission; return (name of the mission, part of the split to which it belongs).
+    """Add a log to a dataset as one mission; return the name of the mission and its split (training, validation or
+    test).
 
     ``seen`` contains the data that are known on board: instruments, commands, receptions and estimates. ``truth``
-    contains all other data, so that no model is trained on them by mistake. The content hash of a mission selects the
-    part of the split to which the whole mission belongs.
+    contains all other data, so that no model is trained on them by mistake. The content hash of a mission determines
+    its split. A mission is never divided between splits.
     """
     found = read(log)
     mission = found.content_hash[:16]
@@ -230,7 +231,7 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
 
 
 def part_of(share: float) -> str:
-    """Return the part of a dataset that a number from 0 to 1 selects, according to the fractions in SPLIT."""
+    """Return the dataset split that a number from 0 to 1 selects, according to the fractions in SPLIT."""
     for part, size in SPLIT.items():
         if share < size:
             return part

@@ -1,4 +1,4 @@
-"""Export logs as CSV, with one file per topic, and CTD measurements as a Sea-Bird file."""
+"""Export of logs as CSV, with one file per topic, and of CTD measurements as a Sea-Bird file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wavesim_sdk.log_tables import topic_columns
 
 
 def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each topic to a file and yield (file name, number of rows).
+    """Write each topic to a file; yield the name and the number of rows of each file.
 
     Arrays become one column for each element; actuator columns have the names of the actuators.
     """

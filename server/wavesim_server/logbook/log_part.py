@@ -45,7 +45,7 @@ class LogPart:
         self._schemas: dict[str, int] = {}
 
     def write_metadata(self, name: str, metadata: dict[str, str]) -> None:
-        """Write the header and the metadata, which come first."""
+        """Write the header and the metadata at the beginning of the file."""
         self._mcap.begin(profile="ros2", library="wavesim")
         self._mcap.metadata(name, metadata)
         self.file.flush()
@@ -60,7 +60,9 @@ class LogPart:
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
-        """Add a message. If ``said_before`` is True, it repeats a message from an earlier part and has the number 0."""
+        """Add a message. If ``said_before`` is True, the message repeats one from an earlier part of the log and has
+        the number 0.
+        """
         channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)
@@ -93,7 +95,7 @@ class LogPart:
             self._mcap.end_chunk()
 
     def finish(self) -> None:
-        """Write the index, which completes the file."""
+        """Complete the file by writing the index."""
         self._mcap.finish()
 
 

@@ -1,4 +1,4 @@
-"""Write many messages to an MCAP file in one call (https://mcap.dev/spec).
+"""Writer for MCAP files that accepts many messages in one call (https://mcap.dev/spec).
 
 The writer in the mcap package needs 15 us per message. This module needs little more than that for all messages of a
 tick together, because their constant bytes are prepared once in a :class:`MessageBlock`. Most other records are written
@@ -50,8 +50,8 @@ def _messages(lead: int, size: int) -> np.dtype[Any]:
 
 
 class MessageBlock:
-    """Consecutive messages with given channels and sizes, whose sequence numbers, times and data are filled in for
-    each use.
+    """Consecutive messages with given channels and sizes. Their sequence numbers, times and data are filled in for each
+    use.
 
     The bytes ``lead`` precede the data of each message.
     """
@@ -220,7 +220,7 @@ class McapFile:
         return index, np.array(places, _PLACE)
 
     def finish(self) -> None:
-        """Write the summary, which completes the file."""
+        """Complete the file by writing the summary."""
         self.end_chunk()
         self.file.write(_bytes(DataEnd(self._data_crc)))
         start = self.file.tell()

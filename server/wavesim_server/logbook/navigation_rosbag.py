@@ -1,4 +1,4 @@
-"""Export a log as a rosbag2 folder of standard ROS 2 navigation messages.
+"""Export of a log as a rosbag2 folder of standard ROS 2 navigation messages.
 
 Axes follow REP 103. World axes are east, north, up, from the origin of the world; body axes are forward, left, up. The
 true motion is exported as Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes
@@ -150,7 +150,7 @@ INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
 
 
 def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
-    """Yield (topic, type, messages) for each topic that can be exported."""
+    """Yield the name, the type and the messages of each topic that can be exported."""
     for topic, series in sorted(log.series.items()):
         if topic.startswith("/state/") and not log.metadata.get(
             UNKNOWN_TRUTH
@@ -173,7 +173,9 @@ def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
 
 
 def write_rosbag(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write a log as a new rosbag2 folder (MCAP, metadata.yaml) and yield (topic, number of messages)."""
+    """Write a log as a new rosbag2 folder (MCAP, metadata.yaml) and yield the name and the number of messages of each
+    topic.
+    """
     found = [(topic, type_, messages) for topic, type_, messages in _topics(read(log)) if messages]
     every = sorted(
         ((time, k, message) for k, (_, _, messages) in enumerate(found) for time, message in messages),

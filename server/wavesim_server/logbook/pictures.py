@@ -17,7 +17,8 @@ from wavesim_sdk.imaging_frames import ImagingFrame
 
 LINES = 500  #: number of pings of a side-scan sonar in one picture
 FAN_ROWS = 512  #: maximum number of pixels from the sonar to the maximum range in a fan
-COMPRESSION = 4  #: compression level of PNG files: speckle hardly compresses
+#: compression level of PNG files; a higher level would save little, because speckle is hardly compressible
+COMPRESSION = 4
 
 
 class Picture(NamedTuple):

@@ -1,4 +1,4 @@
-"""The trial table, which is computed only from the log of the trial."""
+"""The trial table. It is computed only from the log of the trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wavesim_sdk.log import Log, read, straight_line_errors
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_sdk.terminal_text import finite_json
 
-#: counters of a run that should be 0, each with the text that is printed if it is not 0
+#: run counters that should be 0, each with the text that is printed if the counter is not 0
 TROUBLE_TEXTS = {
     "contacts_dropped": "contacts between bodies were omitted because there were too many at the same time",
     "paths_dropped": "propagation paths were omitted because their node already had the maximum number of stronger paths (<acoustics paths>), or because the paths had too many turning points",
@@ -37,8 +37,8 @@ MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest pa
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
-    """Return (receptions with a two-way range, their errors in m). The error is the measured range minus the mean of
-    the true distances that the query and the reply travelled.
+    """Return the receptions with a two-way range, and their range errors in m. A range error is the measured range
+    minus the mean of the true distances that the query and the reply travelled.
     """
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
@@ -185,7 +185,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
 
 
 def _clipped(notices: Any, name: str) -> list[str]:
-    """For one body, return the latest notice about each actuator whose commands were clipped."""
+    """Return the latest notice about each actuator of one body whose commands were clipped."""
     found = {}
     for _, m in notices:
         if m["body"] == name and m["text"].startswith(CLIPPED):
@@ -195,7 +195,7 @@ def _clipped(notices: Any, name: str) -> list[str]:
 
 
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
-    """Return, for each instrument, the fraction of measurements without a value.
+    """Return the fraction of measurements without a value for each instrument.
 
     The fraction is 1 if there is no measurement. Instruments without missing values are omitted.
     """
@@ -210,7 +210,7 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 
 
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
-    """Return, for each vehicle, the other vehicle that came closest to it.
+    """Return the other vehicle that came closest to each vehicle.
 
     If there are more than MAX_VEHICLES_FOR_PASSES vehicles, the result is empty, because comparing all pairs would take
     too long.

@@ -1,4 +1,4 @@
-"""Export frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and
+"""Export of frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and
 sensor_msgs.
 
 - Images (forward-looking, side-scan, scanning): ProjectedSonarImage, in which the samples of all beams at one range
@@ -164,7 +164,7 @@ def image_message(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
 
 
 def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
-    """Return (message type, message) for a frame."""
+    """Return the type of the ROS message for a frame, and the message itself."""
     if frame.kind == "camera":
         return PICTURE, image_message(frame, frame.image, "rgb8")
     if frame.kind in RANGE_IMAGES:
@@ -256,7 +256,9 @@ class ScanAccumulator:
 
 
 def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield (topic, type, message) for each message made from a frame; ``turns`` keeps the unfinished turns."""
+    """Yield the topic, the type and the content of each message made from a frame; ``turns`` keeps the unfinished
+    turns.
+    """
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
     if frame.kind in ("bathymetry", *RANGE_IMAGES):

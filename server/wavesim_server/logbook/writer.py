@@ -1,4 +1,4 @@
-"""Write the log, a self-describing MCAP file for each run, in an open format; see docs/LOG.md."""
+"""Writer of the log, a self-describing MCAP file for each run in an open format; see docs/LOG.md."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class LogWriter:
         self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
-        """Finish this file and continue in another file, which begins with the data that are needed to read it."""
+        """Finish this file and continue in another file. The new file begins with the data that are needed to read it."""
         if self._place is None:
             raise OSError(0, "the log cannot continue in another file")
         self._finish()
@@ -159,7 +159,7 @@ class LogWriter:
     def branch(self, time_ns: int) -> str:
         """Finish this log, and begin another one because the simulation time has changed. Return the name of its file.
 
-        The new log is complete in itself: it has its own run number, and no time in it is before ``time_ns``.
+        The new log is self-contained: it has its own run number, and no time in it is before ``time_ns``.
         """
         if self._failure or self._first_place is None:
             return ""
@@ -213,7 +213,7 @@ class LogWriter:
         self._write_guarded(time_ns, lambda: self._part_with_room(topic).add(topic, table, time_ns, data))
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
-        """Write a message of plain values as JSON in a ROS string, which every reader of ROS logs can decode."""
+        """Write a message of plain values as JSON in a ROS string, so that every reader of ROS logs can decode it."""
         self._add(topic, None, time_ns, _message(value))
 
     def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:
@@ -265,8 +265,8 @@ class LogWriter:
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Record the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the amount and
-        the field of the fault.
+        """Record the start or end of a fault of an actuator or instrument (``part``); ``more`` contains the magnitude
+        and the field of the fault.
         """
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)

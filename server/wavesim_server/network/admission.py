@@ -1,4 +1,6 @@
-"""Admission of sessions in their roles. One pure function decides on new, resumed and takeover sessions."""
+"""Admission of sessions in their roles. One pure function decides whether a session may start, resume, or take over a
+body.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ class Roster:
 
 
 class BodyParts(NamedTuple):
-    """The parts of a body that can have faults."""
+    """The actuators and sensors of a body, to which faults can refer."""
 
     actuators: tuple[Actuator, ...]
     sensors: tuple[InstrumentConfig, ...]
@@ -60,7 +62,7 @@ class AdmissionPolicy:
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, roster: Roster) -> JoinResult:
-        """Return the data that a client receives. If the join is refused, raise a NotAdmitted with the reason."""
+        """Return the data that a client receives. Raises NotAdmitted, stating the reason, if the join is refused."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise NotAdmitted(Refusal.BAD_VALUE, "invalid name: use 1 to 31 letters, digits, - and _")

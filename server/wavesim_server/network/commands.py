@@ -1,4 +1,6 @@
-"""Commands: check permissions, keep track of the commands that the engine is executing, and return their results."""
+"""Commands from sessions and from the commander: their permissions, their execution by the engine, and the return of
+their results.
+"""
 
 from __future__ import annotations
 
@@ -62,10 +64,10 @@ def check_recipient(command: Command, crews: Crews) -> Command:
 
 
 def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyParts]) -> Command:
-    """Parse a command from the commander's queue. If the command is invalid, raise a ValueError with the reason.
+    """Parse a command from the commander's queue. Raises ValueError, stating the reason, if the command is invalid.
 
-    ``parts_of`` returns the actuators and sensors of a body; it is needed because the amount of a fault may contain a
-    unit.
+    ``parts_of`` returns the actuators and sensors of a body; it is needed because the magnitude of a fault may contain
+    a unit.
     """
     arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
     verb = message["verb"]
@@ -81,7 +83,7 @@ def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyP
 
 
 def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], BodyParts]) -> float:
-    """Parse an amount with or without a unit, and return it as a number."""
+    """Parse the magnitude of a fault, with or without a unit, and return it as a number."""
     try:
         return float(amount)
     except ValueError:
@@ -96,7 +98,9 @@ def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[
         return parse_fault(instrument, kind, amount, str(arguments.get("field") or "")).amount
     if actuator is not None:
         return fault_amount(actuator, kind, amount)
-    raise ValueError(f"fault: '{body}' has no part '{part}', so the amount '{amount[:40]}' must be a plain number")
+    raise ValueError(
+        f"fault: '{body}' has no actuator or sensor '{part}', so the magnitude '{amount[:40]}' must be a plain number"
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Crews: the sessions of each body by role, and the data that each session receives.
 
-A body has one pilot (ordinal 0) and any number of instruments and listeners. Each of these takes the lowest free
-ordinal from 1 upwards.
+A body has one pilot (ordinal 0) and any number of instruments and listeners. Each instrument or listener receives the
+lowest free ordinal from 1 upwards.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ class Crews:
         return [m.device for m in self.by_token.values() if m.device and m.grant.body == body]
 
     def _name_device(self, member: CrewMember) -> None:
-        """Give a session's device the requested name or, if this is taken, the first free one of name-2, name-3 ..."""
+        """Give a session's device the requested name or, if this name is taken, the first free name among name-2,
+        name-3, ...
+        """
         if name := member.session.join.device:
             taken = {m.device for m in self.members_of(member.row)}
             variants = (f"{name}-{k}" for k in range(2, len(taken) + 3))

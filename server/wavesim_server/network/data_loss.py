@@ -57,7 +57,9 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Return the reason why the log is no longer being written, but only once; otherwise, return an empty text."""
+        """Return the reason why the log is no longer being written, once after the failure; otherwise, return an empty
+        text.
+        """
         if self.log is None or self._log_failed or not self.log.failure:
             return ""
         self._log_failed = True

@@ -23,7 +23,7 @@ RunSoon = Callable[[Callable[[], None]], None]
 
 
 class EmulatorSessions:
-    """All emulators of a server that have joined over the network.
+    """The emulators that have joined a server over the network.
 
     ``run_soon`` is None in a server without a network, because such a server refuses emulators.
     """
@@ -93,7 +93,7 @@ class EmulatorSessions:
         self.by_token[session.token] = session, service
 
     def _report_due(self, token: int, due: int) -> None:
-        """Have the front end's thread handle the due tick. The thread that watches the claim calls this method."""
+        """Let the front end's thread handle the due tick. This method is called by the thread that watches the claim."""
         assert self.run_soon is not None
         self.run_soon(lambda: self._on_due(token, due))
 
@@ -114,7 +114,7 @@ class EmulatorSessions:
         return found is not None
 
     def handle(self, session: Session, number: int, request: EmulatorRequest) -> None:
-        """Handle a request from an emulator. If the request is refused, raise a ValueError with the reason."""
+        """Handle a request from an emulator. Raises ValueError, stating the reason, if the request is refused."""
         found = self.by_token.get(session.token)
         if found is None:
             raise ValueError(f"only an emulator may send {type(request).__name__.upper()}")

@@ -1,4 +1,4 @@
-"""Send commands from the front end to the engine, in order and without ever blocking."""
+"""Commands from the front end to the engine, sent in order and without blocking."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ class EngineCommands(Protocol):
         """
 
     def request(self, row: int, number: int, item: bytes) -> None:
-        """Queue an acoustic request from the body in a row. The result of the request contains the same ``number``."""
+        """Queue an acoustic request from the body in a row. Its result carries ``number``, so that the caller can match
+        the two.
+        """
 
     def execute(self, number: int, command: bytes) -> None:
-        """Queue a command, which is an item of REQUESTS. The result of the command contains the same ``number``."""
+        """Queue a command, encoded as an item of one of the types in REQUESTS. Its result carries ``number``, so that
+        the caller can match the two.
+        """
 
     def leave(self, row: int) -> None:
         """Queue the removal of the body in a row."""
@@ -41,7 +45,7 @@ class EngineCommands(Protocol):
 
 
 class EngineQueue:
-    """Commands to an engine in another process. ``wake`` tells the engine that commands are waiting."""
+    """Commands to an engine in another process. ``wake`` signals the engine that commands are waiting."""
 
     def __init__(self, ring: RecordQueue, wake: Callable[[], None] = lambda: None) -> None:
         self._ring, self._wake = ring, wake

@@ -1,4 +1,4 @@
-"""Forward events from the engine to sessions, log and shared memory."""
+"""Forwarding of events from the engine to sessions, log and shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream the frames from imaging sonars and cameras to their subscribers, in pieces and at a limited rate. Each frame
+"""Streaming of frames from imaging sonars and cameras to their subscribers, in pieces and at a limited rate. Each frame
 is sent once.
 """
 
@@ -21,9 +21,9 @@ from wavesim_server.network.crews import CrewMember
 from wavesim_server.network.state_datagrams import InstrumentLocator
 from wavesim_world.config import LoadedConfig
 
-POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
-SEND_S = 0.002  #: interval between two bursts of pieces
-#: duration of one burst at the limited rate; a longer burst would overflow the socket of a receiver
+POLL_PERIOD_S = 0.005  #: interval in s between two checks for new frames
+SEND_S = 0.002  #: interval in s between two bursts of pieces
+#: duration in s of one burst at the limited rate; a longer burst would overflow the socket of a receiver
 BURST_S = 0.01
 
 
@@ -32,7 +32,7 @@ class _SonarCursor:
     """A session's position in the sequence of frames from one instrument."""
 
     last_frame: int  #: sequence number of the newest frame that has been checked
-    last_described: int = 0  #: number of frames sent
+    last_described: int = 0  #: number of the newest frame that has been sent, counted from 1
     next: float = 0.0
 
 
@@ -81,7 +81,7 @@ class FrameStreamer:
         self.by_token[member.session.token] = feed
 
     def _ring(self, member: CrewMember, number: int) -> tuple[int, int] | None:
-        """Return (ring, generation) for an instrument on a body in the simulation, or None."""
+        """Return the ring and the generation of an instrument on a body in the simulation, or None."""
         assert self._rings is not None
         assert self._instruments is not None  # a body with a sonar has rows of instruments
         found = self._instruments.locate(member.row, number)
@@ -154,7 +154,7 @@ class FrameLogger:
         lost: Callable[[str], None],
     ) -> None:
         self._server, self._loaded, self._bodies, self._log, self._report_loss = server, loaded, bodies, log, lost
-        #: for each body and instrument of which every n-th frame is logged, the number n
+        #: number n for each body and instrument of which every n-th frame is logged
         self._every: dict[tuple[str, str], int] = {}
         self._rings: FrameRings | None = None
         self._seen: Any = None

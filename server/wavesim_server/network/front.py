@@ -605,7 +605,7 @@ class Front:
             self.steps.replace(member, former.session, same, self.now)
 
     def _on_returned(self, session: Session, previous: Session, reason: str) -> None:
-        """Let a pilot drive its body again after the client that had taken it over has left."""
+        """Let a pilot drive its body again after the client that had taken over the body has left."""
         self.print_line(
             f"'{previous.name}' (pilot) {GONE_TEXTS.get(reason, reason)}; the earlier program is driving again"
         )

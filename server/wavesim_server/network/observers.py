@@ -1,4 +1,4 @@
-"""Observer sessions, through which viewers and monitors on other machines receive all bodies and all signals."""
+"""Observer sessions. Viewers and monitors on other machines use them to receive all bodies and all signals."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ class Observers:
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
     def fleet_parts(self, w: ObserverView, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
-        """Yield (part, number of parts, records) for the bodies that an observer receives."""
+        """Yield the records of the bodies that an observer receives, divided into parts, as (part, number of parts,
+        records).
+        """
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
             rows = rows[np.isin(rows, w.bodies)]

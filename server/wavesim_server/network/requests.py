@@ -58,7 +58,7 @@ class RequestHandler:
         self._access = access
         self.acoustic_quota = RequestAllowance(acoustic_rate)
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
-        #: acoustic requests for the current step by session, as (number for the result, item of REQUESTS)
+        #: acoustic requests for the current step by session, as (number that the result will carry, encoded request)
         self.pending_sounds: dict[int, list[tuple[int, bytes]]] = {}
 
     def handle(self, happening: Requested, member: CrewMember | None, now: float) -> None:

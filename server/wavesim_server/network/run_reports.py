@@ -33,7 +33,7 @@ class RunReports:
             log.estimate(time_ns, member.grant.body, values)
 
     def notice(self, name: str, text: str) -> None:
-        """Report something about a participant on the console and, as a notice, in every viewer.
+        """Report an event that concerns a participant, on the console and as a notice in every viewer.
 
         Notices about participants are not logged, because the log describes the simulation, which does not depend on
         waiting times.

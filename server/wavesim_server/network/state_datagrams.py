@@ -106,7 +106,7 @@ def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -
 
 
 class TableSnapshots:
-    """The tables at one moment, each of which is copied when it is first needed."""
+    """The tables at one moment. Each table is copied when it is first needed."""
 
     def __init__(self, vehicles: SharedMemoryArea, tick: int, step_ns: int, run_state: int) -> None:
         self.vehicles, self.tick, self.time_ns, self.run_state = vehicles, tick, tick * step_ns, run_state
@@ -150,7 +150,7 @@ class InstrumentLocator:
         return int(self._table.header[DONE])
 
     def locate(self, row: int, number: int) -> tuple[int, int] | None:
-        """Return (row in the table of its type, generation) for a sensor on a body; None if the body is absent."""
+        """Return the row of a sensor in the table of its type, and its generation; None if the body is absent."""
         written = self.version
         if written != self._written:
             records = self._table.snapshot()[1]
@@ -213,7 +213,7 @@ class DatagramLayout:
 
 
 class DatagramTemplate:
-    """The datagrams of a shape, which are filled in for many sessions together."""
+    """The datagrams of a shape. They are filled in for many sessions together."""
 
     def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
         self.parts: list[tuple[Type, DatagramLayout, Any]] = []

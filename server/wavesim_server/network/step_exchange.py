@@ -1,5 +1,5 @@
-"""The exchange of a lockstep step. It sends STEP to the participants, passes their answers to the engine, and measures
-how long the participants take.
+"""Exchange of messages for a lockstep step. It sends STEP to the participants, passes their answers to the engine, and
+measures how long the participants take.
 
 Instruments receive STEP when all pilots have answered theirs. By then, the bytes that an on-board program has written
 to its devices during its own step have arrived, so that a run with devices is repeatable.
@@ -102,7 +102,7 @@ class StepExchange:
         self._reports.notice(f"emulator {event.sensor}", event.text)
 
     def cancel(self) -> None:
-        """Give up the current step, because the simulation time has changed."""
+        """Abandon the current step, because the simulation time has changed."""
         self.barrier.cancel()
         self._instrument_rows = []
         self.waits.accounts.clear()

@@ -1,4 +1,4 @@
-"""Vehicle commands. Forward them to the program that drives the body, and return its answer to the sender."""
+"""Vehicle commands: forwarding to the program that drives the body, and return of its answer to the sender."""
 
 from __future__ import annotations
 
