@@ -11,7 +11,7 @@ import numpy as np
 from tests.physics.sea import records
 from wavesim_server.acoustics import eigenrays, fans, image_paths, medium_arrays, medium_setup, waveguides
 from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import Target
+from wavesim_server.acoustics.volume_rays import FirstGuess, Target
 from wavesim_server.acoustics.waveguides import Waveguide
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 from wavesim_world.ocean.sound import SoundSpeedVolume
@@ -57,7 +57,7 @@ class VolumeSea:
         self.medium = medium_arrays.allocate_medium(
             nodes=1, signals=1, emissions=1, chunks=1, waiting=16, waiting_rays=16, candidates=1, kept_rays=1,
             hearings=1, events=1, profile=len(water.depths), field_times=len(water.times), field_points=water.c[0].size,
-            sent=1, receptions=1,
+            pairs=0, sent=1, receptions=1,
         )  # fmt: skip
         self.medium.profile_z[:] = water.depths
         medium_setup.fill_sound_field(self.medium, water)
@@ -86,7 +86,8 @@ class VolumeSea:
             sz = math.sqrt(max(1.0 - ray.sx * ray.sx - ray.sy * ray.sy, 0.0))
             leaves = Vector(float(ray.sx), float(ray.sy), sz if ray.down else -sz)
             target, s = Target(b, int(ray.reversals), int(ray.bed) - 1), self.shot
-            assert fans.aim_ray(guide, a, target, leaves, self.legs, self.none, s)
+            guess = FirstGuess(leaves, Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0))
+            assert fans.aim_ray(guide, a, target, guess, True, self.legs, self.none, s)
             assert abs(s.time - ray.time) < 1e-11
             made.append(
                 Path(
