@@ -50,9 +50,6 @@ def bed(depth: float, slope: tuple[float, float] = (0.0, 0.0)) -> image_paths.Ac
     )
 
 
-NOWHERE = Vector(0.0, 0.0, 0.0)  #: no known displacement
-
-
 class VolumeSea:
     """A sound field over a bed."""
 
@@ -60,7 +57,7 @@ class VolumeSea:
         self.medium = medium_arrays.allocate_medium(
             nodes=1, signals=1, emissions=1, chunks=1, waiting=16, waiting_rays=16, candidates=1, kept_rays=1,
             hearings=1, events=1, profile=len(water.depths), field_times=len(water.times), field_points=water.c[0].size,
-            sent=1, receptions=1,
+            pairs=0, sent=1, receptions=1,
         )  # fmt: skip
         self.medium.profile_z[:] = water.depths
         medium_setup.fill_sound_field(self.medium, water)
@@ -89,7 +86,7 @@ class VolumeSea:
             sz = math.sqrt(max(1.0 - ray.sx * ray.sx - ray.sy * ray.sy, 0.0))
             leaves = Vector(float(ray.sx), float(ray.sy), sz if ray.down else -sz)
             target, s = RayTarget(b, int(ray.reversals), int(ray.bed) - 1), self.shot
-            guess = FirstGuess(leaves, NOWHERE, NOWHERE)
+            guess = FirstGuess(leaves, Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0))
             assert fans.aim_ray(guide, a, target, guess, True, self.legs, self.none, s)
             assert abs(s.time - ray.time) < 1e-11
             made.append(
