@@ -511,5 +511,8 @@ _MISSED = (
     ("block/blockB_geo", (1200.0, 700.0), "two echoes from the wall behind the receiver are not found"),
     ("internal wave", (2600.0, 35.0), "of three paths within 0.06 deg and 0.3 us, one is found"),
 )
-MISSED = tuple(replace(_ALL[name], name=f"{name}, missed", receivers=(place,)) for name, place, _ in _MISSED)
+MISSED = tuple(
+    replace(_ALL[name], name=f"{name}, missed", receivers=(place,), box=1.02 * max(x for x, _ in _ALL[name].receivers))
+    for name, place, _ in _MISSED
+)
 UNRESOLVED = {f"{name}, missed": reason for name, _, reason in _MISSED}
