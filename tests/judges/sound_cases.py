@@ -504,12 +504,15 @@ KRAKEN = (
         coherent=400.0,
     ),
 )
-MISSED = replace(
-    next(case for case in PUBLISHED if case.name == "Dickins/DickinsB"),
-    name="Dickins/DickinsB, a missed ray",
-    receivers=((13e3, 1000.0),),
+_ALL = {case.name: case for case in (*PUBLISHED, *OURS)}
+#: receivers at which WaVeSim lacks a path that BELLHOP has, and how
+_MISSED = (
+    ("Dickins/DickinsB", (13e3, 1000.0), "the fan misses a ray 16 dB below the strongest, launched at -28.89 deg"),
+    ("block/blockB_geo", (1200.0, 700.0), "two echoes from the wall behind the receiver are not found"),
+    ("internal wave", (2600.0, 35.0), "of three paths within 0.06 deg and 0.3 us, one is found"),
 )
-#: environments in which WaVeSim differs from BELLHOP, and how
-UNRESOLVED = {
-    MISSED.name: "the fan misses one ray 16 dB below the strongest (launch -28.89 deg, 2 surface and 1 bottom bounces)"
-}
+MISSED = tuple(
+    replace(_ALL[name], name=f"{name}, missed", receivers=(place,), box=1.02 * max(x for x, _ in _ALL[name].receivers))
+    for name, place, _ in _MISSED
+)
+UNRESOLVED = {f"{name}, missed": reason for name, _, reason in _MISSED}

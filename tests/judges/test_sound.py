@@ -23,7 +23,7 @@ from wavesim_world.config import LoadedConfig
 Make = Callable[..., LoadedConfig]
 pytestmark = [pytest.mark.bellhop, pytest.mark.xdist_group("sound")]
 TIME_S, ANGLE_DEG, LEVEL_DB = 2e-5, 0.05, 1.0
-CASES = {case.name: case for case in (*PUBLISHED, *OURS, MISSED)}
+CASES = {case.name: case for case in (*PUBLISHED, *OURS, *MISSED)}
 
 
 @pytest.fixture(scope="module")
