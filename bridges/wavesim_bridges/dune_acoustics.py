@@ -1,5 +1,5 @@
-"""Sound for DUNE: an acoustic modem and long-baseline ranging, provided through an instrument session for the vehicle
-in addition to the pilot's session.
+"""Acoustics for DUNE: a modem and long-baseline ranging. They use an instrument session for the vehicle, in addition to
+the pilot's session.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class DuneAcoustics:
     # -- the long baseline -------------------------------------------------------------------------------
 
     def configure(self, beacons: Sequence[ImcMessage]) -> None:
-        """Set the beacons that the modem then queries in turn. Raise MalformedMessage for an invalid beacon."""
+        """Set the beacons that the modem queries in turn from now on. Raise MalformedMessage for an invalid beacon."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
             raise MalformedMessage("payload")

@@ -94,8 +94,8 @@ class Px4Connection(asyncio.Protocol):
 
 
 class Px4Server:
-    """Server for PX4, which accepts one connection at a time. It sends a frame every 4 ms of PX4's clock and receives
-    the outputs that answer it.
+    """Server for PX4, which accepts one connection at a time. It sends a frame every 4 ms of PX4's clock, and receives
+    the actuator outputs with which PX4 answers.
 
     The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` per frame, regardless of delays. An
     answer contains the time of its frame. Controllers whose rate is lower than the frame rate answer every second

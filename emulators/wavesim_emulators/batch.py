@@ -82,14 +82,12 @@ class Noise:
         return found
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return the random numbers for another purpose, which are independent of those for this purpose."""
+        """Return random numbers for another purpose. They are independent of the numbers for this purpose."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
 class CovarianceNoise:
-    """Correlated errors of a vector, with a declared covariance (nine numbers). If none is declared, ``factor`` is
-    None.
-    """
+    """Errors of a vector, correlated by a declared covariance (nine numbers). If none is declared, ``factor`` is None."""
 
     def __init__(self, declared: Sequence[float]) -> None:
         self.factor: Floats | None = covariance_factor(np.reshape(declared, (3, 3))) if declared else None
@@ -171,7 +169,7 @@ class Batch:
         self.period = period  #: number of ticks from one value to the next
         #: rows of the bodies; rows of the instruments in the table of the sensor type
         self.rows, self.table_rows = entries["body"].copy(), entries["place"].copy()
-        #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their amounts
+        #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their magnitudes
         self.fault, self.fault_amount = entries["fault"], entries["fault_amount"]
         self.has_faults = bool(self.fault.any())
         self.mounting = Mounting([i.parameters for i, _ in fitted])
@@ -195,7 +193,7 @@ class Batch:
 
     @property
     def state_numbers(self) -> Floats:
-        """The `state` table as a matrix of numbers, for kernels; ``rows`` are the rows of the bodies."""
+        """The `state` table as a matrix of numbers, for kernels; the attribute ``rows`` selects the rows of the bodies."""
         return self.view.state_numbers
 
     @property

@@ -31,7 +31,7 @@ def field(world: World) -> Floats:
 
 class MagnetometerEmulator(Emulator):
     """Emulator of magnetometers. The measured field is B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard
-    iron) + offset + noise. It is limited to the range of the sensor and quantised.
+    iron) + offset + noise. The result is limited to the range of the sensor and quantised.
     """
 
     sensor = "magnetometer"

@@ -1,4 +1,4 @@
-"""Emulators with range beams: echosounder, fixed rangers, scanning beam, multibeam.
+"""Emulators with range beams: echosounder, rangefinder with fixed beams, scanning beam, multibeam.
 
 The beams detect the sea bed, obstacles, the surface and other bodies.
 """
@@ -116,7 +116,7 @@ class RaycastEmulator(Emulator):
         return hit
 
     def _may_hit_bodies(self, now: Batch, rays: Floats, maximum: float) -> bool:
-        """Return False if no other body is near. This check takes less time than the search for hits."""
+        """Return whether any ray may hit another body. This check takes less time than the search for hits."""
         view = now.view
         if len(view.rows) > FEW_BODIES:
             return True
@@ -151,7 +151,7 @@ class EchosounderEmulator(RaycastEmulator):
 
 
 class RangerEmulator(RaycastEmulator):
-    """Emulator of a ranger: ranges along fixed beams."""
+    """Emulator of a rangefinder: ranges along fixed beams."""
 
     sensor = "ranger"
 
@@ -166,8 +166,8 @@ class RangerEmulator(RaycastEmulator):
 
 
 class ScannerEmulator(RaycastEmulator):
-    """Emulator of a scanner: one scanning beam. Its angle follows from the tick, so that a new process continues where
-    the old one stopped.
+    """Emulator of a scanner: one scanning beam. The angle of the beam is computed from the tick, so that a replacement
+    process continues where the previous one stopped.
     """
 
     sensor = "scanner"

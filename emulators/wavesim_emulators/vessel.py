@@ -1,4 +1,4 @@
-"""Sensors of the vessel itself: apparent wind, actuators, leaks, battery."""
+"""Sensors that measure the vessel itself: apparent wind, actuators, leaks and battery."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class RpmEmulator(ActuatorEmulator):
 
 
 class LeakEmulator(Emulator):
-    """Emulator of leak detectors. A compartment is dry until the fault `wet` names it."""
+    """Emulator of leak detectors. A compartment is dry until a fault of type `wet` is injected for it."""
 
     sensor = "leak"
     needs_all_bodies = False

@@ -1,4 +1,4 @@
-"""Commands in the ``wavesim learn`` group: train a policy for a task, and evaluate it on unseen episodes.
+"""Commands in the ``wavesim learn`` group: train policies for a task, and evaluate them on unseen episodes.
 
 This module is not part of the package ``learning``, because the import of that package requires Gymnasium.
 """
@@ -225,7 +225,7 @@ def _options(task: Any, texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _value(text: str) -> float | int | str:
-    """Return a number if a text is one, otherwise the text."""
+    """Convert a text to a number if it represents one; otherwise, return the text."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -1,5 +1,6 @@
-"""``wavesim check``, ``modems``, ``new`` and ``stubs``: check a configuration, list modem presets, write a configuration, and
-write its bodies as Python types."""
+"""Commands ``wavesim check``, ``modems``, ``new`` and ``stubs``, which check a configuration, list modem presets, write
+a new configuration, and write the bodies of a configuration as Python types.
+"""
 
 from __future__ import annotations
 
@@ -127,5 +128,5 @@ def new(folder: Path, template: str) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands in this package."""
+    """Return the commands that this package adds to ``wavesim``."""
     return [check, drive, modems, new, stubs]

@@ -4,8 +4,8 @@
     found = hull.afloat(mass=2200.0, centre=(0.0, 0.0, 0.1))
     print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
 
-The wetted part of the mesh is computed exactly. Each face is cut at the water plane, and its part below the plane is
-joined to a point in that plane; the cut surface itself therefore contributes nothing (for closed surfaces, see Mirtich,
+The wetted part of the mesh is computed exactly. Each face is cut at the water plane, and the part below the plane is
+joined to a point in this plane; the cut surface itself therefore contributes nothing (for closed surfaces, see Mirtich,
 Fast and accurate computation of polyhedral mass properties, 1996). The hull floats at a given attitude; the computation
 does not search for the trim at which the moments vanish.
 """

@@ -1,7 +1,7 @@
 """Templates for trials: a configuration and its programs, which ``wavesim new`` writes into a folder.
 
-The files are those of the project's examples. In the repository, ``template_files/`` contains links to them; in a
-wheel, it contains the files themselves.
+The files are the project's examples. In the repository, ``template_files/`` contains links to them; in a wheel, it
+contains the files themselves.
 """
 
 from __future__ import annotations

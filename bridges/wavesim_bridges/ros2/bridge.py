@@ -1,4 +1,4 @@
-"""Vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives commands."""
+"""Bridge that represents a vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig
 
 BEAT_S = 0.1  #: wall time in s after which a stopped clock is published again
-LOOK_S = 0.02  #: interval in s between checks whether the vehicle has joined
+LOOK_S = 0.02  #: interval in s at which to check whether the vehicle has joined
 FAREWELL_S = 1.0
 TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
@@ -56,8 +56,8 @@ class Ros2Options:
 
 
 class Ros2Clock:
-    """ROS time of all vehicles in a process. It never decreases: a restarted run continues from the end of the last
-    run.
+    """ROS time of all vehicles in a process. It never decreases: when a run is restarted, ROS time continues from the
+    end of the previous run.
     """
 
     def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
@@ -270,7 +270,7 @@ class Ros2Bridge:
         self._on_joined(self.vehicle.broker)
 
     def _on_joined(self, broker: AsyncBroker) -> tuple[CommandTopics, Ros2Instruments]:
-        """Create, once, everything that depends on the vehicle's equipment."""
+        """Create everything that depends on the vehicle's equipment; later calls do nothing."""
         if self._has is None:
             commands = CommandTopics(
                 self.shared.node,
@@ -406,7 +406,9 @@ class Ros2Bridge:
             node.reader(self.layout.acoustics("send"), TEXT, self._send)
 
     def _on_command_topic(self, message: Message) -> None:
-        """Execute a command from a topic, for clients that cannot call WaVeSim's services, and print the result."""
+        """Execute a command received on a topic, and print the result. The topic serves clients that cannot call
+        WaVeSim's services.
+        """
 
         async def later() -> None:
             done, text = await self._execute_command(message.data.split())

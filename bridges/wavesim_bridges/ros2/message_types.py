@@ -1,4 +1,4 @@
-"""ROS 2 messages: the definitions in a distribution and additional definitions. This module serialises messages and
+"""ROS 2 message types: the definitions of a distribution, and additional ones. The module serialises messages and
 provides their type hashes and DDS names.
 """
 

@@ -28,7 +28,7 @@ _RPM = 2.0 * math.pi / 60.0  #: rad/s
 
 
 class _Numbered(Protocol):
-    """An actuator or its description."""
+    """Actuator or actuator description that has a number."""
 
     @property
     def name(self) -> str: ...

@@ -89,7 +89,7 @@ class TopicWriter:
             self.write_bytes(self._node.types.packed(message))
 
     def write_bytes(self, data: bytes) -> None:
-        """Publish a message that is already serialised."""
+        """Publish a serialised message."""
         self._sample.data = data
         try:
             self.entity.write(self._sample)
@@ -124,7 +124,7 @@ class DdsNode:
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
 
     def writer(self, topic: str, type_: str, latched: bool = False) -> TopicWriter:
-        """Create a publisher. If it is ``latched``, late joiners receive the last message."""
+        """Create a publisher. If it is ``latched``, subscribers that join later receive the last message."""
         qos = _LATCHED if latched else _OFFERED
         self._writers.append(TopicWriter(self, topic, type_, self._qos(qos, type_), latched))
         return self._writers[-1]

@@ -1,4 +1,4 @@
-"""Emulator of imaging sonars: it computes pings at their rates and writes frames into the rings."""
+"""Emulator of imaging sonars. It computes the pings of each sonar at its rate, and writes them as frames to the rings."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class SonarInstrument:
 
 
 class SonarEmulator(FrameEmulator):
-    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was transmitted one two-way
-    travel time before this tick; the two-way travel time is twice the range divided by the sound speed. The pose at the
+    """Emulator of all imaging sonars. A ping that is due at a tick is complete at this tick. It was transmitted one
+    two-way travel time earlier; the two-way travel time is twice the range divided by the sound speed. The pose at the
     time of transmission is extrapolated with constant velocities.
     """
 

@@ -1,8 +1,8 @@
 """Kernels of multipath: ghosts of echoes, and their energy in range bins.
 
-Columns of an echo: range (m), energy without the beam pattern across the array, and unit vector in W from the sonar.
-Columns of a ghost: range (m), energy without the beam pattern along the array, sine of the angle off broadside at which
-it arrives, and mean additional range (m) due to the roughness of the surface.
+The columns of an echo are range (m), energy without the beam pattern across the array, and unit vector in W from the
+sonar. The columns of a ghost are range (m), energy without the beam pattern along the array, sine of the angle off
+broadside at which it arrives, and mean additional range (m) due to the roughness of the surface.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ TAIL = 4.0  #: length of the tail of a ghost, as a multiple of its mean; its las
 
 
 class Reflections(NamedTuple):
-    """Water and beam. ``water`` contains the depth of the sonar and of the bed (m; NaN = no bed), the surface loss in
-    dB at normal incidence and its maximum, the variance of the slopes of the surface, the fraction of the energy that
-    the bed reflects, the decay of the energy over range (1/m), the elevation of the beam axis (rad), and the number
-    of entries of ``pattern`` per unit of the sine of the elevation. ``pattern`` is the beam pattern across the array.
+    """Properties of the water and of the beam. ``water`` contains the depth of the sonar and of the bed (m; NaN = no
+    bed), the surface loss in dB at normal incidence and its maximum, the variance of the slopes of the surface, the
+    fraction of the energy that the bed reflects, the decay of the energy over range (1/m), the elevation of the beam
+    axis (rad), and the number of entries of ``pattern`` per unit of the sine of the elevation. ``pattern`` is the beam
+    pattern across the array.
     """
 
     water: Floats

@@ -1,18 +1,18 @@
-"""Texture of beds: how the backscattering strength varies from place to place, by patches and by ripples.
+"""Texture of beds: spatial variation of the backscattering strength by patches and ripples.
 
 The strength at a point is multiplied by ``exp(a p) exp(b q) / (P(a) Q(b))``. Here p (patches) and q (the slope of the
 ripples) are random fields of the position in W, with mean 0 and rms 1, and a is the rms variation in nepers. A slope
 changes the angle of incidence; b is the resulting change of the strength in nepers for the rms slope. P and Q are the
-means of the exponentials over the fields. The mean strength over a large area is therefore that of an even bed. For
-ripples, ``(1 + b q/8)^8`` replaces the exponential.
+means of the exponentials over the fields. The mean strength over a large area therefore equals the strength of a
+uniform bed. For ripples, ``(1 + b q/8)^8`` replaces the exponential.
 
 The fields are periodic tiles that are computed once, from fixed random numbers. All sonars, runs and copies of a world
 see the same bed. The patches are the sum of two tiles of different sizes and directions, so that their pattern does not
 repeat within many kilometres. The larger tile is evaluated once for each ray. The ripples are a narrow band of
 wavelengths and directions; they repeat after 48 wavelengths. Their relief casts no shadows and does not change ranges.
 
-If a field varies within a range bin or within the width of a ray, its variation is reduced as it would be by averaging.
-The contrast then decreases, but the mean does not change.
+If a field varies within a range bin or within the width of a ray, its variation is reduced as averaging would reduce
+it. The contrast then decreases, but the mean does not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATCH_CELLS, RIPPLE_CELLS = 256, 512
 PATCHES = 8.0  #: number of the largest patches along a tile
 RIPPLES = 48.0  #: number of ripples along a tile
 STEP = 4.0 / 127.0  #: step of the integers in the tile of the ripples, as a multiple of their rms slope
-SPECTRUM = 2.5  #: power of the wavenumber with which the spectrum of the patches falls
+SPECTRUM = 2.5  #: exponent with which the spectrum of the patches falls with the wavenumber
 #: relative rms spread of the wavelengths of ripples, and rms spread of their directions in rad
 RIPPLE_SPREAD, RIPPLE_TURN = 0.15, 0.18
 #: maximum of b in nepers (5 dB rms), and the value below which ripples are ignored (0.35 dB rms)
@@ -71,7 +71,7 @@ class Textures(NamedTuple):
 
 
 def textures_of(materials: list[Material]) -> Textures:
-    """Return the textures of materials, followed by the even sea surface."""
+    """Return the textures of materials, followed by the sea surface, which has no texture."""
     table = np.zeros((len(materials) + 1, TEXTURE_WIDTH))
     table[-1, PATCH_TILE] = -1.0
     variations = sorted({m.texture.variation for m in materials} - {0.0})

@@ -1,4 +1,4 @@
-"""Commands in the ``wavesim campaign`` group: run one configuration many times and judge the results."""
+"""Commands in the ``wavesim campaign`` group: run one configuration many times, and evaluate the results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
 
 
 def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
-    """Return a notice about rows that were not computed with the current files; an empty string if there are none."""
+    """Return a notice about rows that were not computed with the current files, or an empty string if there are no such
+    rows.
+    """
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
         return ""
@@ -176,7 +178,9 @@ def _counted(states: Counter[str], of: int) -> str:
 
 
 def _update_report(plan: CampaignPlan, table: list[dict[str, Any]]) -> None:
-    """Write the report unless the existing one has the same content, because charts and intervals take seconds."""
+    """Write the report, unless the existing report already has this content: the charts and intervals take seconds to
+    compute.
+    """
     from wavesim_studies.campaign.plan import code_version
 
     content = json.dumps([plan.text, code_version(), table], sort_keys=True)

@@ -219,7 +219,7 @@ class CampaignPlan:
         return randomness.key(self.campaign.seed, str(replicate), "campaign") & ((1 << SEED_BITS) - 1)
 
     def configuration(self, row: PlannedRun, folder: Path) -> bytes:
-        """Return the configuration file of one run for a given folder."""
+        """Return the text of the configuration file of one run, to be written to ``folder``."""
         assert self.base_configuration is not None
         run = {**row.keys, "seed": str(row.seed), "time/duration": f"{self.duration!r} s"}
         return self.base_configuration.write_configuration(run, folder)

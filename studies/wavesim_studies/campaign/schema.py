@@ -1,4 +1,4 @@
-"""Declare every element and key of a campaign file, in the same way as for a configuration."""
+"""Declarations of all elements and keys of a campaign file, in the same form as for a configuration."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ DELAYS = 4  #: number of stored commands; the newest command is first
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
 BASE = 20  #: number of values in an observation, not counting the last command
-BOUND = 10.0  #: limit of every value in an observation
+BOUND = 10.0  #: limit of the magnitude of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
 PARTS = 3  #: number of terms in a reward: for position, for being upright and still, and for low effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
@@ -193,8 +193,8 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
 
 @always_inline
 def normal_pair(uniforms: Lanes) -> tuple[Lanes, Lanes]:
-    """Return two normally distributed numbers for each lane (Box-Muller). The two halves of a uniform number are the two
-    uniform numbers from which the method computes them.
+    """Return two normally distributed numbers for each lane (Box-Muller). The method needs two uniform numbers: the
+    high and the low half of the given one.
     """
     u = uniforms * _HALF
     high = (u + _NEAREST) - _NEAREST
@@ -205,7 +205,7 @@ def normal_pair(uniforms: Lanes) -> tuple[Lanes, Lanes]:
 
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normally distributed numbers for each lane, two from each hash."""
+    """Draw normally distributed numbers for each lane. Each hash yields two of them."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):

@@ -23,7 +23,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 class Policy:
     """A trained policy, which returns the mean action that its network computes.
 
-    ``parameters`` contains the weights and biases of its dense layers alternately, and ``activation`` is the function
+    ``parameters`` contains the weights and the biases of each dense layer in turn, and ``activation`` is the function
     between them: tanh, relu or elu. With ``squash``, a tanh limits the actions, as in SAC; otherwise, they are clipped.
     """
 

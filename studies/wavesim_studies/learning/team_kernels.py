@@ -95,7 +95,9 @@ unpack_team_state = array_tables.make_unpacker(TeamState)
 
 @device_function
 def _reset(f: FleetView, a: TeamArrays, rules: TeamRules, team: int, state: TickState) -> None:
-    """Start a new episode of one team: place its members at equal angles around the centre, and empty its medium."""
+    """Start a new episode of one team: place its members at equal angles around the centre, and remove all signals from
+    its acoustic medium.
+    """
     g, l, key, n = a.groups[team // L], team % L, a.keys[team], rules.members
     first = team // L * n
     g[EPISODE * L + l] += 1.0

@@ -38,8 +38,9 @@ CSV_UNITS = {
     "force": units.QUANTITIES["acceleration"] | {"g": 9.80665, "mg": 9.80665e-3},
 }
 COEFFICIENTS = ("quantisation", "noise", "instability", "walk")
-SHARED = 2.0  #: deviations at neighbouring averaging times use the same samples; this factor allows for it
-BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process replaces the flat part
+#: factor that allows for the correlation between deviations at neighbouring averaging times, which use the same samples
+SHARED = 2.0
+BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process is preferred to a flat curve
 LEAST = 64  #: minimum number of samples
 CLUSTERS = 5  #: minimum number of clusters of the longest averaging time
 GAP = 2.5  #: an interval longer than this many mean intervals is a gap
@@ -119,12 +120,14 @@ PEAK = float(gauss_markov(np.array([1.89]))[0])  #: maximum Allan variance of a 
 
 
 def cluster_sizes(samples: int) -> list[int]:
-    """Return powers of two, up to the largest cluster of which the recording contains at least ``CLUSTERS``."""
+    """Return the cluster sizes: powers of two, up to the largest size for which the recording contains at least
+    ``CLUSTERS`` clusters.
+    """
     return [1 << k for k in range(int(math.log2(samples / CLUSTERS)) + 1)]
 
 
 def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, NoiseCoefficient], float]:
-    """Return the coefficients and the correlation time (s) of the bias instability.
+    """Fit the noise model to a curve. Return the coefficients, and the correlation time (s) of the bias instability.
 
     The correlation time is 0 if the instability is a flat part of the curve. It is not 0 if a Gauss-Markov process,
     whose curve has a peak, fits better. The standard deviations do not include the uncertainty of this choice.
@@ -273,7 +276,7 @@ def from_csv(path: Path, columns: Mapping[str, tuple[Sequence[str], str]], rate:
 def _regular(
     name: str, time: Floats, values: dict[str, Floats], notes: list[str], declared: ImuConfig | None
 ) -> InertialRecording:
-    """Return the longest part without gaps. Raise LogError if it is too short."""
+    """Return the longest segment without gaps. Raise LogError if it is too short."""
     steps = np.diff(time)
     if len(time) < LEAST or not (steps >= 0.0).all() or time[-1] <= time[0]:
         raise LogError(f"{name}: an Allan deviation needs at least {LEAST} samples in chronological order")

@@ -2,7 +2,7 @@
 velocities.
 
 The filter propagates the motion with the rates of the AHRS. The centripetal acceleration is the cross product of the
-rates and the velocity. All other accelerations are random; their size follows from the measured speeds
+rates and the velocity. All other accelerations are modelled as random; their density follows from the measured speeds
 (:mod:`random_accelerations`).
 """
 
@@ -89,7 +89,9 @@ def _mean(x: Floats) -> Floats:
 
 
 def rates_of_angles(time: Floats, angles: Floats) -> Floats:
-    """Return the angular velocities (T, 3) in B in rad/s that belong to changing angles (T, 3): roll, pitch, heading."""
+    """Return the angular velocities (T, 3) in B in rad/s, computed from the changes of the angles (T, 3): roll, pitch,
+    heading.
+    """
     roll, pitch, heading = np.gradient(np.unwrap(angles, axis=0), time, axis=0).T
     (s, c), pitched = (np.sin(angles[:, 0]), np.cos(angles[:, 0])), angles[:, 1]
     return np.stack(

@@ -170,7 +170,7 @@ def score(
 
 
 def _warn(name: str, text: str) -> None:
-    """Print a warning of the filter of one vehicle."""
+    """Print a warning from the filter of one vehicle."""
     echo(f"{name}: {text}", err=True)
 
 
@@ -180,7 +180,7 @@ def _check_picture(picture: Path | None) -> None:
 
 
 def _factor(text: str) -> tuple[str, float]:
-    """Return the parts of NAME=FACTOR."""
+    """Parse NAME=FACTOR into the name and the factor."""
     name, _, number = text.partition("=")
     try:
         factor = float(number)

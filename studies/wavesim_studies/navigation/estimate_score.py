@@ -1,5 +1,5 @@
-"""Score of an estimate from another program against true poses: common times, interpolation, and hints at the usual
-mistakes (axes, clocks, origins).
+"""Score of an estimate from another program against true poses, with alignment of the clocks, interpolation, and hints
+at common mistakes (axes, clocks, origins).
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ def time_origin(log: Log | None) -> float:
 
 
 def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> PoseTrack:
-    """Return a track with times on the clock of the truth, which covers the times from ``first`` to ``last``.
+    """Return a track with its times converted to the clock of the true poses, which cover the times from ``first`` to
+    ``last``.
 
-    If the track has civil times and the truth has not, ``origin`` is subtracted. Raise LogError if they have no common
-    time.
+    If the track has civil times and the true poses do not, ``origin`` is subtracted. Raise LogError if the two do not
+    overlap in time.
     """
     a, b = float(track.time[0]), float(track.time[-1])
     if (b < first or a > last) and epoch_time(a) and not epoch_time(first):
@@ -70,7 +71,9 @@ def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> 
 
 
 def covered(time: Floats, at: Floats, gap: float) -> Any:
-    """Return a mask of those times ``at`` that lie between two values at most ``gap`` s apart, or on a value."""
+    """Return a mask of the times ``at`` that are between two values at most ``gap`` s apart, or equal to the time of a
+    value.
+    """
     after = np.clip(np.searchsorted(time, at, side="left"), 1, len(time) - 1)
     before, later = time[after - 1], time[after]
     inside = (at >= before) & (at <= later) & (later - before <= gap)
@@ -204,8 +207,8 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
 
 
 def clock_offset(track: PoseTrack, truth: PoseTrack) -> tuple[float, float] | None:
-    """Return the offset in s of the estimate's clock, at most 5 s, with which its RMS error is smallest, and this error in
-    m. Return None if the track is too short.
+    """Return the offset in s (at most 5 s) of the estimate's clock that minimises its RMS error, and this minimum error
+    in m. Return None if the track is too short.
     """
     few = track.part(slice(None, None, max(len(track.time) // 2000, 1)))
     keep = (few.time > truth.time[0] + LAG_S) & (few.time < truth.time[-1] - LAG_S)
@@ -222,12 +225,12 @@ def clock_offset(track: PoseTrack, truth: PoseTrack) -> tuple[float, float] | No
 
 
 def reference_track(case: Any, track: Any) -> PoseTrack:
-    """Return the result of the reference filter as a track of the body's origin."""
+    """Run the reference filter and return the track of the body's origin."""
     return PoseTrack(REFERENCE, case.time, track.at(case.lever), track.q, case.covariance(track))
 
 
 def plain(found: EstimateScore) -> dict[str, Any]:
-    """Return a score as plain values."""
+    """Return a score as a dict of plain values, for JSON."""
     values = {**found.score.__dict__, "coverage": found.coverage, "begin": found.begin, "end": found.end}
     if found.aligned_rms is not None:
         values["aligned_rms"] = found.aligned_rms

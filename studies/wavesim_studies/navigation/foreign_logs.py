@@ -1,4 +1,4 @@
-"""Import recordings of other programs as WaVeSim logs: ROS bags, and folders with CSV files."""
+"""Import of recordings by other programs as WaVeSim logs: ROS bags, and folders with CSV files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NAME_ONE = "name one with <topic sensor=...> or <table sensor=...>"
 
 @dataclass
 class ImportedLog:
-    """Result of an import: a log in memory, and what the user must know about it."""
+    """Result of an import: a log in memory, with notes for the user."""
 
     log: Log
     vehicle: str
@@ -228,8 +228,9 @@ def _type_of(header: Sequence[str]) -> str:
 def _matched(
     recordings: list[InstrumentRecording], loaded: LoadedConfig, name: str, unused: dict[str, str]
 ) -> list[InstrumentRecording]:
-    """Return the recordings under the names of their instruments in the configuration. This is the instrument with the
-    same name or, if there is none, the only instrument of the same type.
+    """Match the recordings to the instruments in the configuration, and return them by the names of these instruments.
+    A recording belongs to the instrument with the same name or, if there is none, to the only instrument of the same
+    type.
     """
     suite = {i.name: i for i in _suite(loaded, name)}
     found: dict[str, InstrumentRecording] = {}
@@ -423,7 +424,7 @@ def _mounted_alike(made: ImportedLog) -> bool:
 
 
 def write_log(made: ImportedLog, path: Path) -> None:
-    """Write an imported log as a WaVeSim log file. Raise LogError if this is not possible."""
+    """Write an imported log as a WaVeSim log file. Raise LogError if the file cannot be written."""
     from wavesim_server.logbook.writer import LogWriter
 
     if path.exists():

@@ -1,4 +1,4 @@
-"""Warnings, while a filter runs, that the innovations of a sensor do not fit the assumed noise.
+"""Monitor that warns, while a filter runs, if the innovations of a sensor are inconsistent with the assumed noise.
 
 monitor = InnovationMonitor(["ahrs", "sound"])
 if text := monitor.add(time, 1, 1, code, nis):
@@ -24,7 +24,7 @@ __all__ = ["InnovationMonitor", "InnovationVerdict", "judge", "warn"]
 
 WINDOW = 60  #: number of measurements of a sensor that are judged together
 SURE = 1.0 - 1e-6  #: probability with which the window of a consistent filter causes no warning
-REJECTED = 0.01  #: share of measurements that the gate of a consistent filter rejects
+REJECTED = 0.01  #: fraction of measurements that the gate of a consistent filter rejects
 #: mean NIS, relative to its expected value, outside which the monitor warns
 NOTABLE = (0.5, 1.5)
 #: mean NIS of the accepted measurements, relative to its expected value, below which the rejected ones are outliers
@@ -48,7 +48,7 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
 
     ``numbers`` is the mean number of components of a measurement. ``slow`` states that the errors of the sensor change
     slowly, so that the filter intentionally assumes more noise than a single measurement shows. Without measurements,
-    nothing contradicts the assumed noise.
+    the verdict is empty (consistent).
     """
     if not len(nis):
         return CONSISTENT
@@ -93,8 +93,8 @@ class InnovationMonitor:
     def __init__(
         self, names: Sequence[str] | Mapping[int, str] = (), window: int = WINDOW, slow: Sequence[str] = ()
     ) -> None:
-        """Create a monitor. ``names`` are the names of the sensors by number, and ``slow`` contains the names of those
-        whose errors change slowly.
+        """Create a monitor. ``names`` are the names of the sensors by number, and ``slow`` contains the names of the
+        sensors whose errors change slowly.
         """
         self.names = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
         self.window, self.slow = window, frozenset(slow)

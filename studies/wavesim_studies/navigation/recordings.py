@@ -1,4 +1,6 @@
-"""Values that one real instrument recorded, and checks for the usual mistakes: units, swapped columns and clocks."""
+"""Values recorded from one real instrument, and checks for common mistakes: wrong units, swapped columns and wrong
+clocks.
+"""
 
 from __future__ import annotations
 
@@ -174,13 +176,15 @@ def _with_rates(r: InstrumentRecording) -> InstrumentRecording:
 
 
 def _wraps(angle: Floats, turn: float) -> bool:
-    """Return whether an angle jumps by about a turn, or never leaves one turn although it moves by more than 2 pi."""
+    """Return whether an angle is wrapped: it jumps by about one turn, or stays within one turn although it moves by
+    more than 2 pi.
+    """
     jumps = np.abs(np.diff(angle))
     return bool((np.abs(jumps - turn) < 0.05 * turn).any() or np.ptp(angle) > 2.0 * math.pi)
 
 
 def _compare_rates(r: InstrumentRecording) -> None:
-    """Compare measured turn rates with the changes of the angles, which shows swapped columns and axes."""
+    """Compare measured turn rates with the changes of the angles, which reveals swapped columns and axes."""
     step = max(round(0.5 / r.period), 1)
     lag = (r.time[step:] - r.time[:-step])[:, None]
     good = lag[:, 0] < 2.0 * step * r.period
@@ -257,7 +261,7 @@ def _check_fix(r: InstrumentRecording) -> None:
 
 
 def names_of_values(type_: str, values: Sequence[str]) -> list[str]:
-    """Return the required values of a type of instrument that are missing."""
+    """Return the names of the required values that a recording of this type of instrument lacks."""
     fields = FIELDS[type_]
     missing = [name for name in fields if name not in values and name not in OPTIONAL.get(type_, set())]
     if type_ in ("pressure", "ctd") and not {"pressure", "depth"} & set(values):

@@ -22,10 +22,11 @@ __all__ = ["with_truth"]
 
 
 def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = None) -> Log:
-    """Return a log whose true states of a vehicle come from a track. Raise LogError if they have no common time.
+    """Return a log in which the true states of a vehicle are taken from a track. Raise LogError if log and track do not
+    overlap in time.
 
-    Velocities and angular velocities that the track lacks are computed from the poses. If it lacks attitudes, those of
-    the vehicle's AHRS are used.
+    Velocities and angular velocities that the track lacks are computed from the poses. If the track lacks attitudes,
+    the attitudes from the vehicle's AHRS are used.
     """
     notes = [] if notes is None else notes
     ends = [s.time_ns[k] * 1e-9 for s in log.sensors(name).values() if len(s.time_ns) for k in (0, -1)]

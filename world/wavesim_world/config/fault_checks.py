@@ -1,5 +1,5 @@
-"""Check for each scheduled fault that its actuator, sensor or device exists, has a unique name on the body, and
-supports this kind of fault.
+"""Checks of scheduled faults: the actuator, sensor or device must exist, have a unique name on the body, and support
+this kind of fault.
 """
 
 from __future__ import annotations

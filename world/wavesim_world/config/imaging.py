@@ -1,4 +1,4 @@
-"""Declare the scene for imaging sonars and cameras: materials, ground, small targets, boards, light."""
+"""Declarations of the scene for imaging sonars and cameras: materials, ground, small targets, boards, light."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class TargetConfig:
 
 @dataclass(frozen=True)
 class Board:
-    """Flat board with a pattern that cameras see, such as a tag or a white plate.
+    """Flat board with a pattern, visible to cameras, such as a tag or a white plate.
 
     Sonars do not detect a board, and vehicles do not collide with it. If the board must be solid, place it on the face
     of a block.

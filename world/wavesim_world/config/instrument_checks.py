@@ -1,4 +1,4 @@
-"""Check the instruments that a fleet carries."""
+"""Checks of the instruments that the bodies of a fleet carry."""
 
 from __future__ import annotations
 

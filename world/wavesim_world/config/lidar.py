@@ -1,4 +1,4 @@
-"""Declare lidars and the presets of real instruments."""
+"""Declarations of lidars, and presets of commercial instruments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare lines: tethers, moorings and tow cables between bodies, or from a body to an anchor."""
+"""Declarations of lines: tethers, moorings and tow cables between bodies, or from a body to an anchor."""
 
 from __future__ import annotations
 
@@ -87,9 +87,10 @@ class Line:
 
 
 def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str) -> None:
-    """Reject lines that have invalid names or ends, or that are too short to reach from end to end.
+    """Check lines. Raises ConfigError, with file and line number, if a line has an invalid name or end, or is too short
+    for the distance between its ends.
 
-    ``starts`` contains the start position of each body. Raises ConfigError with file and line number.
+    ``starts`` contains the start position of each body.
     """
     import re
 
@@ -128,7 +129,7 @@ def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str)
 
 
 def _roughly(end: LineEnd, starts: dict[str, Vector]) -> Vector:
-    """Return the position of an end in the world, ignoring the attitude of the body."""
+    """Return the approximate position of an end in the world, which ignores the attitude of the body."""
     if not end.body:
         return end.position
     return tuple(float(x) for x in np.add(starts[end.body], end.position))

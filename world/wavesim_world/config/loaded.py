@@ -24,8 +24,8 @@ class LoadedConfig:
     """Configuration that passed every check.
 
     ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the text of the file as
-    read. ``digest`` is the SHA-256 of that text and of the model and mission files that it includes. ``notices`` states
-    which parts of the mission files are ignored.
+    read. ``digest`` is the SHA-256 of this text and of the included model and mission files. ``notices`` states which
+    parts of the mission files are ignored.
     """
 
     config: Config
@@ -36,8 +36,8 @@ class LoadedConfig:
     notices: tuple[str, ...] = ()
 
     def model(self, name: str) -> Model:
-        """Return a model of this configuration or of the library by name. Raises a ConfigError that suggests the
-        nearest match.
+        """Return a model of this configuration or of the library by name. Raises ConfigError, suggesting the nearest
+        match, if there is no such model.
         """
         found = self.models.get(name) or library().get(name)
         if found is None:

@@ -1,4 +1,4 @@
-"""Declare magnetometers."""
+"""Declarations of magnetometers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare every element and key of ``config.xml``.
+"""Declarations of the main elements and keys of a configuration file.
 
 A configuration file may use any supported unit; the objects contain SI values and radians.
 """
@@ -33,8 +33,8 @@ def coordinate(doc: str, count: int = 1) -> Any:
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic mooring line from the body's origin to an anchor. It can only pull, and has neither weight nor drag. For
-    a line with weight and drag, use <line>.
+    """Elastic mooring line from the body's origin to an anchor. It transmits tension only, and has neither weight nor
+    drag. For a line with weight and drag, use <line>.
     """
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
@@ -151,8 +151,8 @@ class DeviceConfig:
 
 
 def device_names(devices: Sequence[DeviceConfig]) -> list[str]:
-    """Return the names by which faults refer to the devices of a body. Repeated labels get the suffixes -2, -3 and so
-    on.
+    """Return the names by which faults refer to the devices of a body. If a label is repeated, the suffixes -2, -3 and
+    so on are appended.
     """
     labels = [device_name(d.label) for d in devices]
     counts = [labels[: k + 1].count(label) for k, label in enumerate(labels)]
@@ -521,7 +521,7 @@ class Fence:
     place: str = place()
 
     def request(self) -> FenceRequest:
-        """Return the fence as a protocol record, which is the form that the server and viewers use."""
+        """Return the fence as a protocol record, as the server and viewers use it."""
         return FenceRequest(self.name, self.keep, tuple(v for c in self.corner for v in (c.north, c.east)))
 
 

@@ -1,4 +1,4 @@
-"""Declare the instruments that measure the motion of the body: IMU, AHRS, speed log, encoder."""
+"""Declarations of instruments that measure the motion of the body: IMU, AHRS, speed log, encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare the instruments that measure ranges or record images: echosounders, sonars and cameras."""
+"""Declarations of instruments that measure ranges or record images: echosounders, sonars and cameras."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class RangeBeam:
 
 @dataclass(frozen=True)
 class RangerConfig(SensorConfig):
-    """Ranger with up to eight fixed beams. Without <beam>, one beam points ahead.
+    """Rangefinder with up to eight fixed beams. Without <beam>, one beam points ahead.
 
-    The beams of the ranger detect obstacles, the bottom and the surface.
+    The beams detect obstacles, the bottom and the surface.
     """
 
     maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)

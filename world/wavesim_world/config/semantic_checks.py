@@ -1,4 +1,4 @@
-"""Check conditions that involve several keys, because the declaration of a single key cannot express them."""
+"""Checks of conditions that involve several keys, which the declaration of a single key cannot express."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
 from wavesim_world.config.world import Samples
 
-MIN_GRAVITY = 1e-3  #: smallest gravity in m/s2 except 0; its inverse appears in wave numbers and accelerations
+#: smallest permitted gravity in m/s2 other than 0; the limit is necessary because formulas for wave numbers and
+#: accelerations divide by gravity
+MIN_GRAVITY = 1e-3
 IN_AIR_M = 2.0  #: maximum height in m above the mean water level at which a body may start; the allowance covers waves
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 def check(config: Config, models: dict[str, Model], path: Path) -> None:
-    """Raise ConfigError for the first part of a configuration that cannot be simulated."""
+    """Raise ConfigError for the first element or key that prevents the simulation of a configuration."""
     file = str(path)
     if not _NAME.fullmatch(config.name):
         raise ConfigError(f"invalid name '{config.name}': use 1 to 31 letters, digits, - and _", file)

@@ -1,4 +1,4 @@
-"""Read a configuration without the files that it refers to, for example from a log on another machine."""
+"""Reader of a configuration without the files that it refers to, for example from a log on another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare the model of a body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
+"""Declarations of the model of a body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Cylinder along the body x axis, as a simple shape for underwater vehicles."""
+    """Cylinder along the x axis of the body, as a simple shape for underwater vehicles."""
 
     length: float = key("Length of the cylinder along the body x axis.", "length", low=1e-3)
     radius: float = key("Radius of the cylinder.", "length", low=1e-3)

@@ -1,4 +1,4 @@
-"""Declare the sea: water, bed, flow, wind, waves, tide, obstacles.
+"""Declarations of the environment: water, bed, flow, wind, waves, tide, obstacles.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -16,7 +16,8 @@ from wavesim_world.config.schema import Vector, child, children, choice, flag, k
 #: mean wind speed in m/s by Beaufort number: the centre of each class
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
-#: maximum configurable speed of each part of a flow in m/s, in either direction; higher than any current in the sea
+#: maximum configurable speed of each component of a flow in m/s, in either direction; it exceeds all currents in the
+#: sea
 MAX_CURRENT = 20.0
 
 
@@ -106,8 +107,8 @@ class Current:
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all parts of the flow. The drift
-        contributes its mean plus three standard deviations.
+        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all components of the flow. The
+        drift contributes its mean plus three standard deviations.
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
@@ -280,8 +281,8 @@ class Tunnel:
 class Mesh:
     """Obstacle from a triangle mesh file (STL, PLY, OBJ, OFF, GLB), such as a wreck, a rock or a pontoon.
 
-    `attitude` rotates the axes of the file to north, east, down. A file whose z axis points up needs attitude="180 0 0
-    deg".
+    `attitude` rotates the axes of the file to north, east, down. For a file whose z axis points up, use attitude="180 0
+    0 deg".
     """
 
     file: str = text("Path of the mesh file, relative to the configuration file.")
@@ -474,10 +475,10 @@ class Samples:
     profiles.
 
     The samples come from one CSV file, or from files in DUNE's format: one <temperature> and one <salinity> for each
-    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may lie anywhere.
-    The value at a position is the mean of the points within a radius, weighted by inverse distance. If no point lies
-    within the radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant
-    before the first and after the last time.
+    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may be scattered
+    arbitrarily. The value at a position is the mean of the points within a radius, weighted by inverse distance. If no
+    point lies within the radius, the nearest point gives the value. Values are interpolated linearly in time, and are
+    constant before the first and after the last time.
     """
 
     latitude: float = key("Latitude in the files that corresponds to the origin of the world.", "angle")
@@ -506,8 +507,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Cloud of a scalar quantity: peak exp(-(north'^2 / (2 sn^2) + east'^2 / (2 se^2))) around a point, the same at all
-    depths.
+    """Gaussian patch of a scalar quantity: peak exp(-(north'^2 / (2 sn^2) + east'^2 / (2 se^2))) around a point, the
+    same at all depths.
     """
 
     peak: float = key("Value of the quantity at the centre of the cloud.")
@@ -519,8 +520,8 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class ScalarConfig:
-    """Scalar quantity in the water, measured by the `scalar` sensor. It is given as a sum of Gaussian clouds, or
-    as a column of the <volume>.
+    """Scalar quantity in the water, measured by the `scalar` sensor. It is given as a sum of Gaussian patches, or as a
+    column of the <volume>.
     """
 
     name: str = text("Name of the scalar quantity.")

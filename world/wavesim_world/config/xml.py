@@ -1,4 +1,4 @@
-"""Parse XML safely: without entities, document types or network access, and with a size limit."""
+"""Safe XML parser: without entities, document types or network access, and with a size limit."""
 
 from __future__ import annotations
 

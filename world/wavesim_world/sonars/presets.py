@@ -109,7 +109,7 @@ PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 
 
 def find_preset(name: str) -> Preset:
-    """Return the preset with this name. Raises a ConfigError that suggests a similar name."""
+    """Return the preset with this name. Raises ConfigError, suggesting a similar name, if there is no such preset."""
     if name not in PRESETS:
         raise ConfigError(
             f"unknown sonar preset '{name}'{suggest_name(name, sorted(PRESETS))}; list the presets with `wavesim "
@@ -133,7 +133,7 @@ def list_presets() -> str:
 
 
 def describe_preset(p: Preset) -> str:
-    """Return the description of a preset and the XML element that mounts it."""
+    """Return the description of a preset, and the XML element that mounts the sonar."""
     degrees = math.degrees
     rows = [
         ("frequency, band", f"{p.frequency * 1e-3:g} kHz, {p.bandwidth * 1e-3:g} kHz"),
