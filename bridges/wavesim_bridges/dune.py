@@ -463,7 +463,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--announce",
     multiple=True,
     metavar="[HOST:]PORT",
-    help="Additional address to which the bridge announces the vehicle, such as that of Neptus. Repeatable.",
+    help="Additional address to which the bridge announces the vehicle, for example the address of Neptus. Repeatable.",
 )
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
     """Provide physics or sensor data for DUNE (LAUV or aircraft)."""

@@ -122,7 +122,7 @@ class DuneAcoustics:
         self.send_to_dune(imc.UamTxStatus(seq, value, error))
 
     def _send(self, broker: AsyncBroker, order: _PendingTransmission) -> None:
-        """Send the next part of a task."""
+        """Start the next action of a task: its packet or its range query."""
         if order.packet is not None:
             order.request = broker.send(order.packet, self._modems.get(order.name, 0))
         elif order.name in self._modems:

@@ -248,7 +248,7 @@ class Batch:
 
 
 class Measuring(Protocol):
-    """The part of an emulator that a :class:`~wavesim_emulators.sensor_bank.SensorBank` calls."""
+    """Interface through which a :class:`~wavesim_emulators.sensor_bank.SensorBank` calls an emulator."""
 
     @property
     def sensor(self) -> str: ...
@@ -264,7 +264,7 @@ class Measuring(Protocol):
 
 
 def steady_weather(world: World, time_s: float) -> Record:
-    """Return the configured weather, without gusts, drift or the slowly varying part of the wind."""
+    """Return the configured weather, without gusts, drift or the slowly varying component of the wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction

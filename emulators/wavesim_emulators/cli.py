@@ -75,7 +75,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def sonars(names: tuple[str, ...], as_json: bool) -> None:
-    """List imaging sonar presets, or describe those in NAMES.
+    """List imaging sonar presets, or describe the presets NAMES.
 
     A description contains the type of the sonar, its
     parameters and their sources.

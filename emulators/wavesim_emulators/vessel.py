@@ -23,8 +23,8 @@ VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
 class AnemometerEmulator(Emulator):
-    """Emulator of an anemometer. The apparent wind is the instantaneous wind (mean, slow part and gusts) at the height
-    of the sensor, minus the velocity of the sensor.
+    """Emulator of an anemometer. The apparent wind is the instantaneous wind (mean, slowly varying component and gusts)
+    at the height of the sensor, minus the velocity of the sensor.
     """
 
     sensor = "anemometer"

@@ -118,7 +118,9 @@ def train(
         result = run(found, folder, settings, algorithm=chosen, options=given, resume=resume, report=_report(as_json))
     except KeyboardInterrupt:
         kept = any(folder.glob("checkpoint-*.zip"))
-        next_step = "the same command with --resume continues from the last checkpoint" if kept else "no checkpoint yet"
+        next_step = (
+            "run the same command with --resume to continue from the last checkpoint" if kept else "no checkpoint yet"
+        )
         echo(f"interrupted; {next_step}\nfolder    {folder}", err=as_json)
         raise
     if as_json:
@@ -203,7 +205,7 @@ def _task(text: str) -> Any:
         return text
     found = load_object(text, "task")
     if not isinstance(found, type):
-        raise ConfigError(f"task '{text}': it is not a class")
+        raise ConfigError(f"task '{text}' is not a class")
     return found
 
 

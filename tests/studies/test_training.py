@@ -362,7 +362,7 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
         (("pid", "StationKeepin"), "unknown task 'StationKeepin'; did you mean 'StationKeeping'?"),
         (("pid", "absent.py:Sink"), "task 'absent.py:Sink': "),
         (("pid", "{}/own.py:Sinks"), "has no object 'Sinks'; did you mean 'Sink'?"),
-        (("pid", "{}/own.py:number"), "it is not a class"),
+        (("pid", "{}/own.py:number"), "is not a class"),
         (("pid", "{}/own.py:Sink"), "the PID controller applies only to built-in tasks"),
         (("pid", "{}/broken.py:Sink"), "ZeroDivisionError: division by zero (broken.py:1)"),
         (("pid", "StationKeeping", "--option", "hull=1"), "the task does not accept these options (hull=1)"),

@@ -24,7 +24,7 @@ from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 @files_option
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
-    """Check a configuration; report its errors or contents."""
+    """Check a configuration, and report its errors or its contents."""
     from wavesim_world import data_files
     from wavesim_world.config import export, instrument_checks, load
 
@@ -62,7 +62,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def modems(names: tuple[str, ...], as_json: bool) -> None:
-    """List modem presets, or describe those in NAMES.
+    """List modem presets, or describe the presets NAMES.
 
     Use a preset in a configuration as <transducer preset="NAME">. A
     description contains each value and its source.

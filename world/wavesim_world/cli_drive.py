@@ -109,7 +109,7 @@ def _model_of(server: str, body: str) -> Model:
     type=click.Choice(MAPPINGS),
     default="allocation",
     show_default=True,
-    help="Let the axes act through the mixer, as a force on the hull, or on each actuator.",
+    help="Select how the axes act: through the mixer, as a force on the hull, or on each actuator.",
 )
 @click.option("--axis", "axes", multiple=True, metavar="NAME=AXIS", help="Select the axis of a demand or an actuator.")
 @click.option(

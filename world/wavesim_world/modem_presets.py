@@ -222,7 +222,7 @@ _ALL = (
         + _values(ASSUMED, detection="snr", snr="3 dB")
         + _values(ASSUMED, head__timing_noise="0.1 us"),
         ("0.1 0.1 0 m", "0.1 -0.1 0 m", "-0.1 -0.1 0 m", "-0.1 0.1 0.1 m"),
-        without="the error growth at low signal-to-noise ratios and towards the horizontal",
+        without="the increase of the error at low signal-to-noise ratios and towards the horizontal",
     ),
     ModemPreset(
         "sonardyne-modem6",

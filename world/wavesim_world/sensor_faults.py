@@ -105,9 +105,9 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
                 raise ValueError(f"'{amount}' has no unit; use {unit}")
             return units.parse(amount.rstrip().removesuffix(plain), quantity)[0]
         except ValueError as error:
-            raise ValueError(f"invalid amount of '{kind}': {error}") from None
+            raise ValueError(f"invalid magnitude of the fault '{kind}': {error}") from None
     if not math.isfinite(amount):
-        raise ValueError(f"the amount of '{kind}' is not finite")
+        raise ValueError(f"the magnitude of the fault '{kind}' is not finite")
     return float(amount)
 
 

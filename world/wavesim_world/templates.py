@@ -28,7 +28,7 @@ class Template:
 TEMPLATES = {
     "demo": Template("two AUVs between four beacons, and a boat", ("auv", "navigator", "program", "usv")),
     "two-auvs": Template("two AUVs and a beacon", ("auv", "navigator", "program")),
-    "boat-nmea": Template("a boat that steers by NMEA 0183 sentences", ("nmea_boat", "program", "usv")),
+    "boat-nmea": Template("a boat that navigates by NMEA 0183 sentences", ("nmea_boat", "program", "usv")),
     "rov-sonar": Template("an ROV that navigates by its sonar", ("inspector", "program"), "scenes"),
     "modems": Template("ten AUVs in a modem network", ("auv", "navigator", "program", "talker")),
 }

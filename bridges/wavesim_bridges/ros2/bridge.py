@@ -439,7 +439,9 @@ class Ros2Bridge:
             return False, str(error)
 
     def _part(self, part: str) -> tuple[str, str, str]:
-        """Resolve the name of a part in ROS spelling, such as rudder_top for rudder-top."""
+        """Split PART[.FIELD] at the dot, and convert the ROS spelling of an actuator or sensor to its name, such as
+        rudder_top to rudder-top.
+        """
         name, dot, field = part.partition(".")
         known = [*(i.name for i in self._suite), *(a.name for a in self._actuators)]
         return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field

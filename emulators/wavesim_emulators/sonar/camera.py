@@ -77,8 +77,8 @@ class BoardGeometry:
         self.cells = np.array([[float(cell) for cell in row] for row in b.cell_rows])
 
     def intersect(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
-        """Return (range (inf = no hit), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes
-        ``R``.
+        """Return the range (inf = no hit), the colour and the normal in S for rays ``D`` (..., 3) in S of a camera at
+        ``p`` with axes ``R``.
         """
         n, c = R.T @ self.normal, R.T @ (self.centre - p)
         towards = D @ n

@@ -16,7 +16,7 @@ from wavesim_sdk.arrays import Floats, Ints
 CONNECTED = 3.0
 MAIN_LOBE = 0.01  #: minimum two-way beam pattern of the rays whose objects take precedence over the bed
 #: a cell is in the shadow of an object if the energy that the object keeps from the cell is more than this multiple of
-#: the energy of the remaining echo, such as that of the surface in a sidelobe
+#: the energy of the remaining echo, such as the echo of the surface in a sidelobe
 DARKER = 10.0
 #: weight of a ray next to the object when the object's shadow is computed, relative to a ray that the object blocks
 NEXT_TO = 1e-9

@@ -1,7 +1,7 @@
 """Lidars: ranges and intensities of beams that are cast into the scene of the sonars and cameras.
 
 A beam hits the nearest surface above the water: a hull, an obstacle, a mesh or the shore. The intensity is the
-reflectivity of the surface (the red part of its material's colour) times the cosine of the angle of incidence. A
+reflectivity of the surface (the red component of its material's colour) times the cosine of the angle of incidence. A
 surface is detected if its intensity is at least ``minimum_reflectivity (r/range)^2``, because the received power
 decreases with 1/r^2. The water surface absorbs a beam, or reflects it if ``surface_reflectivity`` is set. For a
 submerged lidar, the water reduces the light by the factor ``exp(-2 c r)``. The model neglects waves, spray, multiple

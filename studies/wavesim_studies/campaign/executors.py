@@ -197,7 +197,7 @@ class DaskExecutor:
             where = f" at {self._address}" if self._address else ""
             raise SchedulerLost(
                 f"the dask scheduler{where} no longer answers ({type(error).__name__}); the finished runs are kept, and "
-                "the same command executes the remaining runs"
+                "run the same command again to execute the rest"
             ) from error
 
     def close(self) -> None:

@@ -153,7 +153,7 @@ class CampaignPlan:
 
     def _files(self) -> sources.Files:
         """Return a digest of each file that determines the runs, by name. The digest of the campaign file covers only
-        the parts that affect its runs.
+        the elements that affect the runs.
         """
         c, here = self.campaign, self.path.parent
         measured = [(m.name, m.of, m.body) for m in c.metric]

@@ -71,7 +71,7 @@ class MetricDifference:
 
     name: str
     unit: str
-    better: str  #: direction that counts as better: lower, higher, or empty if there is none
+    better: str  #: direction that counts as better: `lower`, `higher`, or empty if neither does
     pairs: int
     left_out: int  #: number of pairs in which one run has no value for the metric
     before: float

@@ -46,7 +46,7 @@ def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
         if kind == "function":
             yield run, ("duration",), nothing
         if kind == "trial":
-            yield run, ("program",), "in a trial, the configuration names the programs of bodies"
+            yield run, ("program",), "in a trial, the configuration specifies the program of each body"
         else:
             yield run, ("logs",), f'kind="{kind}" writes no logs'
     for design in root.findall("design"):

@@ -9,7 +9,7 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_studies.learning.kernels import FleetView, Singles
 
 L = LANES
-BYTES = 4  #: number of payload bytes in a packet, whose content each member may choose
+BYTES = 4  #: number of payload bytes in a packet; a member may fill them with any content
 COURSE_VALUE, SPEED_VALUE, SEND_VALUE, LEVEL_VALUE, START_VALUE, FREE_VALUE = range(6)
 ACTIONS = FREE_VALUE + BYTES  #: number of values in an action
 OWN = 11  #: number of values in an observation that describe the member itself

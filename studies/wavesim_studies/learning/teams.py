@@ -16,7 +16,7 @@ packet arrives at the same time.
 
 In cooperative localisation, one member knows its position. The others use dead reckoning from heading and speed, in a
 current that they cannot measure. A packet contains the estimated position of its sender, and the range follows from the
-delay of the packet. :class:`Localisation` makes one team available through PettingZoo's interface.
+delay of the packet. :class:`Localisation` provides one team through PettingZoo's interface.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Curve:
     deviations: Floats
     errors: Floats  #: relative standard deviations of the deviations
     coefficients: dict[str, NoiseCoefficient]
-    instability_time: float  #: correlation time of the bias instability in s; 0 if it is a flat part of the curve
+    instability_time: float  #: correlation time of the bias instability in s; 0 if it is a flat section of the curve
 
 
 def overlapping_deviation(x: Any, sizes: Sequence[int]) -> Floats:
@@ -129,8 +129,8 @@ def cluster_sizes(samples: int) -> list[int]:
 def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, NoiseCoefficient], float]:
     """Fit the noise model to a curve. Return the coefficients, and the correlation time (s) of the bias instability.
 
-    The correlation time is 0 if the instability is a flat part of the curve. It is not 0 if a Gauss-Markov process,
-    whose curve has a peak, fits better. The standard deviations do not include the uncertainty of this choice.
+    The correlation time is 0 if the instability is fitted by a flat section of the curve. It is not 0 if a Gauss-Markov
+    process, whose curve has a peak, fits better. The standard deviations do not include the uncertainty of this choice.
     """
     flat = _fit(times, variances, errors, np.ones_like(times))
     best, lag = flat, 0.0
@@ -283,11 +283,11 @@ def _regular(
     ends = [0, *(np.flatnonzero(steps > GAP * np.mean(steps)) + 1), len(time)]
     first, last = max(itertools.pairwise(ends), key=lambda part: part[1] - part[0])
     if last - first < LEAST:
-        raise LogError(f"{name}: the longest part without gaps has {last - first} samples; {LEAST} are needed")
+        raise LogError(f"{name}: the longest segment without gaps has {last - first} samples; {LEAST} are needed")
     if last - first < len(time):
         notes = [
             *notes,
-            f"{len(ends) - 2} gaps: only the longest part without gaps is used, {last - first} of {len(time)} samples",
+            f"{len(ends) - 2} gaps: only the longest segment without gaps is used, {last - first} of {len(time)} samples",
         ]
     rate = (last - first - 1) / (time[last - 1] - time[first])
     return InertialRecording(name, float(rate), {k: v[first:last] for k, v in values.items()}, declared, tuple(notes))
@@ -323,7 +323,7 @@ def declared_coefficients(p: ImuConfig, group: str) -> dict[str, float]:
 
 
 def table(recording: InertialRecording, found: dict[str, dict[str, Curve]]) -> list[str]:
-    """Return the coefficients as lines of text. The units are those of the configuration keys."""
+    """Return the coefficients as lines of text. The units are the same as in the configuration keys."""
     lines = [f"{recording.name}: {recording.seconds:.6g} s at {recording.rate:.6g} Hz", *recording.notes]
     for group, each in found.items():
         which, unit = PREFIX[group], UNITS[group]

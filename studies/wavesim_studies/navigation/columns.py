@@ -175,7 +175,7 @@ def _is_number(cell: str) -> bool:
 
 @contextmanager
 def open_table(path: Path) -> Iterator[TableReader]:
-    """Open a CSV file, whose delimiter is a comma, semicolon or tab. Raise LogError if it cannot be read."""
+    """Open a CSV file. Its delimiter may be a comma, a semicolon or a tab. Raise LogError if it cannot be read."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             yield TableReader(path, file)

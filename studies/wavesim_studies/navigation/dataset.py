@@ -27,7 +27,7 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
         if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):
-            raise ValueError("a mission belongs to no part of the dataset, or has no bodies")
+            raise ValueError("a mission does not belong to a split of the dataset, or has no bodies")
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise LogError(

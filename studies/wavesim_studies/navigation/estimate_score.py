@@ -60,13 +60,13 @@ def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> 
         a, b = float(track.time[0]), float(track.time[-1])
     if b >= first and a <= last:
         return track
-    hint = "give the difference of the clocks with --offset"
+    hint = "pass the difference between the clocks with --offset"
     for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
         if a * factor <= last and b * factor >= first and b * factor > a * factor + 1.0:
-            hint = f"if its times are in {unit}, state this (--layout unit={unit} or time=COLUMN:{unit})"
+            hint = f"if the times in the file are in {unit}, pass --layout unit={unit} or time=COLUMN:{unit}"
             break
     raise LogError(
-        f"'{track.name}' covers {a:.3f} to {b:.3f} s, but the truth covers {first:.3f} to {last:.3f} s: no common time; {hint}"
+        f"'{track.name}' covers {a:.3f} to {b:.3f} s, but the true track covers {first:.3f} to {last:.3f} s; {hint}"
     )
 
 
@@ -174,7 +174,7 @@ def _rms(off: Floats) -> float:
 
 
 def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, result: NavigationScore) -> list[str]:
-    """Return hints at mistakes that would explain the greater part of the error."""
+    """Return hints at mistakes that would explain most of the error."""
     notes = []
     now = result.rms
     if now > 1.0:
@@ -189,8 +189,7 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
             rest = _rms((p - true.p)[:, :2] - mean)
             if rest < HINT * now:
                 notes.append(
-                    f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains the greater part of the error "
-                    f"(rest: {rest:.2f} m RMS): another origin, or another point of the vehicle?"
+                    f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains most of the error (rest: {rest:.2f} m RMS): another origin, or another point of the vehicle?"
                 )
     down = p[:, 2] - true.p[:, 2]
     mirrored = float(np.sqrt(np.mean(np.square(p[:, 2] + true.p[:, 2]))))

@@ -128,7 +128,7 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
     elif source.suffix.lower() == ".csv":
         raise LogError(f"give the folder of {source.name} instead of the file, and describe its files with --map")
     elif source.suffix.lower() == ".mcap" and is_wavesim_log(source):
-        raise LogError(f"{source} is a WaVeSim log already; use it with `wavesim nav score`")
+        raise LogError(f"{source} is already a WaVeSim log; pass it to `wavesim nav score`")
     else:
         found = _Source(*bags.read_instruments(source, name, plan.topic, frame, [topic] if topic else []))
         if topic:

@@ -9,8 +9,8 @@ the world frame with the attitude of the AHRS, and integrated. In training, rand
 velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so that
 errors do not accumulate. On board, only a Doppler log can measure a current.
 
-The results are compared with those of the reference filter, with and without a Doppler log, and with those of dead
-reckoning at a constant speed.
+The results are compared with the reference filter, with and without a Doppler log, and with dead reckoning at a
+constant speed.
 """
 
 from __future__ import annotations

@@ -120,7 +120,9 @@ def _check_names(log: Log, wanted: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Selection:
-    """Inputs for the filter, and assumptions about them. Names are those of instruments or of their types."""
+    """Inputs for the filter, and assumptions about them. Each name is the name of an instrument or of a type of
+    instruments.
+    """
 
     use: Collection[str] = ()  #: names of the inputs to use; empty: all
     without: Collection[str] = ()  #: names of inputs that are not used
@@ -439,7 +441,7 @@ def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
         errors.plot(voyage.time, off, color=line.get_color(), lw=1.0, label=voyage.name)
         errors.plot(voyage.time, 3.0 * sure, color=line.get_color(), lw=0.8, ls="--")
     chart.set_aspect("equal", adjustable="datalim")
-    chart.set(xlabel="east (m)", ylabel="north (m)", title="true (wide) and estimated tracks")
+    chart.set(xlabel="east (m)", ylabel="north (m)", title="true track (thick line) and estimated track")
     errors.set(xlabel="time (s)", ylabel="m", title="horizontal error; dashed: 3 sigma", ylim=(0.0, None))
     chart.legend(fontsize=8)
     try:

@@ -347,8 +347,8 @@ def _with_checked_velocity(track: PoseTrack) -> PoseTrack:
     if min(difference(track.v), difference(axes.ned_to_enu(track.v))) < 0.5 * found:
         cause = "they seem to be in the axes of the world instead of the body"
     note = (
-        f"the velocities are not used: in {COMPARED_S:g} s they give displacements that differ by {found:.2f} m (RMS) "
-        f"from those of the positions; {cause}"
+        f"the velocities are not used: over {COMPARED_S:g} s, their integral differs by {found:.2f} m (RMS) "
+        f"from the changes of the position; {cause}"
     )
     return replace(track, v=None, notes=(*track.notes, note))
 

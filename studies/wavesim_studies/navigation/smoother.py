@@ -1,8 +1,8 @@
 """Backward pass of the smoother over the tape of the filter (compiled kernels).
 
-It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). Its results equal those of Rauch, Tung &
-Striebel's form, but it inverts no covariance. It therefore also works with a singular covariance, which occurs directly
-after a pose has been cloned.
+It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). The results equal those of the form of
+Rauch, Tung & Striebel, but no covariance is inverted. The smoother therefore also works with a singular covariance,
+which occurs directly after a pose has been cloned.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class ControlSurface:
 
     fin: str = text('Name of the <fin law="derivatives"> whose angle moves the control surface.')
     lift: float = key("Change in the lift coefficient CL per rad.", default=0.0)
-    drag: float = key("Change in the drag coefficient CD per rad. Its sign follows that of the angle.", default=0.0)
+    drag: float = key("Change in the drag coefficient CD per rad. It has the same sign as the angle.", default=0.0)
     side: float = key("Change in the side-force coefficient CY per rad.", default=0.0)
     roll: float = key("Change in the rolling-moment coefficient Cl per rad.", default=0.0)
     pitch: float = key("Change in the pitching-moment coefficient Cm per rad.", default=0.0)
@@ -74,7 +74,7 @@ class Aerodynamics:
     )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(
-        "Sharpness M of the stall, 1/rad: the transition to the flat plate takes about 8/M rad.",
+        "Sharpness M of the stall, 1/rad: the transition to the flat-plate model spans about 8/M rad of angle of attack.",
         default=50.0,
         low=1.0,
         high=100.0,

@@ -59,7 +59,7 @@ def read_models(path: Path) -> dict[str, Model]:
 
 
 def read_element(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
-    """Read an XML file whose root element is a declared class. Returns (object, text of the file)."""
+    """Read an XML file whose root element is a declared class. Returns the object and the text of the file."""
     root, text = parse_file(path)
     return build_root(root, tag, of, path), text
 
@@ -95,7 +95,7 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
         target = (path.parent / include.file).resolve()
         if not target.is_relative_to(path.parent.resolve()):
             raise ConfigError(
-                f"included file '{include.file}' lies outside the folder of the configuration; move it there", str(path)
+                f"included file '{include.file}' is outside the folder of the configuration; move it there", str(path)
             )
         if target in seen:
             raise ConfigError(f"'{include.file}' is included more than once", str(path))

@@ -36,7 +36,9 @@ class Oscillator:
     """One oscillator of the fluid-memory model in <radiation>."""
 
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
-    damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one value per oscillator.", count=0)
+    damping: Vector = key(
+        "Row of the damping matrix R for this oscillator, 1/s, with one value for each oscillator.", count=0
+    )
     coupling: Vector = key(
         "Row b of the coupling matrix B for this oscillator, with six values for X Y Z K M N. The units are "
         "sqrt(kg)/s for forces and sqrt(kg) m/s for moments.",
@@ -77,7 +79,7 @@ class WindDrag:
         "blendermann",
     )
     drag: Vector = key(
-        "Wind coefficients CD_l ahead, CD_l astern, CD_t, delta and kappa (law=blendermann).",
+        "Wind coefficients: CD_l for wind from ahead, CD_l for wind from astern, CD_t, delta and kappa (law=blendermann).",
         default=(0.55, 0.6, 0.9, 0.6, 1.1),
         count=5,
     )

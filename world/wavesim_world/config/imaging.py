@@ -42,9 +42,9 @@ class MaterialConfig:
     cell: float = key("Length of one patch of the material (see `patch`).", "length", 0.5, low=0.01)
     texture: float | str = key_or_word(
         TYPICAL,
-        "Rms variation in dB of the backscattering strength from place to place; 0 = uniform. The mean strength does not "
-        f"change. `{TYPICAL}`: that of the sediment with the nearest grain size (law=sediment), or 0 (law=smooth). "
-        "The same word selects the typical values of the next four keys.",
+        "Rms spatial variation in dB of the backscattering strength; 0 = uniform. The mean strength does not "
+        f"change. `{TYPICAL}`: the value of the sediment with the nearest grain size (law=sediment), or 0 (law=smooth). "
+        "The same keyword selects the typical values of the next four keys.",
         "",
         TYPICAL,
         low=0.0,
@@ -174,7 +174,7 @@ class Optics:
         low=0.0,
     )
     backscatter: Vector = key(
-        "Coefficient bB of the veil of scattered daylight for red, green and blue, 1/m.",
+        "Backscatter coefficient bB of daylight (veiling light) for red, green and blue, 1/m.",
         default=(0.2, 0.1, 0.06),
         count=3,
         low=0.0,

@@ -57,7 +57,7 @@ class RangerConfig(SensorConfig):
 
     maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
-    beam: tuple[RangeBeam, ...] = children(RangeBeam, "Beam of the ranger.")
+    beam: tuple[RangeBeam, ...] = children(RangeBeam, "Beam of the rangefinder.")
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,10 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     height: float = key(
-        "Full vertical angle of a 3D sonar's image; 0 = that of the preset.", "angle", 0.0, low=0.0, high=2.967
+        "Full vertical angle of a 3D sonar's image; 0 = the angle of the preset.", "angle", 0.0, low=0.0, high=2.967
     )
     minimum: float = key(
-        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = that of the "
-        "preset.",
+        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = the range of the preset.",
         "length",
         0.0,
         low=0.0,
@@ -187,8 +186,7 @@ class SonarConfig(SensorConfig):
         high=0.0,
     )
     speckle: bool = flag(
-        "Whether the sonar image has speckle: random fluctuations of the echo level, like the sum of echoes from "
-        "many small scatterers.",
+        "Whether the sonar image has speckle: random fluctuations of the echo level, which result from the sum of echoes from many small scatterers.",
         True,
     )
     multipath: bool = flag(
@@ -204,8 +202,7 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     truth: bool = flag(
-        "Whether each sample also has labels: the true material and object that caused the echo, or the object in "
-        "whose shadow the sample lies.",
+        "Whether each sample also has labels: the true material and object that caused the echo, or the object in whose shadow the sample is.",
         False,
     )
     stabilised: bool = flag(

@@ -44,7 +44,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
         raise ConfigError(
             f"network address {config.network.address} is not loopback, so other machines could reach the server: set "
             "`keys` to a key file "
-            '(`wavesim keys` makes one), or write insecure="yes" if everyone on that network may control it',
+            '(create one with `wavesim keys`), or write insecure="yes" if everyone on that network may control it',
             file,
         )
     _grants(config)
@@ -108,9 +108,9 @@ def _transducer(t: TransducerConfig, place: str) -> None:
     if t.query and not t.reply:
         fail_at(place, "transducer: it answers queries, so it needs a `reply` frequency")
     if t.query and not t.listen_low <= t.query <= t.listen_high:
-        fail_at(place, "transducer: its `query` frequency lies outside its receiving band")
+        fail_at(place, "transducer: its `query` frequency is outside its receiving band")
     if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
-        fail_at(place, "modem: its `frequency` lies outside the receiving band of its transducer")
+        fail_at(place, "modem: its `frequency` is outside the receiving band of its transducer")
     if t.beam is not None:
         if not any(t.beam.axis):
             fail_at(place, "beam: `axis` is the zero vector; give a direction")
@@ -128,7 +128,7 @@ def _transducer(t: TransducerConfig, place: str) -> None:
             fail_at(place, f"head: it has {len(phones)} hydrophones, but needs 3 to 8")
         if np.linalg.matrix_rank(np.array(phones) - np.mean(phones, axis=0), tol=1e-6) < 2:
             fail_at(
-                place, "head: its hydrophones lie on one line; place them in a plane or in space to measure directions"
+                place, "head: its hydrophones are on one line; place them in a plane or in space to measure directions"
             )
         if not any(t.head.axis):
             fail_at(place, "head: `axis` is the zero vector; give a direction")
@@ -161,7 +161,8 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         _failsafe(body, model)
         if body.speed and (any(body.velocity) or any(body.angular_velocity)):
             fail_at(
-                body.place, f"'{body.name}': `speed` sets all initial motion; remove `velocity` and `angular_velocity`"
+                body.place,
+                f"'{body.name}': `speed` defines the complete initial motion; remove `velocity` and `angular_velocity`",
             )
         if body.transducer is not None:
             _transducer(body.transducer, body.place)

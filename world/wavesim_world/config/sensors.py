@@ -208,7 +208,10 @@ class RadarConfig(SensorConfig):
         high=8.0,
     )
     trend: float = key(
-        "Time from the start of a radar track until its course and speed are reported.", "time", 60.0, low=0.0
+        "Time from the start of a radar track until the course and speed of its target are reported.",
+        "time",
+        60.0,
+        low=0.0,
     )
     memory: int = key(
         "Maximum number of scans used to compute the course and speed of a radar track. More scans make the values "
@@ -346,7 +349,7 @@ class SensorsConfig:
         SensorConfig, "Sound velocity probe: speed of sound in the water."
     )
     echosounder: tuple[EchosounderConfig, ...] = children(EchosounderConfig, "Echosounder: distance to the bottom.")
-    ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Ranger: fixed range beams.")
+    ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Rangefinder: fixed range beams.")
     scanner: tuple[ScannerConfig, ...] = children(ScannerConfig, "Scanner: a rotating pencil beam.")
     multibeam: tuple[MultibeamConfig, ...] = children(
         MultibeamConfig, "Multibeam echosounder: a fan of beams, each of which measures a range."

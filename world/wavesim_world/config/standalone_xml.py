@@ -15,7 +15,7 @@ _KEYS = {"acoustics": ("file",), "network": ("keys", "address")}
 
 
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
-    """Return the part of a configuration that needs no other file, and whether the sea bed is read from a file.
+    """Return a configuration without the elements that need other files, and whether its sea bed is read from a file.
 
     Bodies whose models are in another file are omitted. Raises ConfigError if the text is not a valid configuration.
     """

@@ -327,7 +327,7 @@ def _aerodynamics(model: Model, fail: Any) -> None:
     """Check the model of an aircraft."""
     a = model.aerodynamics
     if (a is None) != (model.type != "aircraft"):
-        fail('type="aircraft" and <aerodynamics> need each other; write both or neither')
+        fail('type="aircraft" and <aerodynamics> require each other; write both or neither')
     if a is None:
         return
     for name in ("restoring", "hull", "wind_drag", "wave_filter", "rao", "allocation"):
