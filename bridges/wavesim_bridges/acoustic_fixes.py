@@ -280,7 +280,7 @@ def _covariance(directions: Floats) -> tuple[float, float, float]:
 
 
 def _sensor(broker: AsyncBroker, *types: str) -> str:
-    """Return the name of the first sensor of one of these types."""
+    """Return the name of the vehicle's first sensor that has one of the given types."""
     for sensor in broker.sensors:
         if sensor.type in types:
             return sensor.name

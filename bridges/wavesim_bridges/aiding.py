@@ -41,7 +41,7 @@ class AidingOptions:
     config: str | None  #: configuration that contains the transponders and the origin of the world
 
     def aids(self, seat: BridgeOptions, number: int) -> Aiding | None:
-        """Return the navigation aids for the vehicle with this number, or None if no aid is selected."""
+        """Return the navigation aids for the vehicle with the given instance number, or None if no aid is selected."""
         if self.fixes is None and self.doppler is None:
             return None
         if self.config is None:

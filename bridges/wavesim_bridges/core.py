@@ -26,7 +26,7 @@ RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: maximum wall times in s to wait for a server: at the start, after a loss of contact, and after it has ended the
 #: session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
-#: the vehicle receives neutral commands if no data from the on-board software arrive for this wall time in s
+#: wall time in s without data from the on-board software after which the vehicle receives neutral commands
 STACK_TIMEOUT_S = 1.0
 Frame = TypeVar("Frame")
 
@@ -195,8 +195,8 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the distance in m measured by each of these sensors, or -1 if there is no echo. The distance is the first
-    number in a sensor's value.
+    """Return the distance in m measured by each of the given sensors, or -1 for a sensor without an echo. The distance
+    is the first number in a sensor's value.
     """
     found = []
     for name in sensors:

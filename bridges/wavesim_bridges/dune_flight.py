@@ -56,7 +56,9 @@ class DuneFlight:
         self.loiter()
 
     def handle(self, message: ImcMessage) -> bool:
-        """Process a message if it is a demand; return whether it is. Raise MalformedMessage for invalid values."""
+        """Process a message if it is a demand of DUNE's guidance, and return whether it is one. Raise MalformedMessage
+        for invalid values.
+        """
         match message:
             case imc.DesiredHeading(value=value) | imc.DesiredRoll(value=value):
                 number = _finite(value)

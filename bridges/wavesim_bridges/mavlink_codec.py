@@ -158,7 +158,7 @@ class MavlinkStream:
         self._left = b""
 
     def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-        """Return the messages that are complete with these bytes, and the reasons for bytes that are unusable."""
+        """Add bytes to the stream. Return the messages that they complete, and the reasons why any bytes are unusable."""
         found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0

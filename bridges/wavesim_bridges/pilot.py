@@ -203,7 +203,7 @@ class BoatPilot:
 
 
 def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
-    """Select the pilot that supports these actuators."""
+    """Return a pilot that supports the given actuators."""
     names = {a.name for a in actuators}
     for thrusters in ROV_THRUSTERS:
         if set(thrusters) == names:

@@ -24,7 +24,8 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.sensors import AisConfig as Declared
 
-#: time in s after which a silent station is removed; navigation marks and anchored vessels report every 180 s
+#: time in s without a report after which a station is removed; aids to navigation and anchored vessels report every 180
+#: s
 EXPIRY_S = 600.0
 COLUMNS = (
     "mmsi",

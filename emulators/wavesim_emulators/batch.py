@@ -52,7 +52,7 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Keys of this noise's random number streams, one per instrument."""
+        """Keys of the streams of random numbers, one per instrument."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:

@@ -21,7 +21,8 @@ from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
 RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = 100  #: up to this number of bodies, a search for nearby bodies compares all instruments with all bodies
+#: maximum number of bodies for which a search for nearby bodies compares all instruments with all bodies
+FEW_BODIES = 100
 
 
 def cone(width: float) -> Floats:

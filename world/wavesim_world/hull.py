@@ -79,8 +79,8 @@ class Hull:
         return float(0.5 * np.sqrt((cross * cross).sum(axis=1)).sum())
 
     def level(self, down: Sequence[float], volume: float) -> float:
-        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the hull is
-        larger than this volume.
+        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the volume of
+        the hull is larger.
         """
         if not 0.0 < volume < self.volume:
             raise ValueError(f"the hull cannot float: it must displace {volume:g} m3 but has {self.volume:g} m3")

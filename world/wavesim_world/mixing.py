@@ -35,7 +35,7 @@ _PRIORITY = (0, 5, 2, 1, 3, 4)
 _LEAST = 0.1  #: relative effect below which an actuator counts as having no effect
 _AIR_DENSITY = 1.25  #: density of the air in kg/m3, for the propellers of aircraft
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves
-_AZIMUTH = 0.5 * math.pi  #: a swivel that turns at least this far to either side steers by the direction of its thrust
+_AZIMUTH = 0.5 * math.pi  #: minimum angle to either side of a swivel that steers by the direction of its thrust
 _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
 
 

@@ -13,7 +13,8 @@ from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
 RAYS = 44  #: number of rays of equal width around the axis of a fan, per column of an image
-#: numbers of rays below and above these RAYS, up to the end of the first sidelobe; their widths increase outwards
+#: numbers of additional rays below and above the central RAYS rays, up to the end of the first sidelobe; their widths
+#: increase outwards
 RAYS_BELOW, RAYS_ABOVE = 16, 5
 #: numbers of rays on one side of a side-scan sonar: rays down in equal steps of range, and rays up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64

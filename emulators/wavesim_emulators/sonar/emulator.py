@@ -31,7 +31,7 @@ SONAR_TYPES: dict[str, Any] = {
 
 
 def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
-    """Resolve all parameters of a configured sonar for the water of its configuration."""
+    """Return the design of a configured sonar, with all parameters resolved for the configured water."""
     a = loaded.config.acoustics
     preset = frame_sizes.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)

@@ -121,7 +121,7 @@ def ray_energy(geometry: Floats, labels: Any, weight: Any, tables: Floats, decay
 
 
 class ImagingSonar:
-    """Base class of forward-looking, side-scan and scanning sonars. Each has one array; its echoes are stored by beam
+    """Base class of forward-looking, side-scan and scanning sonars. Each sonar has one array. Echoes are stored by beam
     and range bin.
     """
 
@@ -245,7 +245,7 @@ class ImagingSonar:
 
 
 class ForwardLookingSonar(ImagingSonar):
-    """Forward-looking sonar. With ``axes`` = DOWN, it is the water column of a multibeam echosounder."""
+    """Forward-looking sonar. With ``axes`` = DOWN, it records the water column of a multibeam echosounder."""
 
     def __init__(
         self, design: SonarDesign, world: SonarScene, wind: float, key: int, axes: Floats | None = None

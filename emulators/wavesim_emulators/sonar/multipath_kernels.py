@@ -16,7 +16,7 @@ from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.arrays import Floats
 
 GHOSTS = 5  #: maximum number of ghosts of an echo
-WEAKEST = 1e-7  #: ghosts weaker than this, relative to the echo on the axis of the beam, are omitted
+WEAKEST = 1e-7  #: energy of a ghost, relative to the echo on the axis of the beam, below which the ghost is omitted
 TAIL = 4.0  #: length of the tail of a ghost, as a multiple of its mean; its last bin receives the rest
 
 
@@ -34,7 +34,7 @@ class Reflections(NamedTuple):
 
 @device_function
 def elevation_gain(along: float, across: float, axis: float, scale: float, pattern: Floats) -> float:
-    """Return the one-way beam pattern for a direction with these components in the plane across the array."""
+    """Return the one-way beam pattern for a direction, given its two components in the plane across the array."""
     e = np.arctan2(across, along) - axis
     if abs(e) >= 0.5 * np.pi:
         return 0.0
@@ -45,7 +45,9 @@ def elevation_gain(along: float, across: float, axis: float, scale: float, patte
 
 @kernel
 def find_ghosts(R: Floats, echoes: Floats, reflections: Reflections, reach: float, ghosts: Floats) -> int:
-    """Find the ghosts of echoes within a range, and return their number. ``R`` contains the axes of the fan in W."""
+    """Find the ghosts of echoes up to a maximum range, and return their number. ``R`` contains the axes of the fan in
+    W.
+    """
     water, pattern = reflections.water, reflections.pattern
     own, depth, loss_dB, most_dB, slopes, bed, decay, axis, scale = (
         water[0], water[1], water[2], water[3], water[4], water[5], water[6], water[7], water[8],

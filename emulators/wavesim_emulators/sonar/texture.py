@@ -40,7 +40,7 @@ RIPPLE_SPREAD, RIPPLE_TURN = 0.15, 0.18
 #: maximum of b in nepers (5 dB rms), and the value below which ripples are ignored (0.35 dB rms)
 STEEPEST, WEAKEST = 1.2, 0.08
 MEANS = 49  #: number of entries in the table of 1/Q
-#: the second tile of the patches is larger by this factor and turned by this angle
+#: size and rotation (rad) of the second tile of the patches, relative to the first
 RATIO, TURN = 5.236, 0.66
 COSINE, SINE, HALF = math.cos(TURN) / RATIO, math.sin(TURN) / RATIO, math.sqrt(0.5)
 WAVENUMBER = 2.0 * math.pi * RIPPLES / RIPPLE_CELLS  #: wavenumber of the ripples in rad per cell
@@ -96,7 +96,7 @@ def _wavenumbers(cells: int) -> tuple[Any, Any]:
 
 @functools.lru_cache(maxsize=16)
 def _patches(variation: float) -> Singles:
-    """Return a tile of the factors of patches, whose mean is 1, for an rms variation in dB."""
+    """Return a tile of patch factors with mean 1, for an rms variation in dB."""
     x, y = _wavenumbers(PATCH_CELLS)
     spectrum = (1.0 + (np.hypot(x, y) / PATCHES) ** 2) ** (-0.5 * SPECTRUM)
     spectrum[0, 0] = 0.0
@@ -119,7 +119,7 @@ def _ripples() -> tuple[Any, Floats]:
 
 
 def _random_tile(spectrum: Any, name: str) -> Floats:
-    """Return a periodic Gaussian field with this power spectrum, mean 0 and rms 1."""
+    """Return a periodic Gaussian random field with the given power spectrum, mean 0 and rms 1."""
     cells = len(spectrum)
     keys = np.full(cells * cells, randomness.key(0, "ground", name), np.uint64)
     white = randomness.normal(keys, 0, np.arange(cells * cells)).reshape(cells, cells)

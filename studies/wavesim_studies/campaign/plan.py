@@ -226,7 +226,7 @@ class CampaignPlan:
 
 
 def written(factor: Factor, text: str, value: Value) -> str:
-    """Return the text of a configuration key when its factor has this value."""
+    """Return the text for a configuration key, given a value of its factor."""
     if "|" in text:
         texts, named = [t.strip() for t in text.split("|")], designs.values_of(factor)
         if len(texts) != len(named):

@@ -33,8 +33,8 @@ class Worker:
         self._lock, self._over = threading.Lock(), False
 
     def run_row(self, row: int, key: str, timeout: float) -> Outcome:
-        """Execute a run and return its outcome. A run that exceeds ``timeout`` s is terminated. Raise WaveSimError
-        after a call of :meth:`stop`.
+        """Execute a run and return its outcome. A run that exceeds ``timeout`` s is terminated. Raise WaveSimError if
+        :meth:`stop` has been called.
         """
         for _ in range(2):  # a process that ended between two runs must not make the next run fail
             there = self._process

@@ -230,7 +230,7 @@ class CustomCore:
             raise WaveSimError(f"{self._name}.observe(s): value {which} of copy {copy} is NaN")
 
     def _start(self, ids: Ints) -> None:
-        """Start new episodes in some copies: set their states, and write their observations."""
+        """Start new episodes in the selected copies: set their states, and write their observations."""
         if not len(ids):
             return
         layout, n = self.layout, len(ids)

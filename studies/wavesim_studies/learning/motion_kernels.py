@@ -126,7 +126,9 @@ def _read_state(b: Floats, l: int, i: int, m: MotionState) -> None:
 
 @kernel(nogil=True)
 def advance(table: Packed, first_block: int, end_block: int) -> None:
-    """Advance the copies in some blocks by one step of the task. ``table`` is the table of :class:`MotionState`."""
+    """Advance the copies in the blocks from ``first_block`` to ``end_block`` - 1 by one step of the task. ``table`` is
+    a packed :class:`MotionState`.
+    """
     m = unpack_motion_state(table)
     f = m.fleet
     for block in range(first_block, end_block):
@@ -148,8 +150,8 @@ def advance(table: Packed, first_block: int, end_block: int) -> None:
 
 @kernel
 def place(blocks: Floats, slots: Ints, laws: Floats, rows: Floats, actual: int) -> None:
-    """Initialise the bodies in some lanes from the columns of ``rows``. Their quaternions are computed from their Euler
-    angles. ``slots`` contains the lane of each column, as block times LANES plus lane.
+    """Initialise bodies from the columns of ``rows``. Quaternions are computed from the Euler angles. ``slots``
+    contains the lane of each column, as block times LANES plus lane.
     """
     for i in range(slots.shape[0]):
         b, l = blocks[slots[i] // L], slots[i] % L

@@ -212,8 +212,8 @@ def _add_refraction(rows: list[Floats], spread: float) -> None:
 
 
 def _sight_sigma(head: Any) -> float:
-    """Return the standard deviation in rad of a direction measured by a USBL head. It results from the timing across
-    the hydrophones and from refraction.
+    """Return the standard deviation in rad of a direction measured by a USBL head. It is caused by timing errors
+    between the hydrophones and by refraction.
     """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]

@@ -43,7 +43,7 @@ SHARED = 2.0
 BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process is preferred to a flat curve
 LEAST = 64  #: minimum number of samples
 CLUSTERS = 5  #: minimum number of clusters of the longest averaging time
-GAP = 2.5  #: an interval longer than this many mean intervals is a gap
+GAP = 2.5  #: minimum length of a gap, as a multiple of the mean interval
 #: true velocity in m/s and rate in rad/s above which a vehicle is not at rest
 MOVING = (0.05, 0.01)
 

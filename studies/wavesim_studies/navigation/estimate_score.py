@@ -22,7 +22,7 @@ __all__ = ["EstimateScore", "common_clock", "compare_estimates", "score_estimate
 
 GAP_S = 2.0  #: default maximum length in s of a gap that is interpolated
 LAG_S, LAG_STEP_S = 5.0, 0.05  #: largest clock offset that is tested, and the step between the tested offsets, in s
-#: a hint is given if at most this fraction of the error remains with another axis order or clock
+#: fraction of the error: a hint is given if no more than this remains with another axis order or clock
 HINT = 0.5
 REFERENCE = "reference filter"  #: name of the reference filter in a comparison
 TIME_ORIGIN = "time_origin_ns"  #: metadata key of imported logs: civil time in ns at simulation time 0

@@ -34,7 +34,7 @@ FITTING = 1.3
 class InnovationVerdict(NamedTuple):
     """Verdict on the innovations of one sensor."""
 
-    verdict: str  #: "noisy" or "quiet": more or less noise than assumed; "outliers"; empty if consistent
+    verdict: str  #: "noisy" (more noise than assumed), "quiet" (less noise), "outliers", or empty if consistent
     factor: float  #: factor by which the assumed noise should be multiplied
     advice: str  #: cause and remedy, as text
 

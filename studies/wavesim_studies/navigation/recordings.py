@@ -17,7 +17,8 @@ from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.columns import ColumnRole
 
 GAP_S = 60.0  #: length in s of a gap that is reported
-PERIODS = 20.0  #: length of a gap that is reported, in median periods, if this is longer than 5 s
+#: minimum length of a gap that is reported, as a multiple of the median period, if this is longer than 5 s
+PERIODS = 20.0
 #: for each type of instrument: its values, with the usual names of columns
 FIELDS: dict[str, dict[str, ColumnRole]] = {
     "imu": {

@@ -59,7 +59,7 @@ class EstimateTask:
 
 
 def read_log(file: Path) -> Log:
-    """Read a log. Raise LogError, with a hint for other files, if it is not a WaVeSim log."""
+    """Read a log. Raise LogError, with a hint on the right command, if it is not a WaVeSim log."""
     kind = file.suffix.lower()
     if (
         file.is_dir()
@@ -188,7 +188,7 @@ def _scored(
 
 
 def _truth(task: EstimateTask) -> tuple[PoseTrack, Log | None]:
-    """Return the true track, and the log with this track for the reference filter."""
+    """Return the true track, and the log for the reference filter with its true states taken from this track."""
     if task.truth is None:
         if task.truth_layout:
             raise LogError("--truth-layout requires --truth")

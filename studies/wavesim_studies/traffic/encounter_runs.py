@@ -1,4 +1,6 @@
-"""Encounters as library runs. Own ship can have any model and any avoider. The other vessels keep their course and speed."""
+"""Encounters simulated with the engine as a library. Own ship can have any model and any avoider. The other vessels
+keep their course and speed.
+"""
 
 from __future__ import annotations
 
