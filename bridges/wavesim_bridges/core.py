@@ -52,7 +52,9 @@ class BridgeOptions:
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command `wavesim bridge NAME`. The decorated function receives the common options and its own options."""
+    """Declare a command `wavesim bridge NAME`. The decorated function receives the common options and its own
+    options.
+    """
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,

@@ -158,7 +158,9 @@ class MavlinkStream:
         self._left = b""
 
     def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-        """Add bytes to the stream. Return the messages that they complete, and the reasons why any bytes are unusable."""
+        """Add bytes to the stream. Return the messages that they complete, and the reasons why any bytes are
+        unusable.
+        """
         found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0

@@ -87,7 +87,9 @@ class Noise:
 
 
 class CovarianceNoise:
-    """Errors of a vector, correlated by a declared covariance (nine numbers). If none is declared, ``factor`` is None."""
+    """Errors of a vector, correlated by a declared covariance (nine numbers). If none is declared, ``factor`` is
+    None.
+    """
 
     def __init__(self, declared: Sequence[float]) -> None:
         self.factor: Floats | None = covariance_factor(np.reshape(declared, (3, 3))) if declared else None
@@ -193,7 +195,9 @@ class Batch:
 
     @property
     def state_numbers(self) -> Floats:
-        """The `state` table as a matrix of numbers, for kernels; the attribute ``rows`` selects the rows of the bodies."""
+        """The `state` table as a matrix of numbers, for kernels; the attribute ``rows`` selects the rows of the
+        bodies.
+        """
         return self.view.state_numbers
 
     @property

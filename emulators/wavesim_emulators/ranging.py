@@ -184,8 +184,8 @@ class ScannerEmulator(RaycastEmulator):
 
 
 class MultibeamEmulator(RaycastEmulator):
-    """Emulator of a multibeam: a fan of beams that point down and to both sides, or beams with any origin and
-    direction.
+    """Emulator of a multibeam echosounder: a fan of beams that point down and to both sides, or beams with any origin
+    and direction.
     """
 
     sensor = "multibeam"

@@ -67,7 +67,7 @@ def ranger_beams(p: RangerConfig) -> tuple[Floats, Floats]:
 
 
 def multibeam_beams(p: MultibeamConfig) -> tuple[Floats, Floats]:
-    """Return directions and positions (n, 3) in S of the beams of a multibeam; the default is a fan."""
+    """Return directions and positions (n, 3) in S of the beams of a multibeam echosounder; the default is a fan."""
     if p.beam:
         return beam_geometry(p.beam)
     a = np.linspace(-0.5, 0.5, p.beams) * p.width

@@ -1,4 +1,6 @@
-"""Bridge that represents a vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives commands."""
+"""Bridge that represents a vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives
+commands.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Emulator of imaging sonars. It computes the pings of each sonar at its rate, and writes them as frames to the rings."""
+"""Emulator of imaging sonars. It computes the pings of each sonar at its rate, and writes them as frames to the
+rings.
+"""
 
 from __future__ import annotations
 

@@ -156,7 +156,8 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
         states = go(plan, workers=workers, retried_statuses=retry, quiet=quiet)
     except KeyboardInterrupt:
         echo(
-            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; run the same command again to execute the rest\ntable     {plan.folder / 'table.csv'}"
+            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; run the same command again to "
+            f"execute the rest\ntable     {plan.folder / 'table.csv'}"
         )
         raise
     table = _export_finished(plan)

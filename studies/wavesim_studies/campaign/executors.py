@@ -196,7 +196,7 @@ class DaskExecutor:
             self._is_lost = True
             where = f" at {self._address}" if self._address else ""
             raise SchedulerLost(
-                f"the dask scheduler{where} no longer answers ({type(error).__name__}); the finished runs are kept, and "
+                f"the dask scheduler{where} no longer answers ({type(error).__name__}); the finished runs are kept; "
                 "run the same command again to execute the rest"
             ) from error
 

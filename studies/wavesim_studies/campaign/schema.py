@@ -158,7 +158,8 @@ class Metric:
         "",
     )
     margin: float = key(
-        "Margin by which the mean may become worse before `gate` fails, as a fraction of the mean in the earlier campaign.",
+        "Margin by which the mean may become worse before `gate` fails, as a fraction of the mean in the earlier "
+        "campaign.",
         default=0.05,
         low=0.0,
     )

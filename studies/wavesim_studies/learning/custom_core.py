@@ -96,7 +96,9 @@ class CustomCore:
         self._episodes[:] = 0
 
     def set_threads(self, count: int) -> None:
-        """Divide the motion of the copies among ``count`` threads. The results do not depend on the number of threads."""
+        """Divide the motion of the copies among ``count`` threads. The results do not depend on the number of
+        threads.
+        """
         self.motion.set_threads(count)
 
     def set_reset_mode(self, mode: int) -> None:
@@ -169,7 +171,9 @@ class CustomCore:
     # -- parts of a step ---------------------------------------------------------------------
 
     def _draw(self, rows: Floats, keys: Keys, episodes: Ints, is_start: bool) -> None:
-        """Draw the random numbers of copies: those for :meth:`Task.start`, or the normal numbers for the current step."""
+        """Draw the random numbers of copies: those for :meth:`Task.start`, or the normal numbers for the current
+        step.
+        """
         uniforms, normals = self.task.uniforms if is_start else 0, self.task.normals
         if uniforms or normals:
             counters = episodes << 20

@@ -110,7 +110,8 @@ def acting(policy: Any) -> Callable[[Array, Array], Array]:
     if callable(policy):
         return lambda observation, ended: policy(observation)
     raise ConfigError(
-        f"a policy must be a function (observations) -> actions, or an object with a method 'act' or 'predict'; got {type(policy).__name__}"
+        "a policy must be a function (observations) -> actions, or an object with a method 'act' or 'predict'; got "
+        f"{type(policy).__name__}"
     )
 
 

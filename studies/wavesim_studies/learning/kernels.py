@@ -273,7 +273,9 @@ def observe(
 
 @device_function
 def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
-    """Convert actions to commands, apply the delay of each copy, and compute the force of net weight or buoyancy in B."""
+    """Convert actions to commands, apply the delay of each copy, and compute the force of net weight or buoyancy in
+    B.
+    """
     late = load(c, DELAY)
     for k in range(thrusters):
         a = minimum(maximum(load(w, ACTION + k), -1.0), 1.0)

@@ -102,7 +102,9 @@ class TeamSound:
         tick.update_transducers(state.bodies, state.scratch, state.medium_table, number)
 
     def receptions(self, team: int) -> Records:
-        """Return a copy of the records of the receptions that ended in the last step of a team, in chronological order."""
+        """Return a copy of the records of the receptions that ended in the last step of a team, in chronological
+        order.
+        """
         m = self.media[team]
         count = int(m.counters[0].receptions)
         return np.asarray(m.receptions)[:count].view(RECEPTION.dtype).copy().view(np.recarray)

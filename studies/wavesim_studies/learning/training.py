@@ -140,5 +140,7 @@ def draw_curve(curve: list[dict[str, float]], path: Path) -> None:
 
 
 def load_best(folder: Path) -> Policy:
-    """Return the best policy of the training in a folder. Raise WaveSimError if the folder does not contain a policy."""
+    """Return the best policy of the training in a folder. Raise WaveSimError if the folder does not contain a
+    policy.
+    """
     return Policy.load(folder / BEST)

@@ -79,7 +79,9 @@ def _surge(matrix: Any) -> float:
 
 
 def _water(loaded: LoadedConfig) -> Water | None:
-    """Return the configured water, or None if its configuration refers to files, because a log does not contain those."""
+    """Return the configured water, or None if its configuration refers to files, because a log does not contain
+    those.
+    """
     try:
         return Water(loaded)
     except (ConfigError, OSError):

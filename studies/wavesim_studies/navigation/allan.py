@@ -287,7 +287,8 @@ def _regular(
     if last - first < len(time):
         notes = [
             *notes,
-            f"{len(ends) - 2} gaps: only the longest segment without gaps is used, {last - first} of {len(time)} samples",
+            f"{len(ends) - 2} gaps: only the longest segment without gaps is used, {last - first} of {len(time)} "
+            "samples",
         ]
     rate = (last - first - 1) / (time[last - 1] - time[first])
     return InertialRecording(name, float(rate), {k: v[first:last] for k, v in values.items()}, declared, tuple(notes))

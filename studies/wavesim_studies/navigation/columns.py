@@ -117,7 +117,9 @@ def _usual(header: Sequence[str], name: str, role: ColumnRole) -> ColumnChoice |
 
 
 def _find(header: Sequence[str], usual: str, role: ColumnRole) -> tuple[str, float, bool] | None:
-    """Return the column with a given name, the factor of its unit, and whether the name of the column states the unit."""
+    """Return the column with a given name, the factor of its unit, and whether the name of the column states the
+    unit.
+    """
     for column in header:
         if column.lower() == usual.lower():
             return column, 1.0, False

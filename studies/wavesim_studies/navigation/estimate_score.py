@@ -189,7 +189,8 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
             rest = _rms((p - true.p)[:, :2] - mean)
             if rest < HINT * now:
                 notes.append(
-                    f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains most of the error (rest: {rest:.2f} m RMS): another origin, or another point of the vehicle?"
+                    f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains most of the error "
+                    f"(rest: {rest:.2f} m RMS): another origin, or another point of the vehicle?"
                 )
     down = p[:, 2] - true.p[:, 2]
     mirrored = float(np.sqrt(np.mean(np.square(p[:, 2] + true.p[:, 2]))))

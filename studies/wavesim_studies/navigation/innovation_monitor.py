@@ -58,7 +58,9 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
     kept = nis[~rejected]
     if share > _most_rejected(count) and (not len(kept) or float(np.mean(kept)) < FITTING * numbers):
         return InnovationVerdict(
-            "outliers", 1.0, "The accepted values fit: check for outliers, such as echoes, or for a wrong position"
+            "outliers",
+            1.0,
+            "The accepted values are consistent: check for outliers, such as echoes, or for a wrong position",
         )
     if (mean * numbers > high and mean > NOTABLE[1]) or share > _most_rejected(count):
         factor = max(mean, 1.0) ** 0.5

@@ -40,7 +40,9 @@ BATCH = 1024
 
 @dataclass(frozen=True)
 class TrainingMission:
-    """One mission, sampled at the times of its true states: the inputs for a learner, and the true values for training."""
+    """One mission, sampled at the times of its true states: the inputs for a learner, and the true values for
+    training.
+    """
 
     name: str
     part: str

@@ -344,7 +344,9 @@ def propagate_state(
 
 @device_function
 def _withdraw_rows(A: Floats, columns: int, dt: float, F: Floats) -> None:
-    """Compute the rows of the product F^T A for velocity (v), attitude (a), gyro bias (bg) and accelerometer bias (ba)."""
+    """Compute the rows of the product F^T A for velocity (v), attitude (a), gyro bias (bg) and accelerometer bias
+    (ba).
+    """
     for j in range(columns):
         p0, p1, p2, v0, v1, v2 = A[0, j], A[1, j], A[2, j], A[3, j], A[4, j], A[5, j]
         a0, a1, a2 = A[6, j], A[7, j], A[8, j]

@@ -69,7 +69,8 @@ def _measured_attitude(log: Log, name: str, at: Floats) -> Floats:
     ahrs = [r for (body, _), s in log.by_type("ahrs").items() if body == name and len(r := valid_values(s))]
     if not ahrs:
         raise LogError(
-            f"the true track has no attitudes, and no AHRS of '{name}' has valid values; the filter needs an initial attitude"
+            f"the true track has no attitudes, and no AHRS of '{name}' has valid values; the filter needs an initial "
+            "attitude"
         )
     r = ahrs[0]
     angles = [np.interp(at, r["time_ns"] * 1e-9, np.unwrap(r[k])) for k in ("roll", "pitch", "heading")]

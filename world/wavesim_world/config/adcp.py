@@ -29,7 +29,8 @@ class AdcpConfig(SensorConfig):
         high=100.0,
     )
     preset: str = choice(
-        "Commercial current profiler to imitate. Its values replace the values of all keys left at their defaults. sentinel-v100, "
+        "Commercial current profiler to imitate. Its values replace the values of all keys left at their defaults. "
+        "sentinel-v100, "
         "-v50, -v20: Teledyne RDI Sentinel V at 307, 492 and 983 kHz.",
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",

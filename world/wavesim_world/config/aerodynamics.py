@@ -74,7 +74,8 @@ class Aerodynamics:
     )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(
-        "Sharpness M of the stall, 1/rad: the transition to the flat-plate model spans about 8/M rad of angle of attack.",
+        "Sharpness M of the stall, 1/rad: the transition to the flat-plate model spans about 8/M rad of angle of "
+        "attack.",
         default=50.0,
         low=1.0,
         high=100.0,

@@ -79,7 +79,8 @@ class WindDrag:
         "blendermann",
     )
     drag: Vector = key(
-        "Wind coefficients: CD_l for wind from ahead, CD_l for wind from astern, CD_t, delta and kappa (law=blendermann).",
+        "Wind coefficients: CD_l for wind from ahead, CD_l for wind from astern, CD_t, delta and kappa "
+        "(law=blendermann).",
         default=(0.55, 0.6, 0.9, 0.6, 1.1),
         count=5,
     )

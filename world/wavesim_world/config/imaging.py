@@ -43,7 +43,8 @@ class MaterialConfig:
     texture: float | str = key_or_word(
         TYPICAL,
         "Rms spatial variation in dB of the backscattering strength; 0 = uniform. The mean strength does not "
-        f"change. `{TYPICAL}`: the value of the sediment with the nearest grain size (law=sediment), or 0 (law=smooth). "
+        f"change. `{TYPICAL}`: the value of the sediment with the nearest grain size (law=sediment), or 0 "
+        "(law=smooth). "
         "The same keyword selects the typical values of the next four keys.",
         "",
         TYPICAL,

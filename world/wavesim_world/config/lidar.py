@@ -21,7 +21,8 @@ class LidarConfig(SensorConfig):
     """
 
     preset: str = choice(
-        "Commercial lidar to imitate. Its values replace the values of all keys left at their defaults. vlp-16: Velodyne VLP-16. hdl-32e: Velodyne "
+        "Commercial lidar to imitate. Its values replace the values of all keys left at their defaults. vlp-16: "
+        "Velodyne VLP-16. hdl-32e: Velodyne "
         "HDL-32E.",
         ("none", "vlp-16", "hdl-32e"),
         "none",

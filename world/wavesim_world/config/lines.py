@@ -20,7 +20,8 @@ class LineEnd:
     """End of a line, on a body or at a fixed anchor."""
 
     body: str = text(
-        "Name of the vehicle or buoy to which this end of the line is attached. Empty: the end is an anchor, fixed in the world.",
+        "Name of the vehicle or buoy to which this end of the line is attached. Empty: the end is an anchor, fixed in "
+        "the world.",
         "",
     )
     position: Vector = key(

@@ -173,7 +173,8 @@ class FaultConfig:
         "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
     part: str = text(
-        "Target of the fault: the name of an actuator or sensor of the body, or `device:` followed by the name of a <device>."
+        "Target of the fault: the name of an actuator or sensor of the body, or `device:` followed by the name of a "
+        "<device>."
     )
     kind: str = text(
         "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the duration `amount`). Sensor: lost, "
@@ -181,7 +182,8 @@ class FaultConfig:
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Magnitude of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time (frozen). "
+        "Magnitude of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time "
+        "(frozen). "
         "Sensors: bias (bias), probability of a spike (spikes), noise factor (noisy), or name of the compartment (wet). "
         "Devices: probability per byte (lost, garbled, doubled) or delay (late).",
         "",
@@ -208,8 +210,10 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Initial surge speed through the water. From the model, the server computes thruster commands that maintain this speed in level motion, and the actuators start with these outputs instead of `initial`. For an "
-        "aircraft, it is the airspeed; pitch, roll and the angles of the control surfaces are then also computed. 0 m/s = not used.",
+        "Initial surge speed through the water. From the model, the server computes thruster commands that maintain "
+        "this speed in level motion, and the actuators start with these outputs instead of `initial`. For an "
+        "aircraft, it is the airspeed; pitch, roll and the angles of the control surfaces are then also computed. 0 "
+        "m/s = not used.",
         "speed",
         0.0,
     )
@@ -232,7 +236,8 @@ class BodyConfig:
         "send",
     )
     watchdog: float = key(
-        "Time limit of the watchdog. If no command arrives for this duration (simulation time), `failsafe` takes effect. 0 "
+        "Time limit of the watchdog. If no command arrives for this duration (simulation time), `failsafe` takes "
+        "effect. 0 "
         "= no limit.",
         "time",
         0.0,
@@ -359,7 +364,10 @@ class NetworkConfig:
         low=0.01,
     )
     lockstep_budget: float = key(
-        "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per simulated second do not count towards the budget. When the budget of a client is used up, the client loses its session; when the budget of an emulator is used up, the simulation stops waiting for it. Increase the budget for programs with long computations.",
+        "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per simulated second "
+        "do not count towards the budget. When the budget of a client is used up, the client loses its session; when "
+        "the budget of an emulator is used up, the simulation stops waiting for it. Increase the budget for programs "
+        "with long computations.",
         "time",
         60.0,
         low=0.1,
@@ -450,7 +458,8 @@ class LogConfig:
         high=10000.0,
     )
     part_size: float = key(
-        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the size of each file and the memory for its index. To read all files, open the first one.",
+        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the size "
+        "of each file and the memory for its index. To read all files, open the first one.",
         "data",
         256e6,
         low=1e4,

@@ -77,8 +77,9 @@ class ScannerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any positions
-    and directions."""
+    """Multibeam echosounder: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any
+    positions and directions.
+    """
 
     beams: int = key("Number of beams in the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
@@ -140,7 +141,8 @@ class SonarConfig(SensorConfig):
         "Full vertical angle of a 3D sonar's image; 0 = the angle of the preset.", "angle", 0.0, low=0.0, high=2.967
     )
     minimum: float = key(
-        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = the range of the preset.",
+        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = the minimum "
+        "range of the preset.",
         "length",
         0.0,
         low=0.0,
@@ -186,7 +188,8 @@ class SonarConfig(SensorConfig):
         high=0.0,
     )
     speckle: bool = flag(
-        "Whether the sonar image has speckle: random fluctuations of the echo level, which result from the sum of echoes from many small scatterers.",
+        "Whether the sonar image has speckle: random fluctuations of the echo level, which result from the sum of "
+        "echoes from many small scatterers.",
         True,
     )
     multipath: bool = flag(
@@ -202,7 +205,8 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     truth: bool = flag(
-        "Whether each sample also has labels: the true material and object that caused the echo, or the object in whose shadow the sample is.",
+        "Whether each sample also has labels: the true material and object that caused the echo, or the object in "
+        "whose shadow the sample is.",
         False,
     )
     stabilised: bool = flag(

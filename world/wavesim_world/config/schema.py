@@ -144,7 +144,9 @@ def keys(of: type) -> tuple[tuple[str, Key], ...]:
 
 
 def child_elements(of: type) -> tuple[tuple[str, Child], ...]:
-    """Return the child elements of an element class, as pairs of the field name and the declaration with its XML name."""
+    """Return the child elements of an element class, as pairs of the field name and the declaration with its XML
+    name.
+    """
     return _declared(of)[1]
 
 

@@ -492,7 +492,8 @@ class Samples:
         SampleFile, "Salinity at one time. List the files in ascending order of time."
     )
     radius: float = key(
-        "Radius of influence of a sample. Samples beyond the radius have no weight. If there is no sample within the radius, the nearest sample applies.",
+        "Radius of influence of a sample. Samples beyond the radius have no weight. If there is no sample within the "
+        "radius, the nearest sample applies.",
         "length",
         500.0,
         low=1e-3,
@@ -526,7 +527,8 @@ class ScalarConfig:
 
     name: str = text("Name of the scalar quantity.")
     column: str = text(
-        "Name of the column in the <volume> file that contains the quantity. Empty: the quantity is the sum of its Gaussian patches.",
+        "Name of the column in the <volume> file that contains the quantity. Empty: the quantity is the sum of its "
+        "Gaussian patches.",
         "",
     )
     above: float = key("Depth above which the quantity is absent. The sensor reports -1 there.", "length", 0.0)
@@ -546,7 +548,8 @@ class MagneticField:
         "Year for which the World Magnetic Model (WMM2025) is evaluated.", default=2026.0, low=2025.0, high=2030.0
     )
     field: Vector = key(
-        "North, east and down components of the magnetic field. They replace the components from the World Magnetic Model. 0 0 "
+        "North, east and down components of the magnetic field. They replace the components from the World Magnetic "
+        "Model. 0 0 "
         "0 = not used.",
         "magnetic field",
         (0.0, 0.0, 0.0),

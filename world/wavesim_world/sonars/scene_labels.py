@@ -1,4 +1,6 @@
-"""Materials and objects of a world, in the order of their label numbers in frames; see :mod:`wavesim_sdk.frame_labels`."""
+"""Materials and objects of a world, in the order of their label numbers in frames; see
+:mod:`wavesim_sdk.frame_labels`.
+"""
 
 from __future__ import annotations
 
