@@ -129,7 +129,7 @@ def test_an_episode_that_ends_early_counts_once() -> None:
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        (3.0, "a policy is a function"),
+        (3.0, "a policy must be a function"),
         (lambda seen: seen, r"returned actions of shape \(4, 26\) for 4 observations; expected \(4, 6\)"),
         (lambda seen: np.full((len(seen), 6), np.nan), "not finite, at step 0"),
     ],

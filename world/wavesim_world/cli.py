@@ -24,7 +24,7 @@ from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 @files_option
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
-    """Check a configuration, and report its errors or its contents."""
+    """Check a configuration, and report errors or contents."""
     from wavesim_world import data_files
     from wavesim_world.config import export, instrument_checks, load
 
@@ -62,10 +62,11 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def modems(names: tuple[str, ...], as_json: bool) -> None:
-    """List modem presets, or describe the presets NAMES.
+    """List or describe modem presets.
 
-    Use a preset in a configuration as <transducer preset="NAME">. A
-    description contains each value and its source.
+    With NAMES, the command describes these presets: each value and its
+    source. Without NAMES, it lists all presets. Use a preset in a
+    configuration as <transducer preset="NAME">.
     """
     import dataclasses
 

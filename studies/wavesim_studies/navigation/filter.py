@@ -59,8 +59,8 @@ class FilterDesign:
     current: float = 0.0  #: water current in m/s, north and east
     current_walk: float = 0.0  #: random walk of the current in m/s/sqrt(s)
     current_time: float = 0.0
-    #: offset of the vehicle's clock (positive = ahead), and the rate of this offset, both multiplied by the speed of sound
-    #: (m, m/s)
+    #: offset of the vehicle's clock (positive = ahead), and the rate of this offset, both multiplied by the speed of
+    #: sound (m, m/s)
     clock: tuple[float, float] = (0.0, 0.0)
     clock_walk: float = 0.0  #: random walk of the clock offset in m/sqrt(s)
     clock_drift: float = 0.0  #: random walk of the rate of the clock offset in m/s/sqrt(s)

@@ -68,7 +68,7 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Floats) -> int:
-        """Count the corners that the vessel passed in order, over all rounds of the route. A corner counts as passed if
+        """Count the corners that the vessel passed in order, in all rounds of the route. A corner counts as passed if
         the vessel comes close enough to it. The limit is the distance between the corner and its arc, plus
         ``PASS_TOLERANCE_M``.
         """
