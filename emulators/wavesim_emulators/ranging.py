@@ -20,7 +20,7 @@ from wavesim_world.instruments import multibeam_beams, ranger_beams
 from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
-RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
+RINGS, SPOKES = 3, 12  #: numbers of rings and of spokes in the pattern of rays that represents a cone
 #: maximum number of bodies for which a search for nearby bodies compares all instruments with all bodies
 FEW_BODIES = 100
 

@@ -1,8 +1,8 @@
 """Underwater cameras: ray tracing in the scene of the sonars, with daylight, a lamp, absorption and scattering in the
 water, and a pixel array.
 
-The model treats red, green and blue separately (Akkaynak & Treibitz 2018). If a surface at distance z emits the light
-J, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))``. J is the colour of the surface, multiplied by the light
+The model treats red, green and blue separately (Akkaynak & Treibitz 2018). If the light J leaves a surface at distance
+z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))``. J is the colour of the surface, multiplied by the light
 that falls on it. Horizontal surfaces receive the full daylight at their depth, and upright walls half of it. The light
 of a lamp decreases as 1/r^2 and is absorbed along its path. The lamp also lights the water in its beam; this light is
 summed in steps along the ray (single scatter, isotropic in the half space behind; Jaffe-McGlamery). The model neglects

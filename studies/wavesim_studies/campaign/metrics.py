@@ -115,7 +115,7 @@ Function = Callable[[RunResult, str], float]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric in the library."""
+    """Declaration of a library metric."""
 
     name: str
     unit: str

@@ -12,7 +12,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.neural_networks import are_layers, forward, load
 
-#: functions between the layers of a network, by their names in files of policies
+#: activation functions of a network, by their names in policy files
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0.0),
