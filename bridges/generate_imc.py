@@ -1,5 +1,5 @@
-"""Generate wavesim_bridges/imc.py, which contains the messages and constants that the bridge to DUNE names in its
-source, as `imc.Message` and `imc.Message.PREFIX_CONSTANT`. The input is IMC.xml from LSTS
+"""Generator of wavesim_bridges/imc.py. The generated module contains only the messages and constants that the source of
+the bridge to DUNE refers to, as `imc.Message` and `imc.Message.PREFIX_CONSTANT`. The input is IMC.xml from LSTS
 (https://github.com/LSTS/imc).
 """
 
@@ -29,7 +29,7 @@ TYPES = {
 
 
 def generate(xml: Path) -> str:
-    """Return the source of the module."""
+    """Return the source text of the generated module."""
     used = set(re.findall(r"\bimc\.(\w+(?:\.[A-Z]+_\w+)?)", "".join(p.read_text() for p in PACKAGE.glob("dune*.py"))))
     messages = {name.partition(".")[0] for name in used}
     root = ElementTree.parse(xml).getroot()

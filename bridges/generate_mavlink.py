@@ -1,6 +1,6 @@
-"""Generate wavesim_bridges/mavlink_messages.py, which contains the messages that the bridges name in their source. The
-input is a folder with the standard's minimal.xml, standard.xml, common.xml and ardupilotmega.xml
-(https://github.com/mavlink/mavlink, message_definitions/v1.0).
+"""Generator of wavesim_bridges/mavlink_messages.py. The generated module contains only the messages that the source of
+the bridges refers to. The input is a folder with the standard's minimal.xml, standard.xml, common.xml and
+ardupilotmega.xml (https://github.com/mavlink/mavlink, message_definitions/v1.0).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIRST_VERSION = {"TIMESYNC"}
 
 
 def generate(folder: Path) -> str:
-    """Return the source of the module."""
+    """Return the source text of the generated module."""
     used = set(re.findall(r'"([A-Z0-9_]+)"', "".join((PACKAGE / name).read_text() for name in SOURCES)))
     found = {}
     for part in ("minimal", "standard", "common", "ardupilotmega"):

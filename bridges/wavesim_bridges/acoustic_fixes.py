@@ -55,8 +55,8 @@ class Transponder:
 
     name: str
     position: tuple[float, float, float]
-    query: float  #: frequency in Hz of the queries that it answers
-    reply: float  #: frequency of its replies in Hz
+    query: float  #: frequency in Hz of the queries that the transponder answers
+    reply: float  #: frequency in Hz of the replies
     turn_around: float  #: s
 
 
@@ -118,7 +118,7 @@ class AcousticFixes:
         self.fixes = self.contradictions = 0  #: number of fixes, and of cycles whose measurements contradict each other
 
     def on_joined(self, broker: AsyncBroker) -> None:
-        """Select the sensors that the fixes need."""
+        """Find the sensors of the vehicle that the fixes need."""
         self._depth_sensor = _sensor(broker, *DEPTH_SENSORS)
         self._ahrs = "" if self._is_lbl else _sensor(broker, "ahrs")
         self._next, self._request, self._signal = None, 0, 0
@@ -225,8 +225,8 @@ def direction_sigma(head: UsblHead, sound_speed: float) -> float:
     """Return the standard deviation in rad of a direction, computed from the errors of the USBL head and of the AHRS
     heading.
 
-    The further apart the hydrophones are, the less the errors of the arrival times affect the direction. This effect
-    differs between directions; the function uses the largest one.
+    The errors of the arrival times cause a direction error that decreases with the distance between the hydrophones. It
+    depends on the direction; the function uses its largest value.
     """
     places = np.array([h.position for h in head.hydrophone])
     spread = np.linalg.eigvalsh(np.cov(places.T, bias=True) * len(places))
@@ -280,7 +280,7 @@ def _covariance(directions: Floats) -> tuple[float, float, float]:
 
 
 def _sensor(broker: AsyncBroker, *types: str) -> str:
-    """Return the name of the first sensor of one of these types."""
+    """Return the name of the vehicle's first sensor that has one of the given types."""
     for sensor in broker.sensors:
         if sensor.type in types:
             return sensor.name

@@ -1,5 +1,5 @@
 """Navigation aids for an autopilot that computes its own position: acoustic fixes and Doppler velocities. The aids are
-sent as MAVLink messages over UDP, as by a companion computer.
+sent as MAVLink messages over UDP, as a companion computer would send them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AidingOptions:
     config: str | None  #: configuration that contains the transponders and the origin of the world
 
     def aids(self, seat: BridgeOptions, number: int) -> Aiding | None:
-        """Return the navigation aids for the vehicle with this number, or None if no aid is selected."""
+        """Return the navigation aids for the vehicle with the given instance number, or None if no aid is selected."""
         if self.fixes is None and self.doppler is None:
             return None
         if self.config is None:
@@ -56,7 +56,7 @@ class AidingOptions:
 
 
 def aiding_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the command-line options for the navigation aids, and pass them to the command as ``aiding``."""
+    """Add the command-line options for the navigation aids, and pass their values to the command as ``aiding``."""
 
     @click.option(
         "--fixes",
@@ -136,7 +136,7 @@ class MavlinkAids(asyncio.DatagramProtocol):
             self.has_origin = True
 
     def error_received(self, error: Exception) -> None:
-        """Ignore the error for a closed port, because a restarted autopilot connects again."""
+        """Ignore errors that report a closed port, because a restarted autopilot connects again."""
 
     def close(self) -> None:
         if self._transport is not None:

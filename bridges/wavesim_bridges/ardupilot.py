@@ -86,8 +86,8 @@ def parse_servo_frame(data: bytes) -> ServoFrame:
 
 
 def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
-    """Encode a vehicle state as JSON for ArduPilot. ArduPilot does not parse JSON, but searches the text for key names.
-    The text therefore has no blanks, and no key contains the name of another key.
+    """Encode a vehicle state as JSON for ArduPilot. ArduPilot does not parse the JSON, but searches the text for key
+    names. The text therefore contains no spaces, and no key contains the name of another key.
     """
 
     def numbers(values: Floats) -> str:
@@ -117,8 +117,8 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a servo frame. The bridge answers a new frame with the next vehicle state, and a repeated frame with
-        the same state as before.
+        """Process a servo frame. The bridge answers a new frame with the next vehicle state. It answers a repeated
+        frame with the state that it sent before.
         """
         try:
             servo = parse_servo_frame(data)
@@ -140,7 +140,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore the error for a closed port. The bridge detects a lost autopilot by the absence of frames."""
+        """Ignore errors that report a closed port. The bridge detects a lost autopilot by the absence of frames."""
 
     def answer(self, state: bytes) -> None:
         """Send a state as the answer to the last frame."""
@@ -159,8 +159,8 @@ class ArduPilotBridge:
 
     If the simulation steps less often than ``RATE``, the bridge extrapolates the motion and sends additional states
     between the steps. Servo frames contain a frame rate. The bridge ignores this rate, because the autopilot derives it
-    from the timestamps that the bridge sent. Without an autopilot, the vehicle has neutral outputs, and the simulation
-    does not wait.
+    from the timestamps that the bridge sent. Without an autopilot, the outputs are neutral, and the simulation does not
+    wait.
     """
 
     def __init__(
@@ -227,8 +227,8 @@ def parameter_files() -> dict[str, Path]:
 
 
 def parameters(path: Path) -> list[tuple[str, str, str]]:
-    """Return (name, value, reason) for each parameter in a file in ArduPilot's format: lines with NAME VALUE, and
-    comments after #. A comment after an empty line is the reason for the parameters that follow it.
+    """Return the parameters in a file as (name, value, reason) tuples. The file is in ArduPilot's format: lines with
+    NAME VALUE, and comments after #. A comment after an empty line is the reason for the parameters that follow it.
     """
     found, why, after = [], "", "text"
     for line in path.read_text().splitlines():

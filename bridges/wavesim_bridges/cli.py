@@ -1,4 +1,4 @@
-"""``wavesim bridge``: let existing on-board software drive a vehicle."""
+"""Command group ``wavesim bridge``, which lets existing on-board software drive a vehicle."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: maximum wall times in s to wait for a server: at the start, after a loss of contact, and after it has ended the
 #: session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
-#: the vehicle receives neutral commands if no data from the on-board software arrive for this wall time in s
+#: wall time in s without data from the on-board software after which the vehicle receives neutral commands
 STACK_TIMEOUT_S = 1.0
 Frame = TypeVar("Frame")
 
@@ -52,7 +52,9 @@ class BridgeOptions:
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command `wavesim bridge NAME`, whose function receives the common options and its own options."""
+    """Declare a command `wavesim bridge NAME`. The decorated function receives the common options and its own
+    options.
+    """
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,
@@ -99,10 +101,10 @@ class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     If the server stops responding, the bridge waits for it to be restarted. If the server ends the session, the bridge
-    tries to join again. If the server had merely lost contact with the bridge, it accepts the bridge immediately. If it
-    does not answer the new attempt, it has shut down, and the bridge exits too. While the bridge is disconnected, the
-    server removes the vehicle, as it does whenever it loses a pilot. ``joined`` is called as soon as the server has
-    sent the vehicle's equipment, before the first step.
+    tries to join again. If the server had merely lost contact with the bridge, it accepts the new attempt immediately.
+    If the server does not answer this attempt, it has shut down, and the bridge exits too. While the bridge is
+    disconnected, the server removes the vehicle, as it does whenever it loses a pilot. ``joined`` is called as soon as
+    the server has sent the vehicle's equipment, before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
@@ -157,8 +159,8 @@ class BridgedVehicle:
 
 
 def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run several bridges in one process, at a fraction of the cost of separate processes. The first failure ends all
-    of them.
+    """Run several bridges in one process, at a fraction of the cost of separate processes. If one bridge fails, all of
+    them end.
     """
 
     async def run() -> None:
@@ -185,8 +187,8 @@ def last(first: int, apart: int, instance: int) -> None:
 
 
 def true_motion(step: Step, who: str) -> VehicleMotion:
-    """Return the vehicle's motion. Raise BrokerError if the server does not provide the motion; in the message, ``who``
-    names the part that needs it.
+    """Return the vehicle's true motion. Raise BrokerError if the server does not provide the motion; in the message,
+    ``who`` names the component that needs it.
     """
     motion = motion_of(step.state)
     if motion is None:
@@ -195,8 +197,8 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the distance in m measured by each of these sensors, or -1 if there is no echo. The distance is the first
-    number in a sensor's value.
+    """Return the distance in m measured by each of the given sensors, or -1 for a sensor without an echo. The distance
+    is the first number in a sensor's value.
     """
     found = []
     for name in sensors:

@@ -85,7 +85,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
     ) -> None:
         self.vehicle, self.dune, self.system = vehicle, dune, system
-        self.client: Address | None = None  #: address of the DUNE process in control; None if there is no DUNE
+        self.client: Address | None = None  #: address of the DUNE process in control; None if no DUNE is connected
         self.actuators: ImcActuators | None = None
         self.commands: list[float | None] = []
         self.flight: dune_flight.DuneFlight | None = None  #: flight controller of an aircraft
@@ -155,8 +155,8 @@ class ImcSocket(asyncio.DatagramProtocol):
             raise MalformedMessage("unknown message")
 
     def _note_peer(self, system: int, address: Address) -> None:
-        """Register the address of an operator's program. Ignore messages that DUNE forwards, because they do not show
-        the address at which the program listens.
+        """Register the address of an operator's program. Ignore messages that DUNE forwards, because they do not
+        contain the address at which the program listens.
         """
         if address not in (self.dune, self.client) and (system in self._peers or len(self._peers) < MOST_PEERS):
             self._peers[system] = address, time.monotonic()
@@ -169,7 +169,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Ignore the error for a closed port. The bridge detects a lost DUNE by the absence of messages."""
+        """Ignore errors that report a closed port. The bridge detects a lost DUNE by the absence of messages."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
         """Return the current actuator commands."""
@@ -195,8 +195,8 @@ class ImcSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(data, address)
 
     def send_as_entity(self, message: ImcMessage, label: str) -> None:
-        """Send a message as the DUNE entity with the given label. Send nothing while the number of this entity is
-        unknown.
+        """Send a message as the DUNE entity with the given label. If the number of this entity is still unknown, send
+        nothing.
         """
         if label in self._numbers:
             self.send(message, time.time(), label=label)
@@ -296,7 +296,9 @@ class DuneBridge:
         broker.answer(self._commands(moves, step, motion, now))
 
     def _assign_outputs(self, broker: AsyncBroker) -> ImcActuators:
-        """Return the actuators that DUNE's outputs move: by default, those of a LAUV or of an aircraft."""
+        """Return the actuators that DUNE's outputs move. By default, they are the actuators of a LAUV or of an
+        aircraft.
+        """
         if dune_flight.is_aircraft(broker.actuators):
             self.port.flight = dune_flight.DuneFlight(broker.actuators)
             self._airspeed_sensors = [s.name for s in broker.sensors if s.type == dune_flight.AIRSPEED]
@@ -461,7 +463,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--announce",
     multiple=True,
     metavar="[HOST:]PORT",
-    help="Additional address to which the bridge announces the vehicle, such as that of Neptus. Repeatable.",
+    help="Additional address to which the bridge announces the vehicle, for example the address of Neptus. Repeatable.",
 )
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
     """Provide physics or sensor data for DUNE (LAUV or aircraft)."""

@@ -1,5 +1,5 @@
-"""Sound for DUNE: an acoustic modem and long-baseline ranging, provided through an instrument session for the vehicle
-in addition to the pilot's session.
+"""Acoustics for DUNE: a modem and long-baseline ranging. They use an instrument session for the vehicle, in addition to
+the pilot's session.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class DuneAcoustics:
         self.send_to_dune(imc.UamTxStatus(seq, value, error))
 
     def _send(self, broker: AsyncBroker, order: _PendingTransmission) -> None:
-        """Send the next part of a task."""
+        """Start the next action of a task: its packet or its range query."""
         if order.packet is not None:
             order.request = broker.send(order.packet, self._modems.get(order.name, 0))
         elif order.name in self._modems:
@@ -133,7 +133,7 @@ class DuneAcoustics:
     # -- the long baseline -------------------------------------------------------------------------------
 
     def configure(self, beacons: Sequence[ImcMessage]) -> None:
-        """Set the beacons that the modem then queries in turn. Raise MalformedMessage for an invalid beacon."""
+        """Set the beacons that the modem queries in turn from now on. Raise MalformedMessage for an invalid beacon."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
             raise MalformedMessage("payload")

@@ -1,5 +1,5 @@
-"""Flight control of an aircraft for DUNE. DUNE's guidance demands heading or roll, height and speed, as it does from
-the autopilots of its aircraft, and the bridge moves the control surfaces.
+"""Flight control of an aircraft for DUNE. DUNE's guidance sends demanded values of heading or roll, height and speed,
+as it does to the autopilots of real aircraft. The bridge moves the control surfaces accordingly.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from wavesim_sdk.guidance.flight import FlightController, FlightState
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.state import Sensors
 
-#: servos of an aircraft with the actuators of the `aerosonde` model
+#: servos of an aircraft, mapped to the actuators of the `aerosonde` model
 SERVOS = {0: ServoOutput("elevator"), 1: ServoOutput("aileron"), 2: ServoOutput("rudder")}
 SURFACES = tuple(output.actuator for output in SERVOS.values())
 AIRSPEED = "anemometer"  #: sensor type that measures the speed through the air
 CRUISE = 25.0  #: airspeed in m/s until DUNE demands another one
-LOITER_ROLL = math.radians(20.0)  #: roll with which the aircraft circles while DUNE is silent
+LOITER_ROLL = math.radians(20.0)  #: roll angle at which the aircraft circles until DUNE sends a demand
 
 
 def is_aircraft(actuators: Sequence[ActuatorDescription]) -> bool:
@@ -56,7 +56,9 @@ class DuneFlight:
         self.loiter()
 
     def handle(self, message: ImcMessage) -> bool:
-        """Process a message if it is a demand; return whether it is. Raise MalformedMessage for invalid values."""
+        """Process a message if it is a demand of DUNE's guidance, and return whether it is one. Raise MalformedMessage
+        for invalid values.
+        """
         match message:
             case imc.DesiredHeading(value=value) | imc.DesiredRoll(value=value):
                 number = _finite(value)
@@ -83,7 +85,7 @@ class DuneFlight:
 
     def commands(self, motion: VehicleMotion, airspeed: float | None) -> list[float | None]:
         """Return the actuator commands for the present motion. If the airspeed is not measured, the speed over ground
-        replaces it.
+        is used instead.
         """
         north, east, down = map(float, motion.velocity)
         over_ground = math.sqrt(north * north + east * east + down * down)

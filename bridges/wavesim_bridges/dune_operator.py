@@ -1,8 +1,8 @@
-"""Messages from operators to DUNE's simulator, which the bridge applies to the vehicle: manual fixes, leaks, servo
-faults and long-baseline beacons.
+"""Handling of messages that operators send to DUNE's simulator. The bridge applies them to the vehicle: manual fixes,
+leaks, servo faults and long-baseline beacons.
 
-Fixes, leaks and faults become requests to the server. These requests need rights:
-`<grant to="lauv" role="pilot" rights="pose fault"/>`.
+Fixes, leaks and faults become requests to the server. The vehicle needs rights for these requests: `<grant to="lauv"
+role="pilot" rights="pose fault"/>`.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ class OperatorCommands:
     # -- steps -------------------------------------------------------------------------------------------
 
     def advance(self, broker: AsyncBroker, step: Step) -> None:
-        """Send the collected requests to the server before answering the step. The server's replies arrive with later
-        steps.
+        """Send the collected requests to the server, before the bridge answers the step. The server's replies arrive
+        with later steps.
         """
         if step.time < self._now:  # the server was restarted
             self._fault_at -= self._now - step.time

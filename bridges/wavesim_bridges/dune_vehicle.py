@@ -1,4 +1,4 @@
-"""IMC's view of a vehicle: DUNE's actuator commands, instrument values and motion."""
+"""Conversion between a vehicle and IMC messages: DUNE's actuator commands, instrument values and motion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SERVOS = {
 
 
 class ReferencePoint:
-    """Position on the sea surface to which the reported states refer: the world's origin or an operator's fix."""
+    """Reference point of the reported states on the sea surface: the world's origin or an operator's fix."""
 
     def __init__(self, world: WorldOrigin) -> None:
         self.world = world

@@ -1,4 +1,6 @@
-"""Geographic positions in a local world, whose plane is tangent to the ellipsoid (WGS84) at the origin."""
+"""Conversion between geographic positions and the local world. The world's plane is tangent to the WGS84 ellipsoid at
+the origin.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class WorldOrigin:
 
 
 def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a bridge that needs the world's origin; :func:`origin_of` reads them."""
+    """Add the command-line options that define the world's origin; :func:`origin_of` evaluates them."""
     for option in (
         click.option(
             "--config", help="Configuration that defines the world's origin, instead of --latitude and --longitude."
@@ -46,7 +48,7 @@ def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> WorldOrigin:
-    """Return the world's origin according to the options that :func:`origin_options` adds."""
+    """Return the world's origin from the values of the options that :func:`origin_options` added."""
     if config is not None:
         world = load(config).config.world
         return WorldOrigin(degrees(world.latitude), degrees(world.longitude))

@@ -1,4 +1,5 @@
-"""IMC packets. A packet consists of a 20-byte header, the fields of the message in sequence, and a CRC-16/ARC of both.
+"""Codec for IMC packets. A packet consists of a 20-byte header, the fields of the message in sequence, and a CRC-16/ARC
+of both.
 
 The first two bytes indicate the byte order. Field layouts use the characters of :mod:`struct` and three additional
 ones: ``t`` is a string preceded by its length; ``r`` is raw bytes preceded by their length; ``l`` is a list of
@@ -109,8 +110,8 @@ def packed(packet: ImcPacket) -> bytes:
 
 
 def read(data: bytes) -> ImcPacket:
-    """Decode a datagram in either byte order. Raise MalformedMessage with the first reason that applies: truncated,
-    sync, size, crc, payload.
+    """Decode a datagram in either byte order. If it is invalid, raise MalformedMessage with the first reason that
+    applies: truncated, sync, size, crc or payload.
     """
     if len(data) < HEADER_SIZE + CRC_SIZE:
         raise MalformedMessage("truncated")

@@ -111,7 +111,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """Return the current setpoint of the pilot. None means that the thrusters must stop."""
+        """Return the current setpoint for the pilot. None means that the thrusters must stop."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -218,7 +218,9 @@ class MavlinkVehicle:
         return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
 
     def _parameter(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Send the list of parameters, because ground stations wait for it. The only parameter is the system's number."""
+        """Encode the list of parameters, because ground stations wait for it. It contains only one parameter, the
+        system ID.
+        """
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
         return [
@@ -426,8 +428,8 @@ class MavlinkVehicle:
 
 
 def _mode(main: float, sub: float) -> int | None:
-    """Return the requested mode. The command contains it either in parts (as in PX4) or as one number (as in
-    QGroundControl).
+    """Return the requested mode. The command contains the mode either as separate main and sub-modes (as in PX4) or as
+    one number (as in QGroundControl).
     """
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
@@ -455,7 +457,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(frame, address)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: no ground station is listening there."""
+        """Ignore errors that report a closed port: no ground station is listening there."""
 
     async def send_due(self) -> None:
         """Send due messages while the bridge is running."""

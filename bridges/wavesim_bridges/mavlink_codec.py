@@ -115,7 +115,7 @@ class MavlinkMessage:
 
 
 class MavlinkWriter:
-    """Encoder of one sender's frames."""
+    """Encoder for the frames of one sender."""
 
     def __init__(self, system: int, component: int) -> None:
         self.system, self.component = system, component
@@ -134,7 +134,9 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """Decode the messages in a datagram, and list the reasons why parts of it are unusable. Skip undeclared messages."""
+    """Decode the messages in a datagram. Also return the reason for each part of the datagram that is unusable. Skip
+    messages of undeclared types.
+    """
     found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):
@@ -148,13 +150,17 @@ def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
 
 
 class MavlinkStream:
-    """Decoder of a byte stream that arrives in pieces. After invalid bytes, it resynchronises to the next frame."""
+    """Decoder for a byte stream that arrives in pieces. After invalid bytes, it resynchronises at the start of the next
+    frame.
+    """
 
     def __init__(self) -> None:
         self._left = b""
 
     def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-        """Return the messages that these bytes complete, and the reasons why any bytes are unusable."""
+        """Add bytes to the stream. Return the messages that they complete, and the reasons why any bytes are
+        unusable.
+        """
         found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0

@@ -182,7 +182,7 @@ class MavlinkMission:
 
     @property
     def complete(self) -> bool:
-        """Whether the mission is complete."""
+        """True if the mission is complete."""
         return self.current >= len(self.items)
 
     def mission_current_frame(self, state: int = NOT_STARTED) -> list[bytes]:
@@ -227,8 +227,8 @@ class MavlinkMission:
         return np.array([*self._origin.metres(1e-7 * f["x"], 1e-7 * f["y"]), -f["z"]])
 
     def setpoint(self) -> Setpoint | None:
-        """Return the target position. It is the position of the current item or, if this item has no position, that of
-        the last earlier item with a position. The result is None if there is no target yet.
+        """Return the target position. It is the position of the current item or, if this item has no position, the
+        position of the last earlier item that has one. The result is None if there is no target yet.
         """
         for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
             if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):

@@ -1,5 +1,5 @@
-"""Sound for a MOOS community: ranges and packets as strings of the form `name=value,name=value`. This module uses
-neither sockets nor a clock.
+"""Acoustics for a MOOS community: requests and receptions of sound as strings of the form `name=value,name=value`. This
+module uses neither sockets nor a clock.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def parse_packet(packet: bytes) -> list[MoosMessage]:
 
 
 class MoosReader:
-    """Decoder of a byte stream from a MOOSDB."""
+    """Decoder for a byte stream from a MOOSDB."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -138,7 +138,7 @@ class MoosReader:
 
 
 class MoosWriter:
-    """Encoder of one client's packets. Each message contains the client's name."""
+    """Encoder for the packets of one client. Each message contains the client's name."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -66,8 +66,8 @@ def _unset() -> Floats:
 @dataclass(frozen=True)
 class Setpoint:
     """Setpoint of the pilot. The pilot does not control quantities that are NaN. ``position`` (m) and ``velocity``
-    (m/s) are in NED. With ``body_velocity``, the components of ``velocity`` are ahead, to starboard and down, relative
-    to the heading and independent of roll and pitch.
+    (m/s) are in NED. With ``body_velocity``, the components of ``velocity`` are ahead, to starboard and down; these
+    directions depend on the heading, but not on roll and pitch.
     """
 
     position: Floats = field(default_factory=_unset)
@@ -118,7 +118,7 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Reset the control loops. The bridge calls this method while no setpoint is active."""
+        """Reset the control loops. The bridge calls this method in every step without an active setpoint."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 
@@ -151,8 +151,8 @@ class RovPilot:
 
 class BoatPilot:
     """Pilot for a boat with two stern thrusters. The boat turns towards its target and stops within the distance
-    ``NEAR`` of the target. If the target lies behind the boat at a distance of at most ``BACK``, the boat moves astern
-    towards the target.
+    ``NEAR`` of the target. If the target is behind the boat at a distance of at most ``BACK``, the boat moves astern
+    towards it.
     """
 
     #: maximum speed (m/s), ratio of speed to distance from the target (1/s), and distances for stopping and moving
@@ -203,7 +203,7 @@ class BoatPilot:
 
 
 def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
-    """Select the pilot that supports these actuators."""
+    """Return a pilot that supports the given actuators."""
     names = {a.name for a in actuators}
     for thrusters in ROV_THRUSTERS:
         if set(thrusters) == names:

@@ -39,7 +39,7 @@ ANSWER_S = 0.1  #: maximum wall time in s to wait for PX4's answer to a frame
 #: maximum interval in us between two answers from PX4; if the interval is longer, an answer counts as missed
 MOST_GAP_US = 20_000
 GAPS = 8  #: number of recent intervals between PX4's answers; their maximum predicts the next interval
-MAX_BUFFER_BYTES = 1 << 16  #: the bridge sends nothing while this many bytes are waiting to be read by PX4
+MAX_BUFFER_BYTES = 1 << 16  #: number of bytes waiting to be read by PX4 at which the bridge stops sending
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard"),
@@ -94,8 +94,8 @@ class Px4Connection(asyncio.Protocol):
 
 
 class Px4Server:
-    """Server for PX4, which accepts one connection at a time. It sends a frame every 4 ms of PX4's clock and receives
-    the outputs that answer it.
+    """Server for PX4, which accepts one connection at a time. It sends a frame every 4 ms of PX4's clock, and receives
+    the actuator outputs with which PX4 answers.
 
     The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` per frame, regardless of delays. An
     answer contains the time of its frame. Controllers whose rate is lower than the frame rate answer every second

@@ -23,10 +23,11 @@ SLOW = 5
 GPS = 25
 DEEP_M = 0.5  #: depth in m below which GPS has no fix
 YEAR = 2026.0  #: year for which the World Magnetic Model 2025 is evaluated
-#: standard deviations of the sensor noise. Without noise, a constant value would make PX4 report that a sensor has
-#: failed. The order is acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure (hPa)
+#: standard deviations of the sensor noise: acceleration (m/s2), turn rate (rad/s), magnetic field (gauss) and pressure
+#: (hPa). The noise is necessary because PX4 treats a constant value as a failed sensor
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02
-PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: stated accuracy of the odometry (m, m/s, rad), which actually has no error
+#: accuracy that is stated in the odometry messages (m, m/s, rad), although their values have no error
+PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated
 _SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # lapse rates of the standard atmosphere, per m
 _TEMPERATURE = 15.0

@@ -53,7 +53,9 @@ def chosen(
 def autopilot_options(
     frames: Iterable[str], most_instances: int, instance_help: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options that a bridge to an autopilot needs: outputs, which :func:`chosen` reads, and instances."""
+    """Add the command-line options that a bridge to an autopilot needs: servo outputs (evaluated by :func:`chosen`),
+    and number of instances.
+    """
     options = (
         click.option(
             "--frame", "frame_", type=click.Choice(sorted(frames)), help="Preset that assigns outputs to actuators."

@@ -38,12 +38,12 @@ class AdcpGeometry(NamedTuple):
 class AdcpEmulator(RaycastEmulator):
     """Emulator of an ADCP with four beams. In each cell, a beam measures the component of the water velocity along the
     beam. The measured positions on opposite beams are separated by twice the distance of the cell times the tangent of
-    the beam angle. The combined velocity is exact only if the flow is equal at both positions; the error velocity shows
-    any difference.
+    the beam angle. The velocity computed from the beams is exact only if the flow is equal at both positions; the error
+    velocity reveals any difference.
 
     A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. Side lobes
-    interfere beyond a distance equal to the shortest range measured by any beam, multiplied by the cosine of the beam
-    angle; the cell must also end before this distance. At least three beams are needed.
+    interfere beyond the shortest range measured by any beam, multiplied by the cosine of the beam angle; the cell must
+    also end before this distance. At least three beams are needed.
     """
 
     sensor = "adcp"

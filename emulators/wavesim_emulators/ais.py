@@ -1,4 +1,4 @@
-"""AIS: the times at which stations report, and the reports that a station receives."""
+"""Emulator of AIS: the times at which stations report, and the reports that a receiver obtains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.sensors import AisConfig as Declared
 
-#: time in s after which a silent station is removed; navigation marks and anchored vessels report every 180 s
+#: time in s without a report after which a station is removed; aids to navigation and anchored vessels report every 180
+#: s
 EXPIRY_S = 600.0
 COLUMNS = (
     "mmsi",
@@ -94,8 +95,8 @@ class AisEmulator(Emulator):
                 yield AisStation(body, declared, self._due(view.state[body], declared, period))
 
     def _due(self, state: Record, declared: Declared, period: int) -> bool:
-        """Return whether the station's clock has passed a multiple of the reporting interval since the last value. The
-        phase of the clock is derived from the MMSI of the station.
+        """Return whether the station's clock has passed a multiple of the reporting interval since the last value of
+        the instrument. The phase of the clock is derived from the MMSI of the station.
         """
         u, v, _ = state["v_WB_B"].tolist()
         turning = abs(float(state["w_WB_B"][2])) >= declared.turning
@@ -110,7 +111,7 @@ class AisEmulator(Emulator):
         return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
 
     def _report(self, s: AisStation) -> tuple[Floats, ais.AisReport]:
-        """Return (antenna position in W, current data from the station), both without errors."""
+        """Return the antenna position in W and the current data of the station, both without errors."""
         who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
         R_WB = rotation(state["q_WB"])
         velocity = matvec(R_WB, state["v_WB_B"])
@@ -166,8 +167,8 @@ class AisEmulator(Emulator):
 
     @staticmethod
     def _place(row: Any, mmsi: int) -> int:
-        """Return the row for a report from a station: the row of its last report, otherwise a free row, otherwise the
-        row of the oldest report.
+        """Return the row for a report from a station: the row of the station's last report, otherwise a free row,
+        otherwise the row of the oldest report.
         """
         numbers = row["mmsi"][1:]
         for k, number in enumerate(numbers.tolist()):

@@ -23,7 +23,7 @@ POSITION, ATTITUDE, VELOCITY = _state["p_WB_W"], _state["q_WB"], _state["v_WB_B"
 TURN_RATE, VELOCITY_THROUGH_WATER = _state["w_WB_B"], _state["v_FB_B"]
 
 VALID, SEQUENCE = 2, 3  #: columns of every sensor's table
-#: floats with the bits of the integers 1 and 0, for the column `valid` in a matrix of numbers
+#: floats whose bits equal the integers 1 and 0, for the integer column `valid` in a matrix of floats
 TRUE, FALSE = float(np.int64(1).view(np.float64)), 0.0
 assert HEAD_COLUMNS == SEQUENCE + 1
 
@@ -54,7 +54,7 @@ def fill_normals(keys: Keys, scale: Floats, tick: int, first: int, out: Floats) 
     """Fill ``out`` (n, count) with standard normal random numbers, multiplied by ``scale`` (n,). The index of the first
     number is ``first``.
 
-    If all scales are zero, all numbers are positive zeros.
+    If all scales are zero, all numbers are +0.0.
     """
     is_zero = True
     for i in range(len(scale)):
@@ -96,7 +96,7 @@ def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, float, float]:
     """Return the velocity of a sensor in B, computed from the velocity of the body's origin and the angular velocity.
 
-    The products with zero are kept, so that every zero keeps the sign that it has in a matrix product.
+    Products with zero are not omitted, so that zeros have the same sign as in a matrix product.
     """
     p, q, r = body[TURN_RATE], body[TURN_RATE + 1], body[TURN_RATE + 2]
     x, y, z = lever[0], lever[1], lever[2]

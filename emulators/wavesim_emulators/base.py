@@ -1,17 +1,16 @@
-"""Base class of all emulators: an emulator computes the values for a sensor type from the motion of the bodies that
+"""Base class of all emulators. An emulator computes the values of one sensor type from the motion of the bodies that
 carry such sensors.
 
-A new emulator names its sensor type and computes the values from poses::
+A new emulator states its sensor type and computes the values from poses::
 
     class Depth(Emulator):
         sensor = "depth"
         def measure(self, now, out):
             out["depth"] = now.mounted.p_WS_W[:, 2] + 0.01 * now.noise(0)
 
-``now`` describes instruments at the present time. They have equal parameters and may be on any number of bodies.
-``out`` has one row for each instrument.
-:class:`~wavesim_emulators.sensor_bank.SensorBank` handles everything else: bodies with such an instrument, due times,
-latency, drop-outs, faults at run time and hot swap.
+``now`` describes instruments at the present time. These instruments have equal parameters, and may be on any number of
+bodies. ``out`` has one row for each instrument. :class:`~wavesim_emulators.sensor_bank.SensorBank` handles everything
+else: bodies with such an instrument, due times, latency, drop-outs, faults at run time and hot swap.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ __all__ = [
 
 
 class Emulator:
-    """Emulator of one sensor type. It has no state between values. State belongs in hidden columns of the sensor's
-    table, where a replacement process can read it.
+    """Emulator of one sensor type. The object keeps no state between values. State belongs in hidden columns of the
+    sensor's table, where a replacement process can read it.
     """
 
     sensor: ClassVar[str]

@@ -52,7 +52,7 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Keys of this noise's random number streams, one per instrument."""
+        """Keys of the streams of random numbers, one per instrument."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:
@@ -82,12 +82,12 @@ class Noise:
         return found
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return the random numbers for another purpose, which are independent of those for this purpose."""
+        """Return random numbers for another purpose. They are independent of the numbers for this purpose."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
 class CovarianceNoise:
-    """Correlated errors of a vector, with a declared covariance (nine numbers). If none is declared, ``factor`` is
+    """Errors of a vector, correlated by a declared covariance (nine numbers). If none is declared, ``factor`` is
     None.
     """
 
@@ -171,7 +171,7 @@ class Batch:
         self.period = period  #: number of ticks from one value to the next
         #: rows of the bodies; rows of the instruments in the table of the sensor type
         self.rows, self.table_rows = entries["body"].copy(), entries["place"].copy()
-        #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their amounts
+        #: faults of the instruments (values of :class:`~wavesim_sdk.tables.SensorFault`) and their magnitudes
         self.fault, self.fault_amount = entries["fault"], entries["fault_amount"]
         self.has_faults = bool(self.fault.any())
         self.mounting = Mounting([i.parameters for i, _ in fitted])
@@ -195,7 +195,9 @@ class Batch:
 
     @property
     def state_numbers(self) -> Floats:
-        """The `state` table as a matrix of numbers, for kernels; ``rows`` are the rows of the bodies."""
+        """The `state` table as a matrix of numbers, for kernels; the attribute ``rows`` selects the rows of the
+        bodies.
+        """
         return self.view.state_numbers
 
     @property
@@ -250,7 +252,7 @@ class Batch:
 
 
 class Measuring(Protocol):
-    """The part of an emulator that a :class:`~wavesim_emulators.sensor_bank.SensorBank` calls."""
+    """Interface through which a :class:`~wavesim_emulators.sensor_bank.SensorBank` calls an emulator."""
 
     @property
     def sensor(self) -> str: ...
@@ -266,7 +268,7 @@ class Measuring(Protocol):
 
 
 def steady_weather(world: World, time_s: float) -> Record:
-    """Return the configured weather, without gusts, drift or the slowly varying part of the wind."""
+    """Return the configured weather, without gusts, drift or the slowly varying component of the wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction

@@ -75,10 +75,11 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def sonars(names: tuple[str, ...], as_json: bool) -> None:
-    """List imaging sonar presets, or describe those in NAMES.
+    """List or describe imaging sonar presets.
 
-    A description contains the type of the sonar, its
-    parameters and their sources.
+    With NAMES, the command describes these presets: the type of the
+    sonar, its parameters and their sources. Without NAMES, it lists
+    all presets.
     """
     import dataclasses
     import json

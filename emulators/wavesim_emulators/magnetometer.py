@@ -17,7 +17,7 @@ from wavesim_world.config.world import World
 def field(world: World) -> Floats:
     """Return the earth's magnetic field (3,) in W, in T: the configured field, or that of WMM2025 at the origin, at the
     mean water level and in the configured year. North in W is true north, so the declination is the angle from north to
-    the horizontal part of the field, positive towards east.
+    the horizontal component of the field, positive towards east.
     """
     field = np.array(world.magnetic.field)
     if field.any():
@@ -31,7 +31,7 @@ def field(world: World) -> Floats:
 
 class MagnetometerEmulator(Emulator):
     """Emulator of magnetometers. The measured field is B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard
-    iron) + offset + noise. It is limited to the range of the sensor and quantised.
+    iron) + offset + noise. The result is limited to the range of the sensor and quantised.
     """
 
     sensor = "magnetometer"

@@ -1,5 +1,5 @@
-"""Manager of several emulators, each in its own process: it starts them together, restarts them after a crash, and
-stops them together.
+"""Manager of several emulators, each in its own process. It starts them together, restarts those that crash, and stops
+them together.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class EmulatorManager:
         self._stop = False
 
     def _start(self, sensor: str) -> None:
-        """Start an emulator through its own command and in its own session. Ctrl-C then reaches only the manager, which
-        stops all emulators in order.
+        """Start an emulator with its own command, in its own session. Ctrl-C then reaches only the manager, which stops
+        all emulators in an orderly way.
         """
         self.processes[sensor] = forked_process.fork_process(
             f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.arguments])

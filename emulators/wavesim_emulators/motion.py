@@ -22,8 +22,8 @@ from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TI
 
 
 class AhrsEmulator(Emulator):
-    """Emulator of an AHRS: roll, pitch, heading and angular rates, with white noise of 0.1, 0.1 and 0.3 deg and 0.02
-    deg/s, and without bias.
+    """Emulator of an AHRS: roll, pitch, heading and angular rates, without bias. The white noise is 0.1 deg (roll,
+    pitch), 0.3 deg (heading) and 0.02 deg/s (rates).
     """
 
     sensor = "ahrs"
@@ -31,7 +31,9 @@ class AhrsEmulator(Emulator):
     kernels = motion_kernels.AHRS_KERNELS
 
     def prepare(self, parameters: AhrsConfig) -> tuple[Floats | None, Floats | None]:
-        """Return the factors of the covariances, relative to the standard deviations by which the kernel multiplies."""
+        """Return the Cholesky factors of the declared covariances, divided by the default standard deviations, by which
+        the kernel multiplies.
+        """
         orientation = CovarianceNoise(parameters.orientation_covariance).factor
         rates = CovarianceNoise(parameters.angular_rate_covariance).factor
         own = np.array([TILT_SIGMA, TILT_SIGMA, HEADING_SIGMA])[:, None]
@@ -53,7 +55,9 @@ class SpeedLogEmulator(Emulator):
     kernels = motion_kernels.SPEED_LOG_KERNELS
 
     def prepare(self, parameters: SpeedLogConfig) -> Floats | None:
-        """Return the factor of the covariance, relative to the standard deviation by which the kernel multiplies."""
+        """Return the Cholesky factor of the declared covariance, divided by the default standard deviation, by which
+        the kernel multiplies.
+        """
         factor = CovarianceNoise(parameters.velocity_covariance).factor
         return None if factor is None else factor / SPEED_SIGMA
 
@@ -77,7 +81,7 @@ GAUSS_MARKOV_PEAK = (
 
 
 class PreparedImu(NamedTuple):
-    """Configuration of an IMU with the values of its grade, and the white noise of its values."""
+    """Configuration of an IMU with the error values of its grade filled in, and the white noise of a sample."""
 
     parameters: ImuParameters
     force: CovarianceNoise
@@ -108,8 +112,8 @@ class ImuEmulator(Emulator):
         = dv/dt + w x v - g.
 
         The last two terms are integrated with Simpson's rule. At 50 Hz, the error for a sensor on a lever arm of a body
-        that spins at 6 rad/s is below 0.2 mg. If the body also drifts across its spin axis, the error grows by 0.5 mg
-        per m/s of drift.
+        that spins at 6 rad/s is below 0.2 mg. If the body also moves across its spin axis, the error grows by 0.5 mg
+        per m/s of this velocity.
         """
         p, state, mounting = now.prepared.parameters, now.state, now.mounting
         fresh = now.fresh
@@ -212,8 +216,8 @@ class DvlBeams(BeamGeometry):
 
     def draw(self, normals: Floats) -> Floats:
         """Convert standard normal numbers (n, 2 beams) to the noise of the beams. If a covariance is declared, the
-        noise of all beams follows from a single velocity error with this covariance. A velocity computed from any three
-        beams then has the same covariance.
+        noise of all beams is derived from a single velocity error with this covariance. A velocity computed from any
+        three beams then has the same covariance.
         """
         count = len(self.directions)
         for first, noise in ((0, self.bottom), (count, self.water)):
@@ -227,7 +231,8 @@ class DvlEmulator(RaycastEmulator):
     """Emulator of a Doppler log with three or four beams: velocity over the bottom from at least three beams with lock,
     and velocity through the water.
 
-    A beam measures the velocity relative to the surface that it hits: over another body, relative to that body.
+    A beam measures the velocity relative to the surface that it hits. If it hits another body, the velocity is relative
+    to that body.
     """
 
     sensor = "dvl"

@@ -45,7 +45,7 @@ _BEAMS, _RANGES, _LOCKED = _dvl["beams"], _dvl["ranges"], _dvl["locked"]
 
 @device_function
 def atan2(y: float, x: float) -> float:
-    """Return the angle of (x, y). This wrapper is compiled only once, for all of its callers."""
+    """Return the angle of the vector (x, y) in rad. This wrapper is compiled only once, for all callers."""
     return float(elementary.atan2(y, x))
 
 

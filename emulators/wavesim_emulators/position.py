@@ -1,4 +1,4 @@
-"""Position above the water: satellite navigation and ultra-wideband."""
+"""Instruments that measure position above the water: satellite navigation and ultra-wideband."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wavesim_world.config.sensors import GpsConfig, UwbConfig
 class GpsEmulator(Emulator):
     """Emulator of a satellite receiver: WGS84 position of the antenna. W is the tangent plane of the ellipsoid at the
     origin, so a boat 10 km away is 8 m above the ellipsoid. The value is valid while the antenna is above the water
-    surface. Position errors are slow (Gauss-Markov), and velocity errors are white.
+    surface. Position errors vary slowly (Gauss-Markov), and velocity errors are white.
     """
 
     sensor = "gps"

@@ -1,4 +1,6 @@
-"""Process of an emulator: it claims its table, receives due ticks from the engine, and can be replaced at any time."""
+"""Process of an emulator. It claims its table, is notified by the engine when a tick is due, and can be replaced at any
+time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.emulator_attachment import EmulatorAttachment, attach_emulator, is_remote
 from wavesim_sdk.errors import AttachError, NotRunning
 
-LOOK_S = 0.2  #: interval in s between checks whether the server is alive
+LOOK_S = 0.2  #: interval in s at which to check whether the server is running
 
 
 class EmulatorProcess:

@@ -23,7 +23,7 @@ HORIZON = 4110.0
 #: half width of the gate that associates an echo with a track, in standard deviations; an allowance for a turn is added
 GATE_SIGMAS = 6.0
 TARGET_ACCELERATION = 1.0  #: maximum acceleration of a target, m/s2
-MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans detected it
+MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans contained an echo of it
 CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,

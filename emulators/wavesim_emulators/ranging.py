@@ -1,4 +1,4 @@
-"""Emulators with range beams: echosounder, fixed rangers, scanning beam, multibeam.
+"""Emulators with range beams: echosounder, rangefinder with fixed beams, scanning beam, multibeam.
 
 The beams detect the sea bed, obstacles, the surface and other bodies.
 """
@@ -20,8 +20,9 @@ from wavesim_world.instruments import multibeam_beams, ranger_beams
 from wavesim_world.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_world.ocean.scene import RaycastScene
 
-RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
-FEW_BODIES = 100  #: up to this number of bodies, a search for nearby bodies compares all instruments with all bodies
+RINGS, SPOKES = 3, 12  #: numbers of rings and of spokes in the pattern of rays that represents a cone
+#: maximum number of bodies for which a search for nearby bodies compares all instruments with all bodies
+FEW_BODIES = 100
 
 
 def cone(width: float) -> Floats:
@@ -116,7 +117,7 @@ class RaycastEmulator(Emulator):
         return hit
 
     def _may_hit_bodies(self, now: Batch, rays: Floats, maximum: float) -> bool:
-        """Return False if no other body is near. This check takes less time than the search for hits."""
+        """Return whether any ray may hit another body. This check takes less time than the search for hits."""
         view = now.view
         if len(view.rows) > FEW_BODIES:
             return True
@@ -151,7 +152,7 @@ class EchosounderEmulator(RaycastEmulator):
 
 
 class RangerEmulator(RaycastEmulator):
-    """Emulator of a ranger: ranges along fixed beams."""
+    """Emulator of a rangefinder: ranges along fixed beams."""
 
     sensor = "ranger"
 
@@ -166,8 +167,8 @@ class RangerEmulator(RaycastEmulator):
 
 
 class ScannerEmulator(RaycastEmulator):
-    """Emulator of a scanner: one scanning beam. Its angle follows from the tick, so that a new process continues where
-    the old one stopped.
+    """Emulator of a scanner: one scanning beam. The angle of the beam is computed from the tick, so that a replacement
+    process continues where the previous one stopped.
     """
 
     sensor = "scanner"
@@ -183,8 +184,8 @@ class ScannerEmulator(RaycastEmulator):
 
 
 class MultibeamEmulator(RaycastEmulator):
-    """Emulator of a multibeam: a fan of beams that point down and to both sides, or beams with any origin and
-    direction.
+    """Emulator of a multibeam echosounder: a fan of beams that point down and to both sides, or beams with any origin
+    and direction.
     """
 
     sensor = "multibeam"

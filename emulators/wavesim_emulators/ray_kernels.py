@@ -1,5 +1,5 @@
-"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` contains a readable second
-implementation of them.
+"""Kernels that cast rays against the fixed world. :mod:`wavesim_world.ocean.scene` contains a more readable
+implementation of the same functions.
 """
 
 from __future__ import annotations
@@ -176,7 +176,8 @@ def cast_rays(
 
 @kernel
 def may_hit_bodies(rays: Floats, own: Ints, state: Floats, bodies: Ints, radii: Floats, limit: float) -> bool:
-    """Return whether any ray, within its range and ``limit``, may hit a body other than that of its instrument.
+    """Return whether any ray, within its range and ``limit``, may hit a body other than the one that carries its
+    instrument.
 
     ``own`` (n,) contains the row of each instrument's body in the `state` table. ``bodies`` contains the rows of all
     bodies, and ``radii`` the radii of their bounding spheres.

@@ -1,6 +1,7 @@
-"""Manage all instruments of a sensor type: due times, latency, drop-outs and faults.
+"""Management of all instruments of a sensor type: due times, latency, drop-outs and faults.
 
-The module uses no clock, process or shared memory: its inputs are snapshots, and its output is a table of values.
+The module does not depend on a clock, on processes or on shared memory: its inputs are snapshots, and its output is a
+table of values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from wavesim_sdk.tables import SensorFault
 
 __all__ = ["InstrumentGroup", "KeyedInstrument", "SensorBank"]
 
-#: purposes of random numbers that are reserved for drop-outs and faults; sensors use other purposes
+#: purposes (names) of the random numbers for drop-outs and faults; sensors must use other names
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
@@ -39,8 +40,8 @@ class InstrumentGroup:
         self.pending: deque[tuple[int, Ints, Record]] = deque()
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument], newest: Record) -> None:
-        """Set the instruments of the group. ``newest`` contains the last value in the row of each instrument. An
-        earlier instrument in this row may have measured that value.
+        """Set the instruments of the group. ``newest`` contains the last value in the row of each instrument, which may
+        come from an earlier instrument in this row.
         """
         self.entries = entries  # rows of the `instruments` table
         self.batch = Batch(self.parameters, self.prepared, self.period, entries, fitted, newest)
@@ -53,7 +54,7 @@ class InstrumentGroup:
         self.is_any_fresh = bool(fresh.any())
 
     def resume(self, served: int, measured_tick: int, pending: Sequence[tuple[int, Ints, Record]]) -> None:
-        """Continue with the times and with the unpublished values of a snapshot."""
+        """Continue from a snapshot, with its times and its unpublished values."""
         self.served, self.measured_tick = served, measured_tick
         self.pending = deque((at, rows.copy(), values.copy()) for at, rows, values in pending)
 
@@ -173,7 +174,7 @@ class SensorBank:
         self._saved_groups = dict(state["groups"])
 
     def reload(self, table: Record, seed: int) -> None:
-        """Continue from a table of values, like a new process that takes over from another one."""
+        """Continue from a table of values, as a process does when it takes over from another one."""
         self.seed = seed
         self._words[:] = as_words(np.ascontiguousarray(table))
         self._last[:] = self.table

@@ -1,4 +1,4 @@
-"""Sensors of the vessel itself: apparent wind, actuators, leaks, battery."""
+"""Sensors that measure the vessel itself: apparent wind, actuators, leaks and battery."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
 class AnemometerEmulator(Emulator):
-    """Emulator of an anemometer. The apparent wind is the instantaneous wind (mean, slow part and gusts) at the height
-    of the sensor, minus the velocity of the sensor.
+    """Emulator of an anemometer. The apparent wind is the instantaneous wind (mean, slowly varying component and gusts)
+    at the height of the sensor, minus the velocity of the sensor.
     """
 
     sensor = "anemometer"
@@ -123,7 +123,7 @@ class RpmEmulator(ActuatorEmulator):
 
 
 class LeakEmulator(Emulator):
-    """Emulator of leak detectors. A compartment is dry until the fault `wet` names it."""
+    """Emulator of leak detectors. A compartment is dry until a fault of type `wet` is injected for it."""
 
     sensor = "leak"
     needs_all_bodies = False

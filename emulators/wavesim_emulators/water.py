@@ -1,4 +1,4 @@
-"""Sensors that measure the water: CTD and its parts, sound speed, scalar quantities."""
+"""Sensors that measure the water: CTD and its component sensors, sound speed, scalar quantities."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def pressure_at(z: float, law: Floats) -> float:
 
 @device_function
 def field_at(pose: Floats, profile: Floats, spots: Floats) -> float:
-    """Return temperature or conductivity at a sensor: a profile with two knees, and Gaussian spots (n, 7)."""
+    """Return temperature or conductivity at a sensor: a profile with two knees, and Gaussian patches (n, 7)."""
     z = pose[DEPTH]
     first = minimum(maximum(z - profile[KNEE_1], 0.0), profile[BETWEEN])
     below = maximum(z - profile[KNEE_2], 0.0)

@@ -1,4 +1,4 @@
-"""Commands in the ``wavesim learn`` group: train a policy for a task, and evaluate it on unseen episodes.
+"""Commands in the ``wavesim learn`` group: train policies for a task, and evaluate them on unseen episodes.
 
 This module is not part of the package ``learning``, because the import of that package requires Gymnasium.
 """
@@ -119,7 +119,9 @@ def train(
         result = run(found, folder, settings, algorithm=chosen, options=given, resume=resume, report=_report(as_json))
     except KeyboardInterrupt:
         kept = any(folder.glob("checkpoint-*.zip"))
-        next_step = "the same command with --resume continues from the last checkpoint" if kept else "no checkpoint yet"
+        next_step = (
+            "run the same command with --resume to continue from the last checkpoint" if kept else "no checkpoint yet"
+        )
         echo(f"interrupted; {next_step}\nfolder    {folder}", err=as_json)
         raise
     if as_json:
@@ -201,7 +203,7 @@ def _task(text: str) -> Any:
         return text
     found = load_object(text, "task")
     if not isinstance(found, type):
-        raise ConfigError(f"task '{text}': it is not a class")
+        raise ConfigError(f"task '{text}' is not a class")
     return found
 
 
@@ -228,7 +230,7 @@ def _core(task: Any, copies: int, options: dict[str, Any]) -> Any:
 
 
 def _value(text: str) -> float | int | str:
-    """Return a number if a text is one, otherwise the text."""
+    """Convert a text to a number if it represents one; otherwise, return the text."""
     for kind in (int, float):
         try:
             return kind(text)

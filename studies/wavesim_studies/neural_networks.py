@@ -15,9 +15,9 @@ from wavesim_sdk.errors import WaveSimError
 
 
 def load(path: Path, what: str, least: int = 0) -> tuple[list[Array], dict[str, Array]]:
-    """Return the arrays that ``np.savez`` wrote to a file: those without a name, and the others by name. Raise
-    WaveSimError if the file does not contain at least ``least`` arrays without a name; the message describes the file as
-    ``what``.
+    """Return the arrays that ``np.savez`` wrote to a file: the arrays without a name as a list, and the others by name.
+    Raise WaveSimError if the file does not contain at least ``least`` arrays without a name; the message describes the
+    file as ``what``.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -31,7 +31,7 @@ def load(path: Path, what: str, least: int = 0) -> tuple[list[Array], dict[str, 
 
 
 def are_layers(parameters: Sequence[Array]) -> bool:
-    """Return whether arrays are the weights and biases of dense layers, alternately, each of which fits the next one."""
+    """Return whether the arrays are the weights and biases of consecutive dense layers with matching sizes."""
     weights, biases = parameters[::2], parameters[1::2]
     if len(weights) != len(biases) or any(p.dtype.kind not in "fiu" for p in parameters):
         return False
@@ -40,8 +40,8 @@ def are_layers(parameters: Sequence[Array]) -> bool:
 
 
 def forward(parameters: Sequence[Array], x: Array, activation: Callable[[Array], Array] = np.tanh) -> Array:
-    """Return the output of dense layers with tanh or another ``activation`` between them; ``parameters`` contains weights
-    and biases alternately.
+    """Return the output of dense layers with tanh or another ``activation`` between them; ``parameters`` contains the
+    weights and the biases of each layer in turn.
     """
     for k in range(0, len(parameters), 2):
         x = x @ parameters[k] + parameters[k + 1]

@@ -19,7 +19,9 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _split(z: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the input, forget and output gates and the cell's candidate value, from weighted inputs z (batch, 4 H)."""
+    """Return the input, forget and output gates and the cell's candidate value, computed from the weighted inputs z
+    (batch, 4 H).
+    """
     n = z.shape[1] // 4
     i, f, o = (_sigmoid(z[:, k * n : (k + 1) * n]) for k in range(3))
     return i, f, o, np.tanh(z[:, 3 * n :])

@@ -188,7 +188,7 @@ def test_an_invalid_fault_is_refused(running: RunningDevice) -> None:
         ('part="device:nema" kind="silent"', "unknown device 'nema'; did you mean 'nmea'?"),
         ('part="device:nmea" kind="bias"', "unknown fault 'bias'"),
         ('part="device:nmea" kind="late" amount="5"', "has no unit"),
-        ('part="device:nmea" kind="silent" field="x"', "remove `field`, which only sensors have"),
+        ('part="device:nmea" kind="silent" field="x"', "remove `field`, which applies only to sensors"),
     ],
 )
 def test_an_invalid_scheduled_fault_is_refused(config: Callable[..., LoadedConfig], fault: str, text: str) -> None:

@@ -116,12 +116,12 @@ def test_a_configuration_names_no_file_outside_of_its_folder(
     (folder / f"link{ending}").symlink_to(secret)
     name = {"absolute": str(secret), "above": f"../secret{ending}", "link": f"link{ending}"}[where]
     (folder / "c.xml").write_text(f"<wavesim>{inner.format(name)}</wavesim>")
-    with pytest.raises(ConfigError, match="lies outside") as refused:
+    with pytest.raises(ConfigError, match="is outside") as refused:
         check(folder / "c.xml")
     assert "hidden" not in str(refused.value)
     with allow_files(tmp_path), pytest.raises(WaveSimError) as refused:  # now it is read, and it is none
         check(folder / "c.xml")
-    assert "lies outside" not in str(refused.value) and "hidden" not in str(refused.value)
+    assert "is outside" not in str(refused.value) and "hidden" not in str(refused.value)
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
@@ -169,7 +169,7 @@ def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(
         body = FLEET.format(element).replace("optional", "required")
         (folder / "c.xml").write_text(f'<wavesim name="local{os.getpid()}"><time duration="1 s"/>{body}</wavesim>')
         done = wavesim("trial", folder / "c.xml", "--port", "0", "--no-plots", "--out", tmp_path / "out")
-        assert done.returncode == 2 and "'../x.py' lies outside" in done.stderr and "Traceback" not in done.stderr
+        assert done.returncode == 2 and "'../x.py' is outside" in done.stderr and "Traceback" not in done.stderr
     for file, good in ((str(tmp_path.parent / "a.mcap"), False), ("../a.mcap", False), ("runs/a.mcap", True)):
         (folder / "c.xml").write_text(f'<wavesim><log file="{file}"/></wavesim>')
         if good:

@@ -434,7 +434,7 @@ def test_models_of_aircraft_that_are_refused(config: Loader) -> None:
     assert Simulation(config(source + world))
     changes: tuple[tuple[str, str, str], ...] = (
         ('fin="rudder"', 'fin="ruder"', "no fin 'ruder'; did you mean 'rudder'"),
-        ('type="aircraft"', 'type="surface"', "need each other"),
+        ('type="aircraft"', 'type="surface"', "require each other"),
         ('law="shaft"', 'law="force"', 'law="shaft"'),
         ('lift="0.23 5.61 7.95"', 'lift="0.23 0 7.95"', "slope of `lift`"),
         ('valid_speed="40 m/s"', "", "needs `valid_speed`"),

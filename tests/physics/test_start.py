@@ -132,7 +132,7 @@ def test_two_screws_of_unequal_lever_share_the_thrust(config: Callable[..., Load
 
 
 def test_a_velocity_and_a_speed(config: Callable[..., LoadedConfig]) -> None:
-    with pytest.raises(ConfigError, match="`speed` sets all initial motion"):
+    with pytest.raises(ConfigError, match="`speed` defines the complete initial motion"):
         config(fleet("lauv", 'speed="1 m/s" velocity="1 0 0 m/s"'))
 
 

@@ -88,7 +88,7 @@ def test_instruments_that_differ_in_name_and_mounting_only_are_of_a_kind(config:
         ({"own": '<leak compartments="bow bow"/>'}, "'a': 'leak': `compartments` must contain 1 to 4 different names"),
         (
             {"own": '<dvl><beam azimuth="0 deg"/><beam azimuth="90 deg"/><beam azimuth="180 deg"/></dvl>'},
-            "do not lie in one plane",
+            "are not all in one plane",
         ),
         ({"own": "<dvl>" + '<beam elevation="60 deg"/>' * 5 + "</dvl>"}, "5 beams; the maximum is 4"),
         ({"own": "<ranger>" + "<beam/>" * 9 + "</ranger>"}, "9 beams; the maximum is 8"),

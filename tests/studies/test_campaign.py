@@ -380,7 +380,7 @@ def test_ctrl_c_and_a_closed_terminal_leave_a_table(
     assert process.returncode == 130 and error.strip() == "wavesim: interrupted", error
     lines = (p.folder / "table.csv").read_text().splitlines()
     assert 3 <= len(lines) - 1 == len(table(p)) < 1000, "four had ended; the result of the last can still be on its way"
-    assert f"{len(lines) - 1} of 1000 runs are finished; the same command executes the remaining runs" in said
+    assert f"{len(lines) - 1} of 1000 runs are finished; run the same command again to execute the rest" in said
 
 
 def test_what_a_program_does_wrong_is_the_reason_of_its_row(folder: Path) -> None:

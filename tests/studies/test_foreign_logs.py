@@ -266,7 +266,7 @@ def test_mistakes_of_an_import(log: Log, tmp_path: Path) -> None:
         (folder, [], "describe its files with --map"),
         (folder / "a.csv", [], "give the folder of a.csv"),
         (tmp_path / "metadata", [], "cannot read the bag"),
-        (stored(log, tmp_path / "run.mcap"), [], "is a WaVeSim log already"),
+        (stored(log, tmp_path / "run.mcap"), [], "is already a WaVeSim log"),
         (folder, ["--map", tmp_path / "wrong.xml"], "the root element is <wavesim>, expected <import>"),
         (folder, ["--map", tmp_path / "unknown.xml"], "unknown type 'sonar' of 'sonar'"),
         (folder, ["--map", folder / "map.xml", "--truth", "/odom"], "has no topics"),

@@ -132,7 +132,7 @@ def test_an_episode_that_ends_early_counts_once() -> None:
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        (3.0, "a policy is a function"),
+        (3.0, "a policy must be a function"),
         (lambda seen: seen, r"returned actions of shape \(4, 26\) for 4 observations; expected \(4, 6\)"),
         (lambda seen: np.full((len(seen), 6), np.nan), "not finite, at step 0"),
     ],
@@ -370,7 +370,7 @@ def test_the_command_evaluates_what_ships_and_what_is_ones_own(tmp_path: Path) -
         (("pid", "StationKeepin"), "unknown task 'StationKeepin'; did you mean 'StationKeeping'?"),
         (("pid", "absent.py:Sink"), "task 'absent.py:Sink': "),
         (("pid", "{}/own.py:Sinks"), "has no object 'Sinks'; did you mean 'Sink'?"),
-        (("pid", "{}/own.py:number"), "it is not a class"),
+        (("pid", "{}/own.py:number"), "is not a class"),
         (("random", "TeamLocalization"), "did you mean 'TeamLocalisation'?"),
         (("random", "TeamLocalisation", "--episodes", "4"), "must be a multiple of 5 members, got 4"),
         (("pid", "{}/own.py:Sink"), "the PID controller applies only to StationKeeping, Circle, Helix, Lemniscate"),

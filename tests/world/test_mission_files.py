@@ -300,7 +300,7 @@ def test_a_configuration_obeys_the_rules_of_files(tmp_path: Path) -> None:
     folder.mkdir()
     (tmp_path / "outside.csv").write_text("north,east\n1,2\n")
     (folder / "a.csv").write_text("north,east,colour\n1,2,3\n")
-    with pytest.raises(ConfigError, match="lies outside the folder of the configuration"):
+    with pytest.raises(ConfigError, match="is outside the folder of the configuration"):
         configuration(folder, BOAT.format("b", 0, ROOT, '<mission file="../outside.csv"/>'))
     with pytest.raises(ConfigError, match=r"config.xml:3: 'b' has both <mission> and <waypoint>"):
         both = '<mission file="a.csv"/><waypoint north="1 m" east="2 m"/>'

@@ -1,5 +1,6 @@
-"""``wavesim check``, ``modems``, ``new`` and ``stubs``: check a configuration, list modem presets, write a configuration, and
-write its bodies as Python types."""
+"""Commands ``wavesim check``, ``modems``, ``new`` and ``stubs``, which check a configuration, list modem presets, write
+a new configuration, and write the bodies of a configuration as Python types.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from wavesim_world.templates import CONFIG, TEMPLATES, write_template
 @files_option
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
-    """Check a configuration; report its errors or contents."""
+    """Check a configuration, and report errors or contents."""
     from wavesim_world import data_files
     from wavesim_world.config import export, instrument_checks, load
     from wavesim_world.ocean.sound_warnings import sound_warnings
@@ -63,10 +64,11 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def modems(names: tuple[str, ...], as_json: bool) -> None:
-    """List modem presets, or describe those in NAMES.
+    """List or describe modem presets.
 
-    Use a preset in a configuration as <transducer preset="NAME">. A
-    description contains each value and its source.
+    With NAMES, the command describes these presets: each value and its
+    source. Without NAMES, it lists all presets. Use a preset in a
+    configuration as <transducer preset="NAME">.
     """
     import dataclasses
 
@@ -129,5 +131,5 @@ def new(folder: Path, template: str) -> None:
 
 
 def commands() -> list[click.Command]:
-    """Return the commands in this package."""
+    """Return the commands that this package adds to ``wavesim``."""
     return [check, drive, modems, new, stubs]

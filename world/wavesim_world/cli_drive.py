@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 PERIOD_S = 0.05  #: interval in s between two commands
 MAPPINGS = ("allocation", "force", "actuators")
-#: axes of a gamepad with two sticks, in the order of the demands; a minus sign reverses an axis
+#: gamepad axis for each demand on a gamepad with two sticks; a minus sign reverses an axis
 STICKS = {"surge": "-1", "sway": "3", "heave": "4", "yaw": "0"}
 VERTICAL = ("-1", "-4")  #: vertical axes of the left and right stick, for the first two thrusters
 
 
 class GamepadLost(WaveSimError):
-    """The gamepad was unplugged while it was driving a body."""
+    """Raised when the gamepad is unplugged while it is driving a body."""
 
 
 @dataclass(frozen=True)
 class AxisControl:
-    """Gamepad axis of one demand or actuator: its number, its sign, and the value at full deflection."""
+    """Gamepad axis that controls one demand or actuator: number, sign, and value at full deflection."""
 
     number: int
     sign: float
@@ -109,7 +109,7 @@ def _model_of(server: str, body: str) -> Model:
     type=click.Choice(MAPPINGS),
     default="allocation",
     show_default=True,
-    help="Let the axes act through the mixer, as a force on the hull, or on each actuator.",
+    help="Select how the axes act: through the mixer, as a force on the hull, or on each actuator.",
 )
 @click.option("--axis", "axes", multiple=True, metavar="NAME=AXIS", help="Select the axis of a demand or an actuator.")
 @click.option(

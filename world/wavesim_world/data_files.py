@@ -1,4 +1,4 @@
-"""Check every file that a configuration names, so that errors are reported before a run starts."""
+"""Check of every data file that a configuration names, so that errors are reported before a run starts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Folders whose files a configuration may name. Only the user can allow folders; a configuration cannot, because it may
-be untrusted.
+"""Folders whose files a configuration may name. Only the user can allow folders. A configuration cannot, because it may
+come from an untrusted source.
 """
 
 from __future__ import annotations

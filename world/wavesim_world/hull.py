@@ -4,8 +4,8 @@
     found = hull.afloat(mass=2200.0, centre=(0.0, 0.0, 0.1))
     print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
 
-The wetted part of the mesh is computed exactly. Each face is cut at the water plane, and its part below the plane is
-joined to a point in that plane; the cut surface itself therefore contributes nothing (for closed surfaces, see Mirtich,
+The wetted part of the mesh is computed exactly. Each face is cut at the water plane, and the part below the plane is
+joined to a point in this plane; the cut surface itself therefore contributes nothing (for closed surfaces, see Mirtich,
 Fast and accurate computation of polyhedral mass properties, 1996). The hull floats at a given attitude; the computation
 does not search for the trim at which the moments vanish.
 """
@@ -79,8 +79,8 @@ class Hull:
         return float(0.5 * np.sqrt((cross * cross).sum(axis=1)).sum())
 
     def level(self, down: Sequence[float], volume: float) -> float:
-        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the hull is
-        larger than this volume.
+        """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the volume of
+        the hull is larger.
         """
         if not 0.0 < volume < self.volume:
             raise ValueError(f"the hull cannot float: it must displace {volume:g} m3 but has {self.volume:g} m3")

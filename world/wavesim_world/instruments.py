@@ -1,6 +1,6 @@
 """Fixed properties of WaVeSim's instruments: beam geometry, and noise that has no configuration key.
 
-Emulators compute with these values; programs that state the accuracy of a measurement also use them.
+Emulators use these values in their computations. Programs that state the accuracy of a measurement also use them.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
 
 
 def ranger_beams(p: RangerConfig) -> tuple[Floats, Floats]:
-    """Return directions and positions (n, 3) in S of the beams of a ranger; the default is one beam ahead."""
+    """Return directions and positions (n, 3) in S of the beams of a rangefinder; the default is one beam ahead."""
     return beam_geometry(p.beam or (RangeBeam(),))
 
 
 def multibeam_beams(p: MultibeamConfig) -> tuple[Floats, Floats]:
-    """Return directions and positions (n, 3) in S of the beams of a multibeam; the default is a fan."""
+    """Return directions and positions (n, 3) in S of the beams of a multibeam echosounder; the default is a fan."""
     if p.beam:
         return beam_geometry(p.beam)
     a = np.linspace(-0.5, 0.5, p.beams) * p.width

@@ -1,4 +1,4 @@
-"""Mappings of an operator's controls to a body: thruster allocation, a force on the hull, or each actuator."""
+"""Mappings from an operator's controls to a body: thruster allocation, a force on the hull, or each actuator."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["DEMANDS", "MAPPINGS", "NEUTRAL", "actuator_commands", "allocated_com
 MAPPINGS = ("allocation", "force", "actuators")
 DEMANDS = ("surge", "sway", "heave", "yaw")
 NEUTRAL = (0.0, 0.0, 0.0, 0.0)  #: neutral demands: ahead, to starboard, down, turn
-_ACCELERATION = 0.2  #: acceleration in m/s2 of the body's mass under the default force
+_ACCELERATION = 0.2  #: acceleration in m/s2 of the body's mass that the default force causes
 
 
 def allocated_commands(mixer: Mixer, axes: Sequence[float]) -> dict[str, float]:
     """Return commands by actuator for four demands, each from -1 to 1: ahead, to starboard, down, and turn to
     starboard.
 
-    A model without heave dives with its planes. Ballast tanks keep their commands.
+    If a model has no control in heave, it dives by means of its planes. Ballast tanks keep their commands.
     """
     demands = dict(zip(DEMANDS, axes, strict=True))
     if "heave" not in mixer.axes:
@@ -47,8 +47,8 @@ def actuator_commands(model: Model, rest: Mapping[str, float], fractions: Mappin
 def default_wrench(model: Model) -> tuple[float, float, float, float]:
     """Return default forces in surge, sway and heave (N) and a default moment in yaw (N m) for a full deflection.
 
-    The forces accelerate the body's mass by 0.2 m/s2. The moment is that of such a force with a lever arm of a quarter
-    of the length.
+    The forces accelerate the body's mass by 0.2 m/s2. The moment equals that force times a lever arm of a quarter of
+    the body's length.
     """
     force = _ACCELERATION * model.mass.value
     return force, force, force, 0.25 * shape_of(model).size[0] * force

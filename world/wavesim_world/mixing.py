@@ -35,18 +35,18 @@ _PRIORITY = (0, 5, 2, 1, 3, 4)
 _LEAST = 0.1  #: relative effect below which an actuator counts as having no effect
 _AIR_DENSITY = 1.25  #: density of the air in kg/m3, for the propellers of aircraft
 _DENSITY = 1025.0  #: density of the water in kg/m3, for open-water curves
-_AZIMUTH = 0.5 * math.pi  #: a swivel that turns at least this far to either side steers by the direction of its thrust
+_AZIMUTH = 0.5 * math.pi  #: minimum angle to either side of a swivel that steers by the direction of its thrust
 _HARD_OVER = math.radians(40.0)  #: maximum yaw angle of a swivel
 
 
 class Mixer:
     """Mixer of one model, given as its name in the library or as the loaded model.
 
-    Call the mixer with keywords. ``surge``, ``sway``, ``heave``, ``roll``, ``pitch`` and ``yaw`` are fractions from -1
-    to 1 of the largest effect along or about the axes of B (forward, starboard, down). ``rudder`` and ``planes`` are
-    fin angles in rad. A positive ``rudder`` turns the bow to starboard, and positive ``planes`` raise the bow. Larger
-    values are limited. The call returns commands by actuator for ``broker.answer``. :attr:`keywords` lists the keywords
-    that the model has.
+    Call the mixer with keywords. ``surge``, ``sway``, ``heave``, ``roll``, ``pitch`` and ``yaw`` are fractions, from -1
+    to 1, of the largest force or moment along or about the axes of B (forward, starboard, down). ``rudder`` and
+    ``planes`` are fin angles in rad. A positive ``rudder`` turns the bow to starboard, and positive ``planes`` raise
+    the bow. Larger values are limited. The call returns commands by actuator for ``broker.answer``. :attr:`keywords`
+    lists the keywords that the model has.
     """
 
     def __init__(self, model: str | Model) -> None:
@@ -138,7 +138,7 @@ def _with_static_thrust(model: Model) -> Model:
 
 
 def _bank_sign(model: Model, fin: str) -> float:
-    """Return the sign of the angle of a fin that rolls an aircraft to starboard; 0 if the fin has another purpose."""
+    """Return the sign of the fin angle that rolls an aircraft to starboard, or 0 if the fin does not control roll."""
     for c in model.aerodynamics.control if model.aerodynamics is not None else ():
         if c.fin == fin and abs(c.roll) > max(abs(c.pitch), abs(c.yaw)):
             return math.copysign(1.0, c.roll)
@@ -157,7 +157,7 @@ def _columns(model: Model) -> Floats:
 
 
 def _axis_thrusts(columns: Floats, limits: Floats, length: float) -> dict[str, tuple[Floats, Floats]]:
-    """For each axis, return the thrusts for full demand in either direction. These thrusts have no effect on any other
+    """Return, for each axis, the thrusts for full demand in either direction. These thrusts have no effect on any other
     controllable axis.
 
     An axis is omitted if its maximum effect is below 2 % of the largest one. For this comparison, moments are divided
@@ -226,7 +226,7 @@ def _command(t: Thruster, force: float) -> float:
 
 def _fin_signs(model: Model, number: int) -> tuple[float, float]:
     """Return the sign of the fin angle that turns the bow to starboard, and the sign of the fin angle that raises the
-    bow. 0 means no such effect.
+    bow. A sign of 0 means that the fin has no such effect.
     """
     fin = model.fin[number]
     moment = np.array(_fin_moment(model, fin, number))

@@ -29,7 +29,9 @@ class PresetValue:
 
 @dataclass(frozen=True)
 class ModemPreset:
-    """Preset of an acoustic instrument. ``without`` states what the preset does not describe."""
+    """Preset of an acoustic instrument. ``without`` lists the properties of the instrument that the preset does not
+    describe.
+    """
 
     name: str
     title: str
@@ -48,7 +50,9 @@ class ModemPreset:
 
 
 def _values(source: str, **texts: str) -> tuple[PresetValue, ...]:
-    """Return values that share a source. In the name of a keyword, two underscores separate an element from its key."""
+    """Return values that share a source. The values are passed as keywords; in a keyword, two underscores separate an
+    element from its key.
+    """
     return tuple(PresetValue(key.replace("__", "."), text, source) for key, text in texts.items())
 
 
@@ -218,7 +222,7 @@ _ALL = (
         + _values(ASSUMED, detection="snr", snr="3 dB")
         + _values(ASSUMED, head__timing_noise="0.1 us"),
         ("0.1 0.1 0 m", "0.1 -0.1 0 m", "-0.1 -0.1 0 m", "-0.1 0.1 0.1 m"),
-        without="the error growth at low signal-to-noise ratios and towards the horizontal",
+        without="the increase of the error at low signal-to-noise ratios and towards the horizontal",
     ),
     ModemPreset(
         "sonardyne-modem6",
@@ -241,7 +245,9 @@ _ALL = (
 
 
 def _with_modulation(p: ModemPreset) -> ModemPreset:
-    """Give a modem the modulation of its manufacturer, which modems from other manufacturers do not understand."""
+    """Add the manufacturer's own modulation to a modem preset. Modems from other manufacturers do not understand this
+    modulation.
+    """
     if not p.text("modem.bit_rate"):
         return p
     make = p.name if p.name.startswith("wl-") else p.name.partition("-")[0]
@@ -252,7 +258,7 @@ PRESETS: dict[str, ModemPreset] = {p.name: _with_modulation(p) for p in _ALL}
 
 
 def find_preset(name: str) -> ModemPreset:
-    """Return the preset with this name. Raises a ConfigError that suggests a similar name."""
+    """Return the preset with this name. Raises ConfigError, suggesting a similar name, if there is no such preset."""
     if name not in PRESETS:
         raise ConfigError(
             f"unknown modem preset '{name}'{suggest_name(name, sorted(PRESETS))}; list the presets with `wavesim modems`"
@@ -261,7 +267,7 @@ def find_preset(name: str) -> ModemPreset:
 
 
 def fill_element(element: Any, preset: ModemPreset) -> None:
-    """Give a ``<transducer>`` the values of a preset for all keys that it does not contain."""
+    """Add the values of a preset to a ``<transducer>``, for all keys that the element does not contain."""
     for value in preset.values:
         tag, _, key = value.key.rpartition(".")
         place = element

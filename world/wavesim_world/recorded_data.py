@@ -76,7 +76,7 @@ def _is_number(text: str) -> bool:
 
 
 def parse_map(model: Model, item: str, columns: Mapping[str, Floats]) -> tuple[int, Floats]:
-    """Parse ``actuator=column*factor`` into (index of the actuator, values in SI)."""
+    """Parse ``actuator=column*factor``. Return the index of the actuator and its values in SI units."""
     match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
     if match is None:
         raise ConfigError(f"invalid --map {item}: use actuator=column or actuator=column*factor")

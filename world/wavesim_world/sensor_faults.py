@@ -1,6 +1,7 @@
-"""Parse instrument faults. A fault affects a whole value of the instrument or one field of the value.
+"""Parser of instrument faults. A fault affects the whole value of an instrument, or one field of the value.
 
-The configuration uses this module to check its faults. The module therefore does not import the configuration.
+The package of the configuration imports this module to check faults. This module therefore must not import that
+package.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def fault_names_of(type_: str) -> list[str]:
 @dataclass(frozen=True)
 class InstrumentFault:
     """Fault as stored in the `instruments` table: its kind, the affected numbers of the instrument's value, and its
-    amount in the unit of these numbers.
+    magnitude in the unit of these numbers.
     """
 
     kind: SensorFault
@@ -51,9 +52,9 @@ class InstrumentFault:
 def parse_fault(instrument: Instrument, kind: str, amount: float | str = 0.0, field: str = "") -> InstrumentFault:
     """Parse a fault of an instrument.
 
-    ``amount`` is a number in the unit of the field, or a string with a unit (`5 deg`); for `wet` it is the compartment.
-    ``field`` is the name of a field of the value, the name of a single number in a field (`rates.2`), or empty for the
-    whole value. Raises ValueError with the reason.
+    ``amount`` is the magnitude: a number in the unit of the field, or a string with a unit (`5 deg`). For the fault
+    `wet`, it is the compartment. ``field`` is the name of a field of the value, the name of a single number in a field
+    (`rates.2`), or empty for the whole value. Raises ValueError with the reason.
     """
     if kind not in FAULT_NAMES:
         raise ValueError(f"unknown sensor fault '{kind}'{suggest_name(kind, FAULT_NAMES)}")
@@ -83,8 +84,8 @@ def parse_fault(instrument: Instrument, kind: str, amount: float | str = 0.0, fi
 
 
 def _one_unit(instrument: Instrument) -> str:
-    """Return the common unit of all fields of a value. Raises ValueError if the fields have different units, because
-    the fault must then name a field.
+    """Return the common unit of all fields of a value. Raises ValueError if the fields have different units, because a
+    fault must then specify a field.
     """
     fields = value_fields(instrument.table)
     if len({f.unit for f in fields}) > 1:
@@ -104,9 +105,9 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
                 raise ValueError(f"'{amount}' has no unit; use {unit}")
             return units.parse(amount.rstrip().removesuffix(plain), quantity)[0]
         except ValueError as error:
-            raise ValueError(f"invalid amount of '{kind}': {error}") from None
+            raise ValueError(f"invalid magnitude of the fault '{kind}': {error}") from None
     if not math.isfinite(amount):
-        raise ValueError(f"the amount of '{kind}' is not finite")
+        raise ValueError(f"the magnitude of the fault '{kind}' is not finite")
     return float(amount)
 
 

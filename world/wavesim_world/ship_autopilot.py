@@ -197,8 +197,8 @@ class LeewayEstimator:
     """Estimator of leeway. It learns the drift due to wind and current, as a velocity in W, from the motion of the
     vessel.
 
-    In a turn, the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead. The estimator learns
-    ``pivot`` too.
+    In a turn, the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead of its origin. The
+    estimator also learns ``pivot``.
     """
 
     def __init__(self, pivot: float, tau: float = 3.0) -> None:
@@ -252,7 +252,7 @@ class WaypointPilot:
         )
 
     def course_and_speed(self, now: ShipMotion) -> tuple[float, float]:
-        """Return (course over ground in rad, speed in m/s), as the mission requires at the current position."""
+        """Return the course over ground (rad) and the speed (m/s) that the mission requires at the current position."""
         if self.guidance is None:
             return self.course, self.speed
         course = self.guidance.course(now.north, now.east)

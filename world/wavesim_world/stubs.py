@@ -1,4 +1,6 @@
-"""Typed Python module for the bodies in a configuration, for editors and type checkers (``wavesim stubs``)."""
+"""Generator of a typed Python module for the bodies in a configuration, for use by editors and type checkers (``wavesim
+stubs``).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def identifier(name: str) -> str:
 
 
 def class_name(name: str, taken: set[str]) -> str:
-    """Return an unused class name in CamelCase."""
+    """Return a class name in CamelCase that is not used yet."""
     words = re.split(r"[\W_]+", name)
     found = "".join(word[:1].upper() + word[1:] for word in words) or "Body"
     found = f"_{found}" if found[0].isdigit() else found

@@ -1,7 +1,7 @@
 """Templates for trials: a configuration and its programs, which ``wavesim new`` writes into a folder.
 
-The files are those of the project's examples. In the repository, ``template_files/`` contains links to them; in a
-wheel, it contains the files themselves.
+The files are the project's examples. In the repository, ``template_files/`` contains links to them; in a wheel, it
+contains the files themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Template:
 TEMPLATES = {
     "demo": Template("two AUVs between four beacons, and a boat", ("auv", "navigator", "program", "usv")),
     "two-auvs": Template("two AUVs and a beacon", ("auv", "navigator", "program")),
-    "boat-nmea": Template("a boat that steers by NMEA 0183 sentences", ("nmea_boat", "program", "usv")),
+    "boat-nmea": Template("a boat that navigates by NMEA 0183 sentences", ("nmea_boat", "program", "usv")),
     "rov-sonar": Template("an ROV that navigates by its sonar", ("inspector", "program"), "scenes"),
     "modems": Template("ten AUVs in a modem network", ("auv", "navigator", "program", "talker")),
 }

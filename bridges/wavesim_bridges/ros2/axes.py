@@ -26,20 +26,22 @@ class Axes:
         return self.name == "ned"
 
     def attitude(self, q_WB: Floats) -> Floats:
-        """Convert an attitude quaternion from FRD-to-NED to these axes."""
+        """Convert the quaternion of an attitude (FRD to NED) to the axes of the layout."""
         return np.asarray(q_WB, float) if self.is_ned else attitude_enu(q_WB)
 
     def mount(self, q_BS: Floats) -> Floats:
-        """Convert a rotation between two FRD frames to a rotation between the same frames with these axes."""
+        """Convert a rotation between two FRD frames to a rotation between the same frames with the body axes of the
+        layout.
+        """
         w, x, y, z = q_BS
         return np.array([w, x, y, z] if self.is_ned else [w, x, -y, -z])
 
     def world_covariance(self, covariance: Floats) -> Floats:
-        """Convert a covariance (3, 3) in NED to these axes."""
+        """Convert a covariance (3, 3) in NED to the world axes of the layout."""
         return np.asarray(self.world @ covariance @ self.world.T)
 
     def body_covariance(self, covariance: Floats) -> Floats:
-        """Convert a covariance (3, 3) in FRD to these axes."""
+        """Convert a covariance (3, 3) in FRD to the body axes of the layout."""
         return np.asarray(self.body @ covariance @ self.body.T)
 
     @property

@@ -41,8 +41,8 @@ class WrenchAllocator:
     def for_thrusters(
         cls, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]
     ) -> WrenchAllocator | None:
-        """Return the allocation for these thrusters. Return None if a wrench cannot be allocated: with a single
-        thruster, swivelling thrusters, or thrusters commanded by shaft speed.
+        """Return the allocation for the given thrusters. Return None if they cannot produce a wrench on demand: a
+        single thruster, swivelling thrusters, or thrusters commanded by shaft speed.
         """
         newtons = {a.name for a in actuators if a.unit == "N"}
         fixed = [t for t in thrusters if t.swivel is None and t.deflector is None and t.name in newtons]

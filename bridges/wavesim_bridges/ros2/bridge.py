@@ -1,4 +1,6 @@
-"""Vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives commands."""
+"""Bridge that represents a vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives
+commands.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig
 
 BEAT_S = 0.1  #: wall time in s after which a stopped clock is published again
-LOOK_S = 0.02  #: interval in s between checks whether the vehicle has joined
+LOOK_S = 0.02  #: interval in s at which to check whether the vehicle has joined
 FAREWELL_S = 1.0
 TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
@@ -56,8 +58,8 @@ class Ros2Options:
 
 
 class Ros2Clock:
-    """ROS time of all vehicles in a process. It never decreases: a restarted run continues from the end of the last
-    run.
+    """ROS time of all vehicles in a process. It never decreases: when a run is restarted, ROS time continues from the
+    end of the previous run.
     """
 
     def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
@@ -270,7 +272,7 @@ class Ros2Bridge:
         self._on_joined(self.vehicle.broker)
 
     def _on_joined(self, broker: AsyncBroker) -> tuple[CommandTopics, Ros2Instruments]:
-        """Create, once, everything that depends on the vehicle's equipment."""
+        """Create everything that depends on the vehicle's equipment; later calls do nothing."""
         if self._has is None:
             commands = CommandTopics(
                 self.shared.node,
@@ -406,7 +408,9 @@ class Ros2Bridge:
             node.reader(self.layout.acoustics("send"), TEXT, self._send)
 
     def _on_command_topic(self, message: Message) -> None:
-        """Execute a command from a topic, for clients that cannot call WaVeSim's services, and print the result."""
+        """Execute a command received on a topic, and print the result. The topic serves clients that cannot call
+        WaVeSim's services.
+        """
 
         async def later() -> None:
             done, text = await self._execute_command(message.data.split())
@@ -437,7 +441,9 @@ class Ros2Bridge:
             return False, str(error)
 
     def _part(self, part: str) -> tuple[str, str, str]:
-        """Resolve the name of a part in ROS spelling, such as rudder_top for rudder-top."""
+        """Split PART[.FIELD] at the dot, and convert the ROS spelling of an actuator or sensor to its name, such as
+        rudder_top to rudder-top.
+        """
         name, dot, field = part.partition(".")
         known = [*(i.name for i in self._suite), *(a.name for a in self._actuators)]
         return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field

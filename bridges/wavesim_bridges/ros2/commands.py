@@ -151,7 +151,7 @@ class CommandTopics:
         return min(max(0.0, a.minimum), a.maximum)
 
     def _warn_small_commands(self, now: float) -> None:
-        """Report once that the commands are so small that their unit is probably wrong."""
+        """Warn once if the commands stay so small that their unit is probably wrong."""
         shares = [
             abs(v) / max(abs(a.minimum), abs(a.maximum), 1e-9)
             for v, a in zip(self._values, self.actuators, strict=True)

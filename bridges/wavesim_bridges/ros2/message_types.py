@@ -1,4 +1,4 @@
-"""ROS 2 messages: the definitions in a distribution and additional definitions. This module serialises messages and
+"""ROS 2 message types: the definitions of a distribution, and additional ones. The module serialises messages and
 provides their type hashes and DDS names.
 """
 
@@ -27,7 +27,8 @@ Message = Any  #: a message as a Python object with the fields of its definition
 
 _HEADER = "std_msgs/Header header\n"
 ACTUATOR = "interfaces/msg/Actuator"  #: Panisim's message with the names and values of actuators
-#: fields of ACTUATOR after the header. Releases of Panisim differ in their order and in the covariance
+#: fields of ACTUATOR after the header. The order of the fields, and whether there is a covariance, depend on the
+#: release of Panisim
 _ACTUATOR_FIELDS = {
     "names": "string[] actuator_names",
     "values": "float64[] actuator_values",

@@ -1,4 +1,4 @@
-"""Instruments as they are mounted on a vehicle, with the frames, the axes and the constructors of their messages."""
+"""Instruments mounted on a vehicle, with the frames, axes and constructors of their messages."""
 
 from __future__ import annotations
 
@@ -105,8 +105,9 @@ class MountedInstrument:
         return (self.declared.noise * sigma) ** 2
 
     def covariance(self, declared: Sequence[float], *sigmas: float) -> Floats:
-        """Return the covariance (3, 3) of a value. It is the ``declared`` one (nine numbers). If none is declared, the
-        errors of the axes are independent, and ``sigmas`` is one standard deviation for all axes or one for each axis.
+        """Return the covariance (3, 3) of a value. If the configuration declares one, it is ``declared`` (nine
+        numbers). Otherwise, the errors of the axes are independent, and ``sigmas`` is one standard deviation for all
+        axes, or one for each axis.
         """
         found = np.reshape(declared, (3, 3)) if declared else np.diag(np.square(np.broadcast_to(sigmas, 3)))
         return np.asarray(self.declared.noise**2 * found)

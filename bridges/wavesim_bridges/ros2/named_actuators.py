@@ -28,7 +28,7 @@ _RPM = 2.0 * math.pi / 60.0  #: rad/s
 
 
 class _Numbered(Protocol):
-    """An actuator or its description."""
+    """Actuator or actuator description that has a number."""
 
     @property
     def name(self) -> str: ...
@@ -66,7 +66,9 @@ class NamedCommands:
             self._known[name] = a
 
     def values(self, message: Message) -> dict[int, float]:
-        """Return the commands by actuator, limited to the actuators' ranges. Raises MalformedMessage."""
+        """Return the commands by actuator, limited to the actuators' ranges. Raises MalformedMessage if a name is
+        unknown, a value is not finite, or the numbers of names and values differ.
+        """
         names, values = message.actuator_names, message.actuator_values
         if len(names) != len(values):
             raise MalformedMessage(f"{len(values)} numbers for {len(names)} names")

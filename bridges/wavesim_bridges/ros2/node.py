@@ -89,7 +89,7 @@ class TopicWriter:
             self.write_bytes(self._node.types.packed(message))
 
     def write_bytes(self, data: bytes) -> None:
-        """Publish a message that is already serialised."""
+        """Publish a serialised message."""
         self._sample.data = data
         try:
             self.entity.write(self._sample)
@@ -124,13 +124,13 @@ class DdsNode:
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
 
     def writer(self, topic: str, type_: str, latched: bool = False) -> TopicWriter:
-        """Create a publisher. If it is ``latched``, late joiners receive the last message."""
+        """Create a publisher. If it is ``latched``, subscribers that join later receive the last message."""
         qos = _LATCHED if latched else _OFFERED
         self._writers.append(TopicWriter(self, topic, type_, self._qos(qos, type_), latched))
         return self._writers[-1]
 
     def reader(self, topic: str, type_: str, take: Callable[[Message], None]) -> None:
-        """Call a function with every valid message on a topic."""
+        """Create a subscriber that calls a function with every valid message on a topic."""
 
         def taken(data: bytes) -> None:
             message = self.types.read(data, type_)
@@ -142,7 +142,7 @@ class DdsNode:
         self._read(f"rt{topic}", topic, type_, self._qos(_TAKEN, type_), taken)
 
     def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
-        """Answer the calls to a service in the format that rmw_cyclonedds uses."""
+        """Create a service. Calls are answered in the format that rmw_cyclonedds uses."""
         request_type, response_type = f"{type_}_Request", f"{type_}_Response"
         reply = TopicWriter(
             self, f"{name}Reply", response_type, self._qos(_OFFERED, response_type), latched=True, inside="rr"

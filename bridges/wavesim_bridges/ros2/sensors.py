@@ -200,7 +200,7 @@ def _number(field: str) -> Stamped:
 
 def _velocity_covariance(s: MountedInstrument, v: Value, bottom: bool) -> Floats:
     """Return the covariance (3, 3) in S of a velocity over the bottom or through the water. If it is not declared, it
-    follows from the noise of all beams or, over the bottom, of the beams that have bottom lock.
+    is computed from the noise of the beams: of all beams or, over the bottom, of the beams with bottom lock.
     """
     p = cast("DvlConfig", s.declared)
     if declared := p.bottom_covariance if bottom else p.water_covariance:
@@ -341,7 +341,7 @@ def lidar_cloud(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Messag
 
 
 def _from_frames(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Return no message, because the points of the instrument are in its frames, not in its values."""
+    """Return None: the points of the instrument are published from its frames, not from its values."""
     return None
 
 
@@ -416,8 +416,8 @@ def _battery(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
-    """Return the actuators as joints, with angles (rad), shaft speeds (rad/s) and thrusts (N). Quantities that a joint
-    does not have are 0.
+    """Return the actuators as joints, with angles (rad), shaft speeds (rad/s) and thrusts (N). Quantities that do not
+    apply to a joint are 0.
     """
     of = {"rad": 0, "1/s": 1, "N": 2}
     scale = 1.0, 2.0 * math.pi, 1.0

@@ -1,4 +1,6 @@
-"""Layouts, which define the names of topics and frames. A layout is a file in `layouts`, or a file from the user."""
+"""Layouts of ROS topics. A layout defines the names of topics and frames; it is a preset (a file in `layouts`) or the
+user's own file.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,7 @@ class TopicLayout:
         return FrameNames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
 
     def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, SensorOutput]]:
-        """Return (name, topic, output) for each topic of a sensor with the given type."""
+        """Return the topics of a sensor with the given type, as (name, topic, output) tuples."""
         table = self._table("sensors")
         if type_ in OUTPUTS:
             return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from wavesim_emulators.sonar.types import Singles
 from wavesim_kernels.compiler import kernel
 
-UNROLLED = 8  #: number of columns that the kernel adds at a time; the number of columns is a multiple of it
-FAST_BINS = 32  #: the kernel is fastest if ``end`` - ``first`` is a multiple of this
+#: number of columns that the kernel adds at a time; the number of columns must be a multiple of this number
+UNROLLED = 8
+FAST_BINS = 32  #: the kernel is fastest if ``end`` - ``first`` is a multiple of this number
 
 
 @kernel
@@ -14,8 +15,8 @@ def sum_columns(gains: Singles, columns: Singles, first: int, end: int, power: S
     """Compute the product of ``gains`` (beams, columns) and ``columns`` (columns, bins) for the bins from ``first`` to
     ``end`` - 1 of ``power`` (beams, bins).
 
-    Each sum adds the columns in their order, so its bits are the same on every machine. Those of a product from a
-    linear-algebra library depend on its version, on the processor and on the number of its threads.
+    Each sum adds the columns in order, so the result is bit-identical on every machine. The result of a linear-algebra
+    library would depend on its version, on the processor and on the number of threads.
     """
     size = end - first
     for i in range(gains.shape[0]):

@@ -1,13 +1,14 @@
 """Underwater cameras: ray tracing in the scene of the sonars, with daylight, a lamp, absorption and scattering in the
 water, and a pixel array.
 
-The model treats red, green and blue separately (Akkaynak & Treibitz 2018). From a surface with light J at distance z,
-the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))``. J is the surface colour times the light on it. Horizontal
-surfaces receive the full daylight at their depth, and upright walls half of it. The light of a lamp decreases as 1/r^2
-and is absorbed along its path. The lamp also lights the water in its beam; this light is summed in steps along the ray
-(single scatter, isotropic in the half space behind; Jaffe-McGlamery). The model neglects shadows, specular reflections,
-blur by forward scattering, and refraction at the housing and at the surface. The model is not validated against real
-images. Rays are cast on a grid of angles, and their light is interpolated to the pixels.
+The model treats red, green and blue separately (Akkaynak & Treibitz 2018). If the light J leaves a surface at distance
+z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))``. J is the colour of the surface, multiplied by the light
+that falls on it. Horizontal surfaces receive the full daylight at their depth, and upright walls half of it. The light
+of a lamp decreases as 1/r^2 and is absorbed along its path. The lamp also lights the water in its beam; this light is
+summed in steps along the ray (single scatter, isotropic in the half space behind; Jaffe-McGlamery). The model neglects
+shadows, specular reflections, blur caused by forward scattering, and refraction at the housing and at the water
+surface. The model is not validated against real images. Rays are cast on a grid of angles, and their light is
+interpolated to the pixels.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board
 
 @dataclass(frozen=True)
 class WaterOptics:
-    """Optical properties of turbid water: coefficients (3,) for direct light, for the veil, for the decrease of
-    daylight with depth and for backscatter; colour (3,) of the veil; daylight at the surface.
+    """Optical properties of turbid water: coefficients (3,) for direct light, for veiling light, for the decrease of
+    daylight with depth and for backscatter; colour (3,) of the veiling light; daylight at the surface.
     """
 
     direct: Array
@@ -62,8 +63,8 @@ class WaterOptics:
 
 
 class BoardGeometry:
-    """Board in a scene: its centre, its axes to the right and down as seen from the front, and its normal, all in W;
-    and its pattern.
+    """Board in a scene: its pattern, and its geometry in W: the centre, the axes to the right and down as seen from the
+    front, and the normal.
     """
 
     def __init__(self, b: Board) -> None:
@@ -76,8 +77,8 @@ class BoardGeometry:
         self.cells = np.array([[float(cell) for cell in row] for row in b.cell_rows])
 
     def intersect(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
-        """Return (range (inf = no hit), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes
-        ``R``.
+        """Return the range (inf = no hit), the colour and the normal in S for rays ``D`` (..., 3) in S of a camera at
+        ``p`` with axes ``R``.
         """
         n, c = R.T @ self.normal, R.T @ (self.centre - p)
         towards = D @ n
@@ -117,8 +118,8 @@ class CameraView:
         self._along_e = np.broadcast_to(np.stack([-sine, np.zeros_like(e), cosine], axis=-1), (*side.shape, 3))
 
     def trace(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
-        """Return (light (columns, rows, 3), range, labels) of each ray. The range has the shape (columns, rows), and is
-        inf if a ray hits nothing. The labels (columns, rows, 2) are material and object.
+        """Return the light (columns, rows, 3), the range (columns, rows) and the labels of each ray. The range is inf
+        if a ray hits nothing. The labels (columns, rows, 2) are material and object.
         """
         w, far = self.water, self.camera.range
         out, what = self.world.cast_fan(p, R, self.u, self.e, far, level, True)
@@ -154,7 +155,7 @@ class CameraView:
         return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))
 
     def _glow(self, z: Array, lamp: Array) -> Array:
-        """Return the light of the lamp that the water scatters back."""
+        """Return the light of the lamp that the water scatters back to the camera."""
         total = np.zeros((*z.shape[:2], 3), np.float32)
         for n in range(STEPS):  # short steps near the camera, where the lamp is
             s, step = z * ((n + 0.5) / STEPS) ** 2, z * ((2 * n + 1) / STEPS**2)
@@ -172,8 +173,8 @@ class CameraView:
 
     def depths(self, r: Array, label: Array) -> Array:
         """Return, for each pixel (rows, columns), the true distance along the optical axis of the camera; inf = no hit.
-        The distance is interpolated where all rays around the pixel hit the same object. Elsewhere, it is that of the
-        nearest ray.
+        The distance is interpolated where all rays around the pixel hit the same object. Elsewhere, it is the distance
+        along the nearest ray.
         """
         near = 1.0 / (r * self.D[..., 0])
         flat = label[..., 1].ravel()

@@ -1,4 +1,4 @@
-"""Configured sonar with all parameters resolved, and its rays."""
+"""Design of a configured sonar, with all parameters resolved, and its rays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from wavesim_world.sonars import patterns
 from wavesim_world.sonars.presets import Preset
 
 RAYS = 44  #: number of rays of equal width around the axis of a fan, per column of an image
-#: numbers of rays below and above them, up to the end of the first sidelobe; their widths increase outwards
+#: numbers of additional rays below and above the central RAYS rays, up to the end of the first sidelobe; their widths
+#: increase outwards
 RAYS_BELOW, RAYS_ABOVE = 16, 5
 #: numbers of rays on one side of a side-scan sonar: rays down in equal steps of range, and rays up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64
@@ -100,9 +101,9 @@ class SonarDesign:
 
     @functools.cached_property
     def envelope(self) -> Floats:
-        """Squared pulse, sampled at the bins. The pulse is Gaussian, with -3 dB at 0.886 c/2B. The samples are scaled
-        so that the level of a bed does not depend on the length of the bins. If the bins are not finer than the pulse,
-        the result is a single 1.
+        """Squared envelope of the pulse, sampled at the bins. The pulse is Gaussian, with a width of 0.886 c/2B at -3
+        dB. The samples are scaled such that the level of a bed does not depend on the length of the bins. If the bins
+        are not shorter than the pulse, the result is a single 1.
         """
         if self.bin >= 0.99 * self.pulse:
             return np.ones(1)
@@ -136,7 +137,7 @@ class SonarDesign:
 
 @dataclass(frozen=True)
 class RayFan:
-    """Rays of a fan: angles off broadside and their widths, elevations and their widths, and patterns (linear)."""
+    """Rays of a fan: angles off broadside, elevations, the angular widths of both, and beam patterns (linear)."""
 
     angle: Floats
     du: Floats
@@ -229,8 +230,8 @@ def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
 
 
 def normalised_weights(weights: Floats, width: float, energy: float) -> Floats:
-    """Return the weights of a few cells of the pattern. They are scaled to contain the energy of the whole pattern,
-    side lobes included.
+    """Return the weights of a few cells of the pattern, scaled such that their sum is the energy of the whole pattern,
+    including the side lobes.
     """
     return np.asarray(weights * energy / (weights.sum() * width))
 

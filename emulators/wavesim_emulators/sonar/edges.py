@@ -1,4 +1,4 @@
-"""Edges of objects between the rays of a fan.
+"""Edges of objects, found between the rays of a fan.
 
 The distance between rays is large compared with the shadow of a low object at a small grazing angle: at a range of 35 m
 and 5 m above the bed, 0.4 deg of elevation correspond to 1.7 m of range. Bisection finds where an object begins or ends
@@ -20,7 +20,7 @@ def find_edges(world: SonarScene, fan: k.Fan, labels: Ints, de: Floats, search: 
     """Return the edges of rays, as :class:`~wavesim_emulators.sonar.echo_kernels.FanWeights` contains them. The array has
     the length 0 if no ray hits an object.
 
-    ``labels`` (columns, rays) are the objects that the rays hit, and ``search`` contains the range, the level of the sea
+    ``labels`` (columns, rays) are the objects that the rays hit. ``search`` contains the range, the level of the sea
     surface, and whether the surface is visible.
     """
     if len(fan.e) < 2 or not (labels > k.SURFACE).any():

@@ -1,4 +1,6 @@
-"""Emulator of imaging sonars: it computes pings at their rates and writes frames into the rings."""
+"""Emulator of imaging sonars. It computes the pings of each sonar at its rate, and writes them as frames to the
+rings.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ SONAR_TYPES: dict[str, Any] = {
 
 
 def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
-    """Resolve all parameters of a configured sonar for the water of its configuration."""
+    """Return the design of a configured sonar, with all parameters resolved for the configured water."""
     a = loaded.config.acoustics
     preset = frame_sizes.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
@@ -70,8 +72,8 @@ class SonarInstrument:
 
 
 class SonarEmulator(FrameEmulator):
-    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was transmitted one two-way
-    travel time before this tick; the two-way travel time is twice the range divided by the sound speed. The pose at the
+    """Emulator of all imaging sonars. A ping that is due at a tick is complete at this tick. It was transmitted one
+    two-way travel time earlier; the two-way travel time is twice the range divided by the sound speed. The pose at the
     time of transmission is extrapolated with constant velocities.
     """
 

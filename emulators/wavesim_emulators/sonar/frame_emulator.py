@@ -1,4 +1,6 @@
-"""Base class of emulators that produce frames: it handles the rings, the wait for the log, and the names in a record."""
+"""Base class of emulators that produce frames. It handles the rings, waits for the log to read them, and provides the
+names for a record.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class FrameEmulator(Emulator):
         self._rings: frame_rings.FrameRings | None = None
         self._simulation: SharedState | None = None
         self._write_frame: Callable[..., int] | None = None
-        #: whether a measurement at any time of a run gives a frame that does not depend on earlier frames
+        #: whether a frame can be measured at any time of a run, independently of earlier frames
         self.is_instant = False
 
     def open(self, server: str) -> None:

@@ -1,5 +1,5 @@
-"""Computation of a ping, which turns the pose of a sonar and the scene into a frame. The module uses no clock, process
-or shared memory.
+"""Computation of a ping: from the pose of a sonar and the scene to a frame. The module does not depend on a clock, on
+processes or on shared memory.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.extras import check_installed
 from wavesim_world.sonars import patterns
 
-SLICES = 8  #: number of parts of a ping, if the receiver turns during the ping; its pattern is interpolated within them
-REACH = 1.1  #: length of rays as a multiple of the range, because a ray is spread over ranges around its hit
+#: number of time slices of a ping during which the receiver turns; the receive pattern is interpolated within each
+#: slice
+SLICES = 8
+#: length of rays as a multiple of the range; a ray is longer than the range because its energy is spread over ranges
+#: around its hit
+REACH = 1.1
 STEADY_TURN = 0.1  #: fraction of the beam width below which a turn of the receiver during a ping is neglected
 PATTERN_RESOLUTION = 64  #: number of entries per lambda/L in the table of a beam pattern
 SIDELOBES = 40  #: extent of the table of a beam pattern, in lambda/L
@@ -79,7 +83,7 @@ PORT = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 def forward_axes(tilt: float, azimuth: float = 0.0) -> Floats:
-    """Return the axes of a fan that looks ahead, turned to starboard and tilted down by these angles."""
+    """Return the axes of a fan that looks ahead, after it is turned to starboard and tilted down by these angles."""
     c, s = math.cos(azimuth), math.sin(azimuth)
     R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     c, s = math.cos(tilt), math.sin(tilt)
@@ -105,8 +109,8 @@ class PingResult:
 
 
 def ray_energy(geometry: Floats, labels: Any, weight: Any, tables: Floats, decay: float) -> Floats:
-    """Return the echo energy of rays: weight s_b e^(-decay r) / (r^2 cos theta), where the weight is the solid angle times
-    the beam pattern. ``geometry`` (..., 4) and ``labels`` (..., 2) are those of FanHits.
+    """Return the echo energy of rays: weight s_b e^(-decay r) / (r^2 cos theta), where the weight is the solid angle
+    times the beam pattern. ``geometry`` (..., 4) and ``labels`` (..., 2) have the same meaning as in FanHits.
     """
     hit = (geometry[..., 0] > 0.0) & (geometry[..., 0] < k.FAR)
     safe = np.where(hit, geometry[..., 0], 1.0)
@@ -118,7 +122,7 @@ def ray_energy(geometry: Floats, labels: Any, weight: Any, tables: Floats, decay
 
 
 class ImagingSonar:
-    """Base class of forward-looking, side-scan and scanning sonars. Each has one array; its echoes are stored by beam
+    """Base class of forward-looking, side-scan and scanning sonars. Each sonar has one array. Echoes are stored by beam
     and range bin.
     """
 
@@ -136,7 +140,7 @@ class ImagingSonar:
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
     def restart(self, key: int) -> None:
-        """Begin again with another key of the random numbers."""
+        """Restart the sonar with another key for the random numbers."""
         self.key, self.fresh = np.uint64(key), True
 
     def echo_energy(
@@ -206,8 +210,8 @@ class ImagingSonar:
     def receive(
         self, power: Floats, pose: SonarPose, along: Floats, number: int, beam: float
     ) -> tuple[Floats, Any, int]:
-        """Return (power, levels, number of saturated values) from mean powers (beams, bins), with speckle, noise, gain
-        and quantisation.
+        """Convert mean powers (beams, bins) to samples: apply speckle, noise, gain and quantisation. Return the power,
+        the levels, and the number of saturated values.
         """
         d = self.design
         if len(d.envelope) > 1:
@@ -244,7 +248,7 @@ class ImagingSonar:
 
 
 class ForwardLookingSonar(ImagingSonar):
-    """Forward-looking sonar. With ``axes`` = DOWN, it is the water column of a multibeam echosounder."""
+    """Forward-looking sonar. With ``axes`` = DOWN, it records the water column of a multibeam echosounder."""
 
     def __init__(
         self, design: SonarDesign, world: SonarScene, wind: float, key: int, axes: Floats | None = None
@@ -266,8 +270,8 @@ class ForwardLookingSonar(ImagingSonar):
 
     def receive_gains_at(self, shift: Floats) -> Singles:
         """Return the receive gains (beams, rows of ``energy``) for columns that are displaced by ``shift`` (in u, the
-        sine of the angle), because the receiver has turned. The two-way solid angle of each beam follows the columns,
-        and zeros follow it.
+        sine of the angle), because the receiver has turned. Each row contains the gains of the columns, then the
+        two-way solid angle of the beam, then zeros as padding.
         """
         count = len(self.rays.u)
         W = np.empty((len(self.angles), count))
@@ -322,7 +326,7 @@ class MonostaticSonar(ImagingSonar):
     """
 
     def one_beam(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Floats, Any]:
-        """Return (power (bins), volume reverberation (bins), labels (1, bins, 2) or None) of one beam."""
+        """Return the power (bins), the volume reverberation (bins), and the labels (1, bins, 2) or None of one beam."""
         d = self.design
         scale = d.array / d.wavelength
         energy, labelled = self.echo_energy(pose, axes, rays, level)
@@ -389,8 +393,8 @@ class ScanningSonar(MonostaticSonar):
         self.targets = PointTargets(world, design, self.multipath)
 
     def azimuth(self, number: int) -> float:
-        """Return the angle of a ping from the x axis of S towards its y axis. It follows from the ping number, so that
-        a new process continues where the old one stopped.
+        """Return the angle of a ping from the x axis of S towards its y axis. It is computed from the ping number, so
+        that a replacement process continues where the previous one stopped.
         """
         p = self.design.preset
         steps = max(1, round(p.sector / p.step))

@@ -16,9 +16,10 @@ from wavesim_sdk.arrays import Floats, Ints
 CONNECTED = 3.0
 MAIN_LOBE = 0.01  #: minimum two-way beam pattern of the rays whose objects take precedence over the bed
 #: a cell is in the shadow of an object if the energy that the object keeps from the cell is more than this multiple of
-#: the energy of the remaining echo, such as that of the surface in a sidelobe
+#: the energy of the remaining echo, such as the echo of the surface in a sidelobe
 DARKER = 10.0
-NEXT_TO = 1e-9  #: weight in a shadow of a ray next to the object, relative to a ray that the object blocks
+#: weight of a ray next to the object when the object's shadow is computed, relative to a ray that the object blocks
+NEXT_TO = 1e-9
 
 
 class LabelledRays(NamedTuple):
@@ -41,7 +42,8 @@ class LabelledRays(NamedTuple):
 
 @device_function
 def spread(begin: float, end: float, share: float, material: int, label: int, strongest: Floats) -> None:
-    """Enter an echo into the bins of an interval in which it is the strongest one. ``share`` is its energy per bin.
+    """Record an echo in those bins of an interval in which it is the strongest echo so far. ``share`` is its energy per
+    bin.
 
     ``strongest`` (bins, 3) contains energy, material and label, with an energy of -1 in a bin without an echo.
     """
@@ -57,8 +59,8 @@ def spread(begin: float, end: float, share: float, material: int, label: int, st
 @device_function
 def blocked_ray(what: Ints, j: int, k: int) -> int:
     """Return the number of a ray that hits an object: ray k or, if this ray hits none, the ray above or below it.
-    Return -1 if none of the three hits an object. The neighbours count because the echo of the bed next to an object
-    ends at the hit on the object.
+    Return -1 if none of the three hits an object. The neighbours are included because the echo of the bed next to an
+    object ends at the hit on the object.
     """
     if what[j, k, 1] > SURFACE:
         return k
@@ -73,9 +75,9 @@ def label_cells(rays: LabelledRays, first: Ints, end: Ints, labels: Ints32) -> N
     ``end[beam]`` - 1.
 
     Objects take precedence: if the echo of a ray on an object covers a cell, the cell belongs to this object, even if
-    the echo of the bed is stronger. Outside the main lobe, the strongest echo counts instead, because an object there
-    is hardly visible. If several objects cover a cell, it belongs to the object with the strongest echo. A cell is
-    in the shadow of an object if the object keeps most of the energy of the bed or the surface from the cell.
+    the echo of the bed is stronger. Outside the main lobe, where an object is hardly visible, the strongest echo takes
+    precedence instead. If several objects cover a cell, it belongs to the object with the strongest echo. A cell is in
+    the shadow of an object if the object keeps most of the energy of the bed or the surface from the cell.
     """
     intervals, what, background = rays.intervals, rays.what, rays.background
     bins, count = labels.shape[1], what.shape[1]

@@ -1,7 +1,7 @@
 """Lidars: ranges and intensities of beams that are cast into the scene of the sonars and cameras.
 
 A beam hits the nearest surface above the water: a hull, an obstacle, a mesh or the shore. The intensity is the
-reflectivity of the surface (the red part of its material's colour) times the cosine of the angle of incidence. A
+reflectivity of the surface (the red component of its material's colour) times the cosine of the angle of incidence. A
 surface is detected if its intensity is at least ``minimum_reflectivity (r/range)^2``, because the received power
 decreases with 1/r^2. The water surface absorbs a beam, or reflects it if ``surface_reflectivity`` is set. For a
 submerged lidar, the water reduces the light by the factor ``exp(-2 c r)``. The model neglects waves, spray, multiple
@@ -41,7 +41,7 @@ class LidarPose(NamedTuple):
 
 
 def turned(R: Array, angle: Array) -> Array:
-    """Rotate a rotation matrix further, by a rotation vector in W."""
+    """Return a rotation matrix after an additional rotation by a rotation vector in W."""
     size = float(np.linalg.norm(angle))
     if size == 0.0:
         return R
@@ -65,9 +65,9 @@ class LidarScanner:
         self.pixels = np.arange(c.channels * c.columns).reshape(c.channels, c.columns)
 
     def trace(self, pose: LidarPose, level: float = 0.0) -> tuple[Array, Array]:
-        """Return (range, intensity) of each beam (channels, columns), without noise; the range is inf if a beam hits
-        nothing. The intensity is the returned light, relative to that from a white surface at a right angle to the
-        beam.
+        """Return the range and the intensity of each beam, both (channels, columns) and without noise. The range is inf
+        if a beam hits nothing. The intensity is the returned light, relative to the light that a white surface returns
+        at normal incidence.
         """
         c = self.lidar
         r, intensity = np.empty(self.pixels.shape), np.empty(self.pixels.shape)

@@ -25,7 +25,8 @@ class MultibeamSonar:
     """Multibeam echosounder that returns soundings (beams, SOUNDING). The columns are: assumed angle (rad, to
     starboard); two-way time (s); position x ahead, y starboard, z down (m), relative to the sonar, in axes levelled by
     its true roll and pitch; standard deviations (m); echo level and signal-to-noise ratio (dB); detection method (1
-    amplitude, 2 phase, 0 lost: all other columns are NaN). The true point in W, its material and its object follow.
+    amplitude, 2 phase, 0 lost: all other columns are NaN). The last columns are the true point in W, its material and
+    its object.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
@@ -36,7 +37,7 @@ class MultibeamSonar:
         self.sound_speed_ratio = design.sound_speed / (design.assumed_speed or design.sound_speed)
 
     def restart(self, key: int) -> None:
-        """Begin again with another key of the random numbers."""
+        """Restart the sonar with another key for the random numbers."""
         self.keys = np.uint64(key)
 
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
@@ -103,7 +104,7 @@ class MultibeamSonar:
         )
 
     def _towards(self, pose: SonarPose, R: Floats, actual: Floats) -> Floats:
-        """Return the fraction by which a range shortens because the receiver moves towards the echo."""
+        """Return the fraction by which a measured range is shortened because the receiver moves towards the echo."""
         v = R.T @ pose.v
         return np.asarray((v[0] * np.cos(actual) + v[1] * np.sin(actual)) / self.design.sound_speed)
 

@@ -1,22 +1,22 @@
-"""Multipath: ghosts of strong echoes, by reflections at the sea surface and at the bed.
+"""Multipath: ghosts of strong echoes, caused by reflections at the sea surface and at the bed.
 
 The sound path from the sonar to a point and the path back may differ. The direct path has the length r. The other paths
 are straight lines to mirror images of the point: in the surface (length s), or in the bed and then the surface (length
 m). The ghosts have the ranges ``(r + s)/2``, ``(r + m)/2`` and ``s``. Each of the first two results from two paths: the
 reflection is on the way to the point or on the way back. The levels of the ghosts follow from the sonar equation:
 spreading and absorption along both paths, the beam pattern in both directions, and the losses of the reflections. The
-surface loss is that of the bubbles (APL-UW TR 9407). The loss at the bed is the energy that the bed does not reflect at
-normal incidence.
+surface loss is caused by bubbles (APL-UW TR 9407). The loss at the bed follows from the fraction of energy that the bed
+reflects at normal incidence.
 
 A rough surface reflects at many points, whose paths are longer. If the slopes of the surface have the variance v in each
 direction, and the point of reflection divides a path into a and b, the additional length has an exponential
 distribution with the mean ``4 v a b/(a + b)`` (facets, second order in the slope). The energy of a ghost is spread
 accordingly.
 
-Objects, point targets and the bed below the sonar have ghosts. The ghosts of the bed below are the well-known second
+Objects, point targets and the bed below the sonar produce ghosts. The ghosts of the bed below are the well-known second
 echoes, at the water depth and at the altitude plus the water depth. The model assumes that a point scatters in all
 directions as it does towards the sonar. It omits objects in the reflected path, the slope of the bed, and the change of
-direction by a rough surface.
+direction caused by a rough surface.
 """
 
 from __future__ import annotations

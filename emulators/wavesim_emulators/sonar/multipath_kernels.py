@@ -1,8 +1,8 @@
 """Kernels of multipath: ghosts of echoes, and their energy in range bins.
 
-Columns of an echo: range (m), energy without the beam pattern across the array, and unit vector in W from the sonar.
-Columns of a ghost: range (m), energy without the beam pattern along the array, sine of the angle off broadside at which
-it arrives, and mean additional range (m) due to the roughness of the surface.
+The columns of an echo are range (m), energy without the beam pattern across the array, and unit vector in W from the
+sonar. The columns of a ghost are range (m), energy without the beam pattern along the array, sine of the angle off
+broadside at which it arrives, and mean additional range (m) due to the roughness of the surface.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.arrays import Floats
 
 GHOSTS = 5  #: maximum number of ghosts of an echo
-WEAKEST = 1e-7  #: ghosts weaker than this, relative to the echo on the axis of the beam, are omitted
+WEAKEST = 1e-7  #: energy of a ghost, relative to the echo on the axis of the beam, below which the ghost is omitted
 TAIL = 4.0  #: length of the tail of a ghost, as a multiple of its mean; its last bin receives the rest
 
 
 class Reflections(NamedTuple):
-    """Water and beam. ``water`` contains the depth of the sonar and of the bed (m; NaN = no bed), the surface loss in
-    dB at normal incidence and its maximum, the variance of the slopes of the surface, the fraction of the energy that
-    the bed reflects, the decay of the energy over range (1/m), the elevation of the beam axis (rad), and the number
-    of entries of ``pattern`` per unit of the sine of the elevation. ``pattern`` is the beam pattern across the array.
+    """Properties of the water and of the beam. ``water`` contains the depth of the sonar and of the bed (m; NaN = no
+    bed), the surface loss in dB at normal incidence and its maximum, the variance of the slopes of the surface, the
+    fraction of the energy that the bed reflects, the decay of the energy over range (1/m), the elevation of the beam
+    axis (rad), and the number of entries of ``pattern`` per unit of the sine of the elevation. ``pattern`` is the beam
+    pattern across the array.
     """
 
     water: Floats
@@ -33,7 +34,7 @@ class Reflections(NamedTuple):
 
 @device_function
 def elevation_gain(along: float, across: float, axis: float, scale: float, pattern: Floats) -> float:
-    """Return the one-way beam pattern for a direction with these components in the plane across the array."""
+    """Return the one-way beam pattern for a direction, given its two components in the plane across the array."""
     e = np.arctan2(across, along) - axis
     if abs(e) >= 0.5 * np.pi:
         return 0.0
@@ -44,7 +45,9 @@ def elevation_gain(along: float, across: float, axis: float, scale: float, patte
 
 @kernel
 def find_ghosts(R: Floats, echoes: Floats, reflections: Reflections, reach: float, ghosts: Floats) -> int:
-    """Find the ghosts of echoes within a range, and return their number. ``R`` contains the axes of the fan in W."""
+    """Find the ghosts of echoes up to a maximum range, and return their number. ``R`` contains the axes of the fan in
+    W.
+    """
     water, pattern = reflections.water, reflections.pattern
     own, depth, loss_dB, most_dB, slopes, bed, decay, axis, scale = (
         water[0], water[1], water[2], water[3], water[4], water[5], water[6], water[7], water[8],

@@ -155,7 +155,7 @@ class SonarScene:
         beds = [] if bed_ is None else [bed_.points[bed_.simplices]]
         beds_of = [(self.ground, k.BED)] * len(beds)
         self.triangles = TriangleScene([*beds, *found], [*beds_of, *of])
-        #: the triangles that remain if the obstacles are omitted
+        #: the triangles without the obstacles
         self.background = TriangleScene(beds, beds_of) if found else self.triangles
 
     def set_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
@@ -200,8 +200,8 @@ class SonarScene:
         return k.SurfaceLevel(level, len(self.palette.names) - 1 if is_visible else -1)
 
     def cast_rays(self, fan: k.Fan, reach: float, level: float, surface: bool) -> Ints:
-        """Return the label of what each ray hits (rays,). Ray n has the sine ``u[n]`` off broadside and the elevation
-        ``e[n]``.
+        """Return the label (rays,) of the object that each ray hits. Ray n has the sine ``u[n]`` off broadside and the
+        elevation ``e[n]``.
         """
         near = self.near(fan.origin, reach)
         return self._cast(fan, reach, near, self.triangles, self._surface(level, surface), 1).labels[:, 0, 1]
@@ -222,8 +222,8 @@ class SonarScene:
 
 
 class TriangleScene:
-    """Triangles in an embree scene: ``found`` contains the corners (n, 3, 3) of each mesh, and ``of`` its material and
-    its label.
+    """Triangles in an embree scene: ``found`` contains the corners (n, 3, 3) of each mesh, and ``of`` contains the
+    material and the label of each mesh.
     """
 
     def __init__(self, found: list[Floats], of: list[tuple[int, int]]) -> None:

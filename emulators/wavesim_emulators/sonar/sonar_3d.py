@@ -1,10 +1,10 @@
 """3D sonar: the range and the level of the strongest echo in each direction of an image.
 
-A pixel is a beam. The sonar equation gives the energy of each ray of a beam, and each ray has its own speckle. The
-range of the pixel is that of the strongest ray, which may be anywhere in the beam. Ranges on an inclined surface
-therefore scatter. An object appears wider by half a beam if there is a background behind it, and by a whole beam
-otherwise. A pixel has no echo if nothing is within range, or if its level is less than 10 dB above the mean noise and
-reverberation.
+A pixel is a beam. The energy of each ray of a beam follows from the sonar equation, and each ray has independent
+speckle. The range of the pixel is the range of the strongest ray, which may be anywhere in the beam. Ranges on an
+inclined surface therefore scatter. An object appears wider by half a beam if there is a background behind it, and by a
+whole beam otherwise. A pixel has no echo if nothing is within range, or if its level is less than 10 dB above the mean
+noise and reverberation.
 
 The model omits the turning of the sonar during a ping, the change of the beam width with the azimuth, distant sidelobes,
 and false detections.

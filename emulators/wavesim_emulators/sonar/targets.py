@@ -46,8 +46,8 @@ class PointTargets:
         self.echoes: list[tuple[int, int, float]] = []
 
     def visible_targets(self, pose: Any, R: Floats, level: float) -> list[tuple[int, float, Floats, float]]:
-        """Return (number of the target, range, direction in the fan, echo level) of the visible targets. The level is
-        linear, before beam patterns.
+        """Return the visible targets as (number of the target, range, direction in the fan, echo level) tuples. The
+        level is linear, before the beam patterns are applied.
         """
         d = self.design
         found = []
@@ -131,8 +131,8 @@ class PointTargets:
                 power += patterns.line(np.array([arrival * scale]), d.preset.shading) ** 2 * profile
 
     def label(self, labels: Ints32) -> None:
-        """Label, for each target in the newest ping, its range cell in its beam; ``labels`` has the shape (beams,
-        bins, 2).
+        """Label the cell (beam and range bin) of each target in the newest ping; ``labels`` has the shape (beams, bins,
+        2).
         """
         d = self.design
         for i, beam, r in self.echoes:

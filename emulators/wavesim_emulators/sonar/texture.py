@@ -1,18 +1,18 @@
-"""Texture of beds: how the backscattering strength varies from place to place, by patches and by ripples.
+"""Texture of beds: spatial variation of the backscattering strength by patches and ripples.
 
 The strength at a point is multiplied by ``exp(a p) exp(b q) / (P(a) Q(b))``. Here p (patches) and q (the slope of the
 ripples) are random fields of the position in W, with mean 0 and rms 1, and a is the rms variation in nepers. A slope
 changes the angle of incidence; b is the resulting change of the strength in nepers for the rms slope. P and Q are the
-means of the exponentials over the fields. The mean strength over a large area is therefore that of an even bed. For
-ripples, ``(1 + b q/8)^8`` replaces the exponential.
+means of the exponentials over the fields. The mean strength over a large area therefore equals the strength of a
+uniform bed. For ripples, ``(1 + b q/8)^8`` replaces the exponential.
 
 The fields are periodic tiles that are computed once, from fixed random numbers. All sonars, runs and copies of a world
 see the same bed. The patches are the sum of two tiles of different sizes and directions, so that their pattern does not
 repeat within many kilometres. The larger tile is evaluated once for each ray. The ripples are a narrow band of
 wavelengths and directions; they repeat after 48 wavelengths. Their relief casts no shadows and does not change ranges.
 
-If a field varies within a range bin or within the width of a ray, its variation is reduced as it would be by averaging.
-The contrast then decreases, but the mean does not change.
+If a field varies within a range bin or within the width of a ray, its variation is reduced as averaging would reduce
+it. The contrast then decreases, but the mean does not change.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ PATCH_CELLS, RIPPLE_CELLS = 256, 512
 PATCHES = 8.0  #: number of the largest patches along a tile
 RIPPLES = 48.0  #: number of ripples along a tile
 STEP = 4.0 / 127.0  #: step of the integers in the tile of the ripples, as a multiple of their rms slope
-SPECTRUM = 2.5  #: power of the wavenumber with which the spectrum of the patches falls
+SPECTRUM = 2.5  #: exponent with which the spectrum of the patches falls with the wavenumber
 #: relative rms spread of the wavelengths of ripples, and rms spread of their directions in rad
 RIPPLE_SPREAD, RIPPLE_TURN = 0.15, 0.18
 #: maximum of b in nepers (5 dB rms), and the value below which ripples are ignored (0.35 dB rms)
 STEEPEST, WEAKEST = 1.2, 0.08
 MEANS = 49  #: number of entries in the table of 1/Q
-#: the second tile of the patches is larger by this factor and turned by this angle
+#: size and rotation (rad) of the second tile of the patches, relative to the first
 RATIO, TURN = 5.236, 0.66
 COSINE, SINE, HALF = math.cos(TURN) / RATIO, math.sin(TURN) / RATIO, math.sqrt(0.5)
 WAVENUMBER = 2.0 * math.pi * RIPPLES / RIPPLE_CELLS  #: wavenumber of the ripples in rad per cell
@@ -71,7 +71,7 @@ class Textures(NamedTuple):
 
 
 def textures_of(materials: list[Material]) -> Textures:
-    """Return the textures of materials, followed by the even sea surface."""
+    """Return the textures of materials, followed by the sea surface, which has no texture."""
     table = np.zeros((len(materials) + 1, TEXTURE_WIDTH))
     table[-1, PATCH_TILE] = -1.0
     variations = sorted({m.texture.variation for m in materials} - {0.0})
@@ -96,7 +96,7 @@ def _wavenumbers(cells: int) -> tuple[Any, Any]:
 
 @functools.lru_cache(maxsize=16)
 def _patches(variation: float) -> Singles:
-    """Return a tile of the factors of patches, whose mean is 1, for an rms variation in dB."""
+    """Return a tile of patch factors with mean 1, for an rms variation in dB."""
     x, y = _wavenumbers(PATCH_CELLS)
     spectrum = (1.0 + (np.hypot(x, y) / PATCHES) ** 2) ** (-0.5 * SPECTRUM)
     spectrum[0, 0] = 0.0
@@ -119,7 +119,7 @@ def _ripples() -> tuple[Any, Floats]:
 
 
 def _random_tile(spectrum: Any, name: str) -> Floats:
-    """Return a periodic Gaussian field with this power spectrum, mean 0 and rms 1."""
+    """Return a periodic Gaussian random field with the given power spectrum, mean 0 and rms 1."""
     cells = len(spectrum)
     keys = np.full(cells * cells, randomness.key(0, "ground", name), np.uint64)
     white = randomness.normal(keys, 0, np.arange(cells * cells)).reshape(cells, cells)

@@ -1,3 +1,1 @@
-"""Campaigns run one configuration many times with factors, a design, seeds and metrics, and collect the results in one
-table.
-"""
+"""Campaigns: many runs of one configuration with varied factors and seeds, whose metrics are collected in one table."""

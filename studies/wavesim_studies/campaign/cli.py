@@ -1,4 +1,4 @@
-"""Commands in the ``wavesim campaign`` group: run one configuration many times and judge the results."""
+"""Commands in the ``wavesim campaign`` group: run one configuration many times, and evaluate the results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
 
 
 def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
-    """Return a notice about rows that were not computed with the current files; an empty string if there are none."""
+    """Return a notice about rows that were not computed with the current files, or an empty string if there are no such
+    rows.
+    """
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
         return ""
@@ -154,7 +156,8 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
         states = go(plan, workers=workers, retried_statuses=retry, quiet=quiet)
     except KeyboardInterrupt:
         echo(
-            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; the same command executes the remaining runs\ntable     {plan.folder / 'table.csv'}"
+            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; run the same command again to "
+            f"execute the rest\ntable     {plan.folder / 'table.csv'}"
         )
         raise
     table = _export_finished(plan)
@@ -176,7 +179,9 @@ def _counted(states: Counter[str], of: int) -> str:
 
 
 def _update_report(plan: CampaignPlan, table: list[dict[str, Any]]) -> None:
-    """Write the report unless the existing one has the same content, because charts and intervals take seconds."""
+    """Write the report, unless the existing report already has this content: the charts and intervals take seconds to
+    compute.
+    """
     from wavesim_studies.campaign.plan import code_version
 
     content = json.dumps([plan.text, code_version(), table], sort_keys=True)

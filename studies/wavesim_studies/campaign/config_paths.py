@@ -94,7 +94,8 @@ class BaseConfiguration:
         return xml.parse(self.data, str(self.path))
 
     def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:
-        """Return the text of a configuration file for another ``folder``, with some of its keys changed (path -> text).
+        """Return the text of the configuration as a file for ``folder``, with the keys in ``keys_`` (path -> text)
+        changed.
 
         Relative paths of other files are rewritten so that they are correct in that folder. The reader of the file must
         allow the folder of the base configuration (``allow_files``).
@@ -109,7 +110,7 @@ class BaseConfiguration:
 
 
 def _inline(root: Any, path: Path) -> None:
-    """Copy included models into the file, because an include must not lie outside the folder of the file."""
+    """Copy included models into the file, because a file can include only files in its own folder or below."""
     for models in root.findall("models"):
         for include in models.findall("include"):
             target = (path.parent / include.get("file", "")).resolve()

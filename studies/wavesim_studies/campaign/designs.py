@@ -148,5 +148,5 @@ def _listed(text: str, campaign: Campaign, place: str) -> dict[str, Value]:
         raise ConfigError(f"'{text}' must set each of {', '.join(sorted(names))} exactly once", file, int(line or 0))
     for f in campaign.factor:
         if (named := values_of(f)) and found[f.name] not in named:
-            raise ConfigError(f"'{f.name}' has no value '{found[f.name]}'", file, int(line or 0))
+            raise ConfigError(f"factor '{f.name}' has no value '{found[f.name]}'", file, int(line or 0))
     return found

@@ -196,8 +196,8 @@ class DaskExecutor:
             self._is_lost = True
             where = f" at {self._address}" if self._address else ""
             raise SchedulerLost(
-                f"the dask scheduler{where} no longer answers ({type(error).__name__}); the finished runs are kept, and "
-                "the same command executes the remaining runs"
+                f"the dask scheduler{where} no longer answers ({type(error).__name__}); the finished runs are kept; "
+                "run the same command again to execute the rest"
             ) from error
 
     def close(self) -> None:
@@ -216,7 +216,7 @@ class DaskExecutor:
             logger.setLevel(logging.CRITICAL)
 
     def _restore_levels(self) -> None:
-        """Return the loggers to the levels that they had before, because the process is the user's."""
+        """Restore the previous levels of the loggers, because the process belongs to the user."""
         for name, level in self._levels.items():
             logging.getLogger(name).setLevel(level)
 
@@ -234,7 +234,7 @@ class DaskExecutor:
 
 
 def _what_happened(error: BaseException) -> str:
-    """Return what happened to a dask worker, from the error of its job."""
+    """Describe the failure of a dask worker, derived from the error of its job."""
     name = type(error).__name__
     return f"was lost: {error}" if name == "KilledWorker" else f"cannot execute the run: {name}: {error}"
 

@@ -25,11 +25,12 @@ _TWO: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 _ONE: dict[type[ast.AST], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Not: operator.not_}
 
 
-LONGEST = 1000  #: maximum number of characters in an expression; this also limits its depth and the size of its numbers
+#: maximum number of characters in an expression; this limit also bounds the nesting depth and the size of numbers
+LONGEST = 1000
 
 
 class Expression:
-    """A parsed comparison, such as ``spread > 100 and drift == 0``. Raises a ConfigError that states the problem if the
+    """A parsed comparison, such as ``spread > 100 and drift == 0``. Raises ConfigError, stating the problem, if the
     text is invalid.
     """
 
@@ -91,7 +92,7 @@ class Expression:
         if isinstance(node, ast.BinOp):
             two = self._value(node.left, values), self._value(node.right, values)
             if any(isinstance(v, str) for v in two):
-                raise TypeError("strings allow comparisons only: 'x' * 10**9 would fill the memory")
+                raise TypeError("strings can only be compared: 'x' * 10**9 would exhaust the memory")
             return _TWO[type(node.op)](*two)
         left = self._value(node.left, values)
         for op, part in zip(node.ops, node.comparators, strict=True):

@@ -73,7 +73,7 @@ class RunResult:
 
     @functools.cached_property
     def fates(self) -> Record:
-        """One reception for each signal and node."""
+        """Final outcome of each signal at each node: one reception for each pair."""
         return np.asarray(report.delivery_fates(self.receptions))
 
     @functools.cached_property
@@ -117,7 +117,7 @@ Function = Callable[[RunResult, str], float]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric in the library."""
+    """Declaration of a library metric."""
 
     name: str
     unit: str
@@ -433,9 +433,9 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 
 
 def _make_room(folder: Path) -> None:
-    """Let imports find the modules of this folder, both now and while a program in the folder is running.
+    """Allow imports to find the modules in this folder, both now and while a program from the folder is running.
 
-    Loaded modules with the same names from other folders are removed, so that imports do not find them instead.
+    Modules with the same names that were loaded from other folders are removed, so that imports do not return those.
     """
     if (text := str(folder)) in sys.path:
         sys.path.remove(text)

@@ -153,7 +153,7 @@ class CampaignPlan:
 
     def _files(self) -> sources.Files:
         """Return a digest of each file that determines the runs, by name. The digest of the campaign file covers only
-        the parts that affect its runs.
+        the elements that affect the runs.
         """
         c, here = self.campaign, self.path.parent
         measured = [(m.name, m.of, m.body) for m in c.metric]
@@ -219,14 +219,14 @@ class CampaignPlan:
         return randomness.key(self.campaign.seed, str(replicate), "campaign") & ((1 << SEED_BITS) - 1)
 
     def configuration(self, row: PlannedRun, folder: Path) -> bytes:
-        """Return the configuration file of one run for a given folder."""
+        """Return the text of the configuration file of one run, to be written to ``folder``."""
         assert self.base_configuration is not None
         run = {**row.keys, "seed": str(row.seed), "time/duration": f"{self.duration!r} s"}
         return self.base_configuration.write_configuration(run, folder)
 
 
 def written(factor: Factor, text: str, value: Value) -> str:
-    """Return the text of a configuration key when its factor has this value."""
+    """Return the text for a configuration key, given a value of its factor."""
     if "|" in text:
         texts, named = [t.strip() for t in text.split("|")], designs.values_of(factor)
         if len(texts) != len(named):

@@ -280,7 +280,7 @@ def _machines(table: Table) -> str:
         )
     return (
         "<h2>Machines</h2>"
-        + _html(["host", "processor", "runs", "wall s, mean", "wall s, maximum", "x real time"], rows)
+        + _html(["host", "processor", "runs", "mean wall time (s)", "maximum wall time (s)", "times real time"], rows)
         if rows
         else ""
     )
@@ -301,5 +301,5 @@ def _all(plan: CampaignPlan, table: Table) -> str:
         ]
         for r in table
     ]
-    head = ["run", "replicate", *names, "state", "attempts", "wall s", "hash", "repeat"]
+    head = ["run", "replicate", *names, "state", "attempts", "wall time (s)", "hash", "repeat"]
     return f"<h2>All runs</h2><details><summary>{len(rows)} runs</summary>{_html(head, rows)}</details>"

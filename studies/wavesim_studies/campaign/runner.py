@@ -1,4 +1,4 @@
-"""Run a campaign: execute the rows that have no final state in the journal, and keep all other rows."""
+"""Runner of a campaign: it executes the rows that have no final state in the journal, and keeps all other rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _exclusive_lock(folder: Path) -> Iterator[None]:
 def rows_to_run(
     plan: CampaignPlan, journal: Journal, retried_statuses: tuple[str, ...] = ()
 ) -> list[tuple[PlannedRun, int]]:
-    """Return (row, number of attempts in which its process was killed) for all rows to run.
+    """Return all rows to run, each with the number of earlier attempts in which the process of the run was killed.
 
     Rows whose status is in ``retried_statuses`` are run again, even if that status is final.
     """

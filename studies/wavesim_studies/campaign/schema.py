@@ -1,4 +1,4 @@
-"""Declare every element and key of a campaign file, in the same way as for a configuration."""
+"""Declarations of all elements and keys of a campaign file, in the same form as for a configuration."""
 
 from __future__ import annotations
 
@@ -158,7 +158,8 @@ class Metric:
         "",
     )
     margin: float = key(
-        "Amount by which the mean may become worse before `gate` fails, as a fraction of the mean in the earlier campaign.",
+        "Margin by which the mean may become worse before `gate` fails, as a fraction of the mean in the earlier "
+        "campaign.",
         default=0.05,
         low=0.0,
     )

@@ -226,7 +226,7 @@ def named_in_options(text: str, base: Path) -> Iterator[Path]:
 
 
 def _named(value: Any, base: Path) -> Iterator[Path]:
-    """Yield every input file named by a `file` key in a part of a configuration."""
+    """Yield every input file named by a `file` key in an element of a configuration or in its child elements."""
     if isinstance(value, tuple):
         for item in value:
             yield from _named(item, base)

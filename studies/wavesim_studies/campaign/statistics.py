@@ -71,7 +71,7 @@ class MetricDifference:
 
     name: str
     unit: str
-    better: str  #: direction that counts as better: lower, higher, or empty if there is none
+    better: str  #: direction that counts as better: `lower`, `higher`, or empty if neither does
     pairs: int
     left_out: int  #: number of pairs in which one run has no value for the metric
     before: float
@@ -81,13 +81,14 @@ class MetricDifference:
     high: float
     share_better: float
     worst: float  #: largest change for the worse among the pairs
-    p: float  #: probability that chance alone causes the change, with Holm's correction for the number of metrics
+    #: p-value: probability of at least this change by chance alone, with Holm's correction for the number of metrics
+    p: float
     margin: float  #: margin of the gate, in the unit of the metric
 
     @property
     def verdict(self) -> str:
-        """Verdict of the gate. It is ``worse`` if the whole interval lies beyond the margin, ``undecided`` if only a
-        part of the interval does, and ``pass`` otherwise.
+        """Verdict of the gate. It is ``worse`` if the whole interval is beyond the margin, ``undecided`` if only part
+        of the interval is, and ``pass`` otherwise.
 
         If neither direction of a metric counts as better, the verdict is ``not judged``.
         """

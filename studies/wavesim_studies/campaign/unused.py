@@ -1,4 +1,4 @@
-"""Reject keys of a campaign file that would have no effect, before the first run.
+"""Check of a campaign file for keys that would have no effect. They are rejected before the first run.
 
 A key that equals its default is also rejected, because its author expects an effect.
 """
@@ -46,7 +46,7 @@ def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
         if kind == "function":
             yield run, ("duration",), nothing
         if kind == "trial":
-            yield run, ("program",), "in a trial, the configuration names the programs of bodies"
+            yield run, ("program",), "in a trial, the configuration specifies the program of each body"
         else:
             yield run, ("logs",), f'kind="{kind}" writes no logs'
     for design in root.findall("design"):
@@ -73,7 +73,7 @@ def _of_design(design: Any, campaign: Campaign) -> Iterator[Unused]:
 
 
 def _of_factor(factor: Factor, design: str) -> tuple[tuple[str, ...], str]:
-    """Return (keys without effect, reason) for a factor."""
+    """Return the keys of a factor that have no effect, and the reason."""
     if values_of(factor):
         return ("low", "high", "distribution", "mean", "deviation", "levels"), "the factor has `values`"
     if factor.distribution == "normal":
@@ -88,7 +88,7 @@ def _levels(design: str) -> tuple[str, ...]:
 
 
 def _of_metric(metric: Metric, kind: str) -> tuple[tuple[str, ...], str]:
-    """Return (keys without effect, reason) for a metric."""
+    """Return the keys of a metric that have no effect, and the reason."""
     if kind == "function":
         return ("of", "body"), 'with kind="function", the program itself returns the metrics by name'
     if metric.of in LIBRARY:

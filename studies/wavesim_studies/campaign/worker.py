@@ -33,7 +33,9 @@ class Worker:
         self._lock, self._over = threading.Lock(), False
 
     def run_row(self, row: int, key: str, timeout: float) -> Outcome:
-        """Execute a run and return its outcome; stop it after ``timeout`` s. Raise WaveSimError after :meth:`stop`."""
+        """Execute a run and return its outcome. A run that exceeds ``timeout`` s is terminated. Raise WaveSimError if
+        :meth:`stop` has been called.
+        """
         for _ in range(2):  # a process that ended between two runs must not make the next run fail
             there = self._process
             process = there if there is not None and there.poll() is None else self._start()

@@ -61,7 +61,7 @@ FIELDS = (
     "uniform",
     "normal",
 )
-#: fields that a task may set in ``start``, and in its other methods
+#: fields that a task may set in ``start`` (IN_START), and in its other methods (LATER)
 IN_START = frozenset(
     ["position", "attitude", "velocity", "rates", "actuators", "current", "wrench", "net_weight", "effect", "model"]
 )
@@ -75,7 +75,9 @@ def state_type(variables: tuple[str, ...]) -> Any:
 
 
 class _Settable:
-    """Assignment to a field writes into its array: ``s.target = 3.0`` is the same as ``s.target[:] = 3.0``."""
+    """Base class of the state. An assignment to a field writes into the array of the field: ``s.target = 3.0`` is the
+    same as ``s.target[:] = 3.0``.
+    """
 
     __slots__ = ()
     _fields: tuple[str, ...]
@@ -124,7 +126,7 @@ class Task:
     substeps: int = 2  #: number of Runge-Kutta steps per action
     limit: float = 60.0  #: maximum duration of an episode, s
     observations: int = 0  #: number of values in an observation
-    bound: float = 10.0  #: limit of every value in an observation; scale the values to it
+    bound: float = 10.0  #: limit of the magnitude of every value in an observation; scale the values to this range
     actions: int = 0  #: number of values in an action; 0 = one per actuator
     uniforms: int = 0  #: number of uniform random numbers per copy for :meth:`start`
     normals: int = 0  #: number of normal random numbers per copy and step
@@ -133,7 +135,8 @@ class Task:
     units: ClassVar[Mapping[str, str]] = {}  #: units of the quantities that :meth:`info` returns, for evaluations
 
     def start(self, s: Any) -> None:
-        """Set the start of new episodes in the arrays of ``s``, which has a row for each copy that starts.
+        """Initialise new episodes: write their initial states to the arrays of ``s``, which have one row for each copy
+        that starts an episode.
 
         You can set the position, the attitude, the velocity and the rates, the actuators, the current, the wrench, the
         net weight, the effect, the model, and your variables. Everything else follows from them. Without this method, a
@@ -163,14 +166,14 @@ class Task:
         raise NotImplementedError
 
     def terminated(self, s: Any) -> Array | None:
-        """Return a mask (copies,) of the episodes that end now for a reason other than the time limit. None: no episode
-        ends.
+        """Return a mask (copies,) of the episodes that end now for a reason other than the time limit. None means that
+        no episode ends.
         """
         return None
 
     def success(self, s: Any) -> Array | None:
-        """Return a mask (copies,) of the successful episodes; it is used for those that end now. None: the episodes
-        that reach the time limit succeed.
+        """Return a mask (copies,) of the successful episodes; it is used for the episodes that end now. None means that
+        the episodes that reach the time limit succeed.
         """
         return None
 

@@ -56,8 +56,8 @@ class CustomCore:
         self.size, self.bound, self.dt = task.observations, float(task.bound), float(task.dt)
         self.limit = max(1, round(task.limit / task.dt)) if np.isfinite(task.limit) else np.inf
         self.layout = layout = TaskArrays(task, len(self.actuators), self.actions)
-        #: number of columns that the task sees. One copy is computed with a twin, because NumPy adds the elements of a
-        #: single row in another order than those of several rows.
+        #: number of columns that the task sees. A single copy is computed together with a duplicate, because NumPy sums
+        #: a single row in a different order from several rows.
         self.columns = max(copies, 2)
         self.rows = layout.zeros(self.columns)
         self.state = layout.state(self.rows, self.columns, LATER)
@@ -97,7 +97,9 @@ class CustomCore:
         self._episodes[:] = 0
 
     def set_threads(self, count: int) -> None:
-        """Divide the motion of the copies among ``count`` threads. The results do not depend on their number."""
+        """Divide the motion of the copies among ``count`` threads. The results do not depend on the number of
+        threads.
+        """
         self.motion.set_threads(count)
 
     def set_reset_mode(self, mode: int) -> None:
@@ -167,7 +169,9 @@ class CustomCore:
     # -- parts of a step ---------------------------------------------------------------------
 
     def _draw(self, rows: Floats, keys: Keys, episodes: Ints, is_start: bool) -> None:
-        """Draw the random numbers of copies: those of :meth:`Task.start`, or the normal numbers of the current step."""
+        """Draw the random numbers of copies: those for :meth:`Task.start`, or the normal numbers for the current
+        step.
+        """
         uniforms, normals = self.task.uniforms if is_start else 0, self.task.normals
         if uniforms or normals:
             counters = episodes << 20
@@ -228,7 +232,7 @@ class CustomCore:
             raise WaveSimError(f"{self._name}.observe(s): value {which} of copy {copy} is NaN")
 
     def _start(self, ids: Ints) -> None:
-        """Start new episodes in some copies: set their states, and write their observations."""
+        """Start new episodes in the selected copies: set their states, and write their observations."""
         if not len(ids):
             return
         layout, n = self.layout, len(ids)
@@ -263,8 +267,8 @@ class CustomCore:
         self._waiting[self.copies : self.columns] = False
 
     def _follow_models(self, drawn: Ints, chosen: Ints, fresh: Floats) -> Ints:
-        """Give copies whose model ``start`` has changed the depth and the actuators of that model, where ``start`` has not
-        set other values. Return the models.
+        """Set the depth and the actuators of copies whose model was changed by ``start`` to the values for the new
+        model, unless ``start`` has set these values as well. Return the models.
         """
         if (chosen != drawn).any():
             n, motion = len(drawn), self.motion
@@ -276,8 +280,8 @@ class CustomCore:
         return chosen
 
     def _checked_start(self, fresh: Floats) -> Ints:
-        """Return the model of each start. Raise WaveSimError if a start has a value that is not finite, or a model that
-        does not exist.
+        """Return the model of each new episode. Raise WaveSimError if its initial state has a value that is not finite,
+        or a model that does not exist.
         """
         wrong = ~np.isfinite(fresh).all(axis=1)
         if wrong.any():

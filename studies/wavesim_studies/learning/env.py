@@ -27,7 +27,7 @@ _MODES = {
 
 
 def spaces(core: Core | CustomCore | TeamRows) -> tuple[Any, Any]:
-    """Return (observation space, action space)."""
+    """Return the observation space and the action space of a single copy."""
     box = gymnasium.spaces.Box
     return box(-core.bound, core.bound, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
 

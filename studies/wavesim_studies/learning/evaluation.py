@@ -1,4 +1,4 @@
-"""Evaluation of any policy, whatever trained it, over episodes that were not used in training.
+"""Evaluation of a policy from any trainer, over episodes that were not used in training.
 
 from wavesim_studies.learning.evaluation import evaluate
 from wavesim_studies.learning.policy import Policy
@@ -57,7 +57,7 @@ class Evaluation:
         return share_interval(int(self.succeeded.sum()), self.episodes)[1:]
 
     def mean(self, name: str) -> float:
-        """Return the mean of an info over the completed episodes; NaN if there are none."""
+        """Return the mean of an entry of ``infos`` over the completed episodes; NaN if no episode was completed."""
         values = self.infos[name][self.completed]
         return float(values.mean()) if len(values) else float("nan")
 
@@ -105,7 +105,9 @@ def evaluate(policy: Any, task: Any, episodes: int = 300, seed: int = UNSEEN, **
 
 
 def acting(policy: Any) -> Callable[[Array, Array], Array]:
-    """Return a function of (observations, ended) for a policy of any kind. Raise ConfigError if it is not a policy."""
+    """Convert a policy of any supported kind to a function of (observations, ended). Raise ConfigError if the object is
+    not a policy.
+    """
     if callable(getattr(policy, "act", None)):
         return policy.act  # type: ignore[no-any-return]
     if callable(getattr(policy, "predict", None)):
@@ -113,7 +115,8 @@ def acting(policy: Any) -> Callable[[Array, Array], Array]:
     if callable(policy):
         return lambda observation, ended: policy(observation)
     raise ConfigError(
-        f"a policy is a function (observations) -> actions, or has 'act' or 'predict'; got {type(policy).__name__}"
+        "a policy must be a function (observations) -> actions, or an object with a method 'act' or 'predict'; got "
+        f"{type(policy).__name__}"
     )
 
 

@@ -29,13 +29,13 @@ from wavesim_server.elementary import atan2, exp, log, sin_cos
 Singles = npt.NDArray[np.float32]
 L = LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
-DEPTH = 20.0  #: depth in m of the centre of all tasks, far from the surface and the bed
+DEPTH = 20.0  #: depth in m at which all tasks are centred, far from the surface and the bed
 DELAYS = 4  #: number of stored commands; the newest command is first
 #: rows in a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
 BASE = 20  #: number of values in an observation, not counting the last command
-BOUND = 10.0  #: limit of every value in an observation
+BOUND = 10.0  #: limit of the magnitude of every value in an observation
 FAR = 6.0  #: distance in m at which an episode ends
 PARTS = 3  #: number of terms in a reward: for position, for being upright and still, and for low effort
 NORMALS = 10  #: number of random values per observation: position (3), heading, velocity (3), rates (3)
@@ -193,8 +193,8 @@ def _clear_commands(past: Floats, l: int, thrusters: int) -> None:
 
 @always_inline
 def normal_pair(uniforms: Lanes) -> tuple[Lanes, Lanes]:
-    """Return two normally distributed numbers for each lane (Box-Muller). The two halves of a uniform number are the two
-    uniform numbers from which the method computes them.
+    """Return two normally distributed numbers for each lane (Box-Muller). The method needs two uniform numbers: the
+    high and the low half of the given one.
     """
     u = uniforms * _HALF
     high = (u + _NEAREST) - _NEAREST
@@ -205,7 +205,7 @@ def normal_pair(uniforms: Lanes) -> tuple[Lanes, Lanes]:
 
 @device_function
 def _noise(c: Floats, keys: Keys, first: int, w: Floats) -> None:
-    """Draw normally distributed numbers for each lane, two from each hash."""
+    """Draw normally distributed numbers for each lane. Each hash yields two of them."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
@@ -273,7 +273,9 @@ def observe(
 
 @device_function
 def _apply_delay(b: Floats, c: Floats, past: Floats, w: Floats, rules: TaskRules, thrusters: int) -> None:
-    """Turn actions into commands, apply the delay of each copy, and compute the net weight or buoyancy in B."""
+    """Convert actions to commands, apply the delay of each copy, and compute the force of net weight or buoyancy in
+    B.
+    """
     late = load(c, DELAY)
     for k in range(thrusters):
         a = minimum(maximum(load(w, ACTION + k), -1.0), 1.0)
@@ -420,8 +422,8 @@ def _prefetch_copies(f: FleetView, copies: CopyState, block: int) -> None:
 
 @kernel(nogil=True)
 def step(table: Packed, actions: Singles, thrusters: int, first_block: int, end_block: int) -> None:
-    """Advance the copies in some blocks by one step. ``table`` is the table of :class:`StepState`; ``actions`` (n,
-    thrusters) are from -1 to 1.
+    """Advance the copies in the blocks from ``first_block`` to ``end_block`` - 1 by one step. ``table`` is a packed
+    :class:`StepState`; ``actions`` (n, thrusters) are from -1 to 1.
     """
     f, copies, rules, out = unpack_step_state(table)
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work

@@ -1,4 +1,4 @@
-"""Motion of the copies of a user's task: commands in, dynamics, true states out.
+"""Motion of the copies of a user's task: the kernels read commands, compute the dynamics, and write true states.
 
 The arrays of a task have a row for each quantity and a column for each copy. The dynamics work in blocks of four
 bodies, so these kernels copy the commands into the blocks and the states out of them. ``owners`` contains the copy that
@@ -38,7 +38,8 @@ POSITION, ATTITUDE, QUATERNION, VELOCITY, CURRENT, WRENCH, NET_WEIGHT, MODEL, ST
     28,
 )
 ROWS = 29  #: the rows of the actuators follow, and then those that only the task uses
-#: columns of the law of an actuator: slot, least and greatest command, dead band, offset and gain of its motor
+#: columns with the command law of an actuator: slot, minimum and maximum command, dead band, offset and gain of its
+#: motor
 SLOT, LEAST, GREATEST, DEAD_BAND, OFFSET, GAIN = range(6)
 LAW = 6
 
@@ -125,7 +126,9 @@ def _read_state(b: Floats, l: int, i: int, m: MotionState) -> None:
 
 @kernel(nogil=True)
 def advance(table: Packed, first_block: int, end_block: int) -> None:
-    """Advance the copies in some blocks by one step of the task. ``table`` is the table of :class:`MotionState`."""
+    """Advance the copies in the blocks from ``first_block`` to ``end_block`` - 1 by one step of the task. ``table`` is
+    a packed :class:`MotionState`.
+    """
     m = unpack_motion_state(table)
     f = m.fleet
     for block in range(first_block, end_block):
@@ -147,8 +150,8 @@ def advance(table: Packed, first_block: int, end_block: int) -> None:
 
 @kernel
 def place(blocks: Floats, slots: Ints, laws: Floats, rows: Floats, actual: int) -> None:
-    """Start the bodies in some lanes with the states in the columns of ``rows``, and compute their quaternions from
-    their Euler angles. ``slots`` contains the lane of each column, as block times LANES plus lane.
+    """Initialise bodies from the columns of ``rows``. Quaternions are computed from the Euler angles. ``slots``
+    contains the lane of each column, as block times LANES plus lane.
     """
     for i in range(slots.shape[0]):
         b, l = blocks[slots[i] // L], slots[i] % L
@@ -184,9 +187,9 @@ def draw(
     normals: int,
     scratch: Floats,
 ) -> None:
-    """Draw random numbers for each copy: uniform numbers in (0, 1) in the rows from ``first``, and normal numbers in the
-    rows from ``first_normal``, two from each hash. The number of keys is a multiple of LANES, and ``scratch`` has LANES
-    elements.
+    """Draw random numbers for each copy: uniform numbers in (0, 1) in the rows from ``first``, and normal numbers in
+    the rows from ``first_normal``. Each hash yields two normal numbers. The number of keys is a multiple of LANES, and
+    ``scratch`` has LANES elements.
     """
     for i in range(keys.shape[0]):
         for k in range(uniforms):
@@ -203,7 +206,7 @@ def draw(
 
 @kernel
 def show(values: Floats, bound: float, skipped: Mask, seen: Singles) -> int:
-    """Write observations to ``seen`` (copies, values), limited to the range from -bound to bound. Return the number of
+    """Write observations to ``seen`` (copies, values), limited to the range from -bound to bound. Return the index of
     the first copy with a NaN, or -1 if there is none. Skip the copies that the mask selects.
     """
     wrong = -1

@@ -12,7 +12,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.neural_networks import are_layers, forward, load
 
-#: functions between the layers of a network, by their names in files of policies
+#: activation functions of a network, by their names in policy files
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0.0),
@@ -23,7 +23,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 class Policy:
     """A trained policy, which returns the mean action that its network computes.
 
-    ``parameters`` contains the weights and biases of its dense layers alternately, and ``activation`` is the function
+    ``parameters`` contains the weights and the biases of each dense layer in turn, and ``activation`` is the function
     between them: tanh, relu or elu. With ``squash``, a tanh limits the actions, as in SAC; otherwise, they are clipped.
     """
 

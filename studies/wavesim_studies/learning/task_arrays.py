@@ -61,13 +61,13 @@ class TaskArrays:
         self.dt = float(task.dt)
 
     def first(self, name: str) -> int:
-        """Return the first row of a part that has several rows."""
+        """Return the first row of a quantity that has several rows."""
         part = self.parts[name]
         assert isinstance(part, slice)
         return int(part.start)
 
     def zeros(self, copies: int) -> Floats:
-        """Return an array of zeros for a number of copies."""
+        """Return an array of zeros that has room for ``copies`` copies."""
         columns = -(-copies // LANES) * LANES
         rows: Floats = aligned_zeros((self.size, columns + PADDING))
         return rows

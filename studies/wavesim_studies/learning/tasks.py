@@ -1,4 +1,6 @@
-"""The built-in tasks, which define the reference position of the vehicle over time and the criterion for success."""
+"""Built-in tasks. Each of them defines the reference position of the vehicle over time, and the criterion for
+success.
+"""
 
 from __future__ import annotations
 

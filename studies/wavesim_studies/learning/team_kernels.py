@@ -95,7 +95,9 @@ unpack_team_state = array_tables.make_unpacker(TeamState)
 
 @device_function
 def _reset(f: FleetView, a: TeamArrays, rules: TeamRules, team: int, state: TickState) -> None:
-    """Start a new episode of one team: place its members at equal angles around the centre, and empty its medium."""
+    """Start a new episode of one team: place its members at equal angles around the centre, and remove all signals from
+    its acoustic medium.
+    """
     g, l, key, n = a.groups[team // L], team % L, a.keys[team], rules.members
     first = team // L * n
     g[EPISODE * L + l] += 1.0
@@ -388,11 +390,12 @@ def _end_step(
 def step(
     table: Packed, tables: Any, address: int, emission: Records, actions: Singles, first_group: int, end_group: int
 ) -> int:
-    """Advance the teams in some groups by one step with ``actions`` (teams times members, ACTIONS) from -1 to 1.
+    """Advance the teams in the groups from ``first_group`` to ``end_group`` - 1 by one step, with ``actions`` (teams
+    times members, ACTIONS) from -1 to 1.
 
-    ``table`` is the table of :class:`TeamState`. ``tables`` (teams, 1), ``address`` and ``emission`` come from
-    :class:`wavesim_studies.learning.team_sound.TeamSound`. Returns the number of failures, which is zero unless a medium
-    has too little room.
+    ``table`` is a packed :class:`TeamState`. ``tables`` (teams, 1), ``address`` and ``emission`` come from
+    :class:`wavesim_studies.learning.team_sound.TeamSound`. Returns the number of failures, which is zero unless a
+    medium has too little room.
     """
     f, a, pilot, rules, out = unpack_team_state(table)
     n, failures, kind = rules.members, 0, f.heads[0, B.HEAD_MODEL]

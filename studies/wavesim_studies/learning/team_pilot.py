@@ -50,7 +50,7 @@ _TURN = 2.0 * math.pi
 
 @device_function
 def draw_noise(a: TeamArrays, group: int, k: int, interval: int) -> None:
-    """Draw six normally distributed numbers for member k of each team, two from each hash."""
+    """Draw six normally distributed numbers for member k of each team. Each hash yields two of them."""
     g, w = a.groups[group], a.work
     for l in range(L):
         e = (int(g[EPISODE * L + l]) << 20) + int(g[STEP * L + l]) * INTERVALS + interval + 1
@@ -122,7 +122,7 @@ def _limited(value: Lanes, limit: float) -> Lanes:
 
 @device_function
 def steer(b: Floats, c: Floats, w: Floats, has_gps: bool, pilot: Autopilot, rules: TeamRules) -> None:
-    """Measure the motion of a block of members, navigate, and set the actuator commands."""
+    """Measure the motion of a block of members, update their estimates, and set the actuator commands."""
     r11, r12, _, r21, r22, _, r31, r32, _ = rotation.matrix(load(b, B.QW), load(b, B.QX), load(b, B.QY), load(b, B.QZ))
     cx, cy, cz = load(b, B.V_WF_W), load(b, B.V_WF_W + 1), load(b, B.V_WF_W + 2)
     surge = load(b, B.NU) - (r11 * cx + r21 * cy + r31 * cz)

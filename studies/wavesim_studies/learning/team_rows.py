@@ -23,8 +23,8 @@ class TeamRows:
     """Members of teams as copies of a task, with the interface of :class:`~wavesim_studies.learning.core.Core`.
 
     Copy ``i`` is member ``i % members`` of team ``i // members``. If a member is lost, its episode is terminated, and
-    its observations and rewards are then zero. The steps with zeros count as another episode,
-    which is truncated when the episode of the team ends.
+    its observations and rewards are then zero. The steps with zeros count as a separate episode, which is truncated
+    when the episode of the team ends.
     """
 
     units: ClassVar = {"error": "m", "sigma": "m"}  #: units of :meth:`infos`
@@ -62,8 +62,8 @@ class TeamRows:
         self.vector.set_observation_buffer(observation)
 
     def reset_copies(self, chosen: Mask | None = None) -> None:
-        """Start new episodes in all teams, or in those whose members the mask ``chosen`` (n,) selects. Raise ValueError if
-        the mask has the wrong shape or selects only a part of a team.
+        """Start new episodes in all teams, or in those whose members the mask ``chosen`` (n,) selects. Raise ValueError
+        if the mask has the wrong shape or selects only some members of a team.
         """
         teams: Mask | None = None
         if chosen is not None:

@@ -1,7 +1,7 @@
 """Memory of the sound of many teams: for each team, the arrays of the engine's acoustic medium.
 
-The medium itself is the engine's (:mod:`wavesim_server.acoustics.medium`). Here, the mutable arrays of each team lie in
-one row of a large array, so that a reset copies one row. Teams share the constant arrays.
+The medium itself is the engine's (:mod:`wavesim_server.acoustics.medium`). In this module, the mutable arrays of each
+team are stored in one row of a large array, so that a reset copies one row. Teams share the constant arrays.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class TeamSound:
         for name in _OWN:
             self._offsets[name] = size
             size += -(-getattr(self.template, name).nbytes // CACHE_LINE) * CACHE_LINE
-        #: bytes of the mutable arrays as 64-bit words: ``memory`` for each team, and ``start`` for a team at its start
+        #: the mutable arrays as 64-bit words: ``memory`` is the current content for each team, and ``start`` is the
+        #: initial content, which is the same for all teams
         self.memory = aligned_zeros((teams, size // 8), np.uint64)
         self.start = aligned_zeros(size // 8, np.uint64)
         self._fill(self.start)
@@ -72,7 +73,8 @@ class TeamSound:
         self.states = states  #: state of each team for the engine's kernels
         packed = [array_tables.pack(s) for s in states]
         self.address = kernel_address(tick.advance_acoustics, packed[0], 0, 0.0, 0.0)
-        #: (teams, 1): state of each team for the engine's kernels; without compilation, the states themselves
+        #: (teams, 1): state of each team, packed for the engine's kernels; if compilation is disabled, this is
+        #: ``states``
         self.packed: Any = states
         if isinstance(packed[0], np.ndarray):
             self.packed = np.empty((teams, 1), packed[0].dtype)
@@ -86,7 +88,7 @@ class TeamSound:
                 view[...] = getattr(self.template, name)
 
     def _views(self, row: Array) -> Medium:
-        """Return a medium whose mutable arrays lie in a row of memory."""
+        """Return a medium whose mutable arrays are views of a row of memory."""
         room, new = row.view(np.uint8), {}
         for name, offset in self._offsets.items():
             like = getattr(self.template, name)
@@ -100,7 +102,9 @@ class TeamSound:
         tick.update_transducers(state.bodies, state.scratch, state.medium_table, number)
 
     def receptions(self, team: int) -> Records:
-        """Return a copy of the records of the receptions that ended in the last step of a team, in order of time."""
+        """Return a copy of the records of the receptions that ended in the last step of a team, in chronological
+        order.
+        """
         m = self.media[team]
         count = int(m.counters[0].receptions)
         return np.asarray(m.receptions)[:count].view(RECEPTION.dtype).copy().view(np.recarray)

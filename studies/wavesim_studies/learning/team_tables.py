@@ -9,20 +9,22 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_studies.learning.kernels import FleetView, Singles
 
 L = LANES
-BYTES = 4  #: number of bytes in a packet that a member may fill freely
+BYTES = 4  #: number of payload bytes in a packet; a member may fill them with any content
 COURSE_VALUE, SPEED_VALUE, SEND_VALUE, LEVEL_VALUE, START_VALUE, FREE_VALUE = range(6)
 ACTIONS = FREE_VALUE + BYTES  #: number of values in an action
 OWN = 11  #: number of values in an observation that describe the member itself
 PER_MEMBER = 6 + BYTES  #: number of values in an observation that describe each of the other members
-BOUND = 10.0  #: limit of every value in an observation
+BOUND = 10.0  #: limit of the magnitude of every value in an observation
 INTERVALS = 5  #: number of autopilot commands in a step
 CONTROL_S = 0.2  #: time in s between two autopilot commands
 STEP_S = INTERVALS * CONTROL_S  #: time in s between two actions
 FARTHEST_CODE = 32767.0  #: maximum of a coordinate in a packet, in dm
 PARTS = 3  #: number of terms in a reward: for the error, the propulsion effort and the packets
-RING = 16  #: number of packets of a sender that are kept until they arrive, one for each step
+#: number of packets that are kept for each sender until they arrive; a member sends at most one packet per step
+RING = 16
 
-#: rows of a block of members. The filter estimates north, east and current; its covariance has ten different numbers
+#: rows of a block of members. The filter estimates the position and the current (north and east of each); its
+#: covariance has ten distinct elements
 ESTIMATE, COVARIANCE, VELOCITY = 0, 4, 14
 HEADING_ERROR, SCALE_ERROR, DEPTH, DEPTH_INTEGRAL, SPEED_INTEGRAL, EFFORT, SENDING_UNTIL, IS_LOST = (
     16 + k for k in range(8)
@@ -36,7 +38,7 @@ TEAM = 3
 #: rows of temporary values
 DRAW, RATE_NORTH, RATE_EAST, INNOVATION, VARIANCE, SIGMA, SINE, COSINE, ERROR = 0, 6, 7, 8, 9, 10, 11, 12, 13
 WORK = 14
-#: values of a packet under way
+#: values in the record of a packet under way
 PLACE, PLACE_SIGMA, HAS_GPS, FREE = 0, 3, 4, 5
 PACKET = FREE + BYTES
 

@@ -16,7 +16,7 @@ packet arrives at the same time.
 
 In cooperative localisation, one member knows its position. The others use dead reckoning from heading and speed, in a
 current that they cannot measure. A packet contains the estimated position of its sender, and the range follows from the
-delay of the packet. :class:`Localisation` is PettingZoo's interface to a vector of one team.
+delay of the packet. :class:`Localisation` provides one team through PettingZoo's interface.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     one second.
 
     An action has these values, each from -1 to 1: course (fraction of half a turn), speed, whether to send (above 0),
-    level, start of the transmission within the step (0: immediately; 1: so late that the transmission ends with the
-    step; below 0 counts as 0), and bytes that the member may fill freely. docs/learning.md describes observation and
-    reward.
+    level, start of the transmission within the step (0 or less: immediately; 1: so late that the transmission ends with
+    the step), and payload bytes with any content. docs/learning.md describes observation and reward.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
@@ -154,8 +153,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
 
 class TransmissionSchedule:
-    """Baseline in which each member sails along its own circle. ``when(step)`` returns a mask of the members that send
-    in a step. The mask has the shape (teams, members), or can be broadcast to it.
+    """Baseline in which each member follows its own circle. ``when(step)`` returns a mask of the members that send in a
+    step. The mask has the shape (teams, members), or can be broadcast to it.
     """
 
     def __init__(self, env: Localisation | VectorLocalisation, when: Callable[[int], Any]) -> None:
@@ -179,7 +178,7 @@ class TransmissionSchedule:
 
 
 def vector_of(env: Localisation | VectorLocalisation) -> VectorLocalisation:
-    """Return the vector of an environment."""
+    """Return the vector environment behind a team environment. A vector environment is returned unchanged."""
     return env.vector if isinstance(env, Localisation) else env
 
 

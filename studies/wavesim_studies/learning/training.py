@@ -1,4 +1,4 @@
-"""Train a policy with Stable-Baselines3, with checkpoints and evaluations, and export it.
+"""Training of a policy with Stable-Baselines3, with checkpoints, evaluations and export of the best policy.
 
     from wavesim_studies.learning.training import TrainingSettings, train
 
@@ -29,10 +29,12 @@ __all__ = ["TrainingResult", "TrainingSettings", "draw_curve", "train"]
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Result of a training: the best policy, and its evaluation over episodes that had no part in it."""
+    """Result of a training: the best policy, and its evaluation over episodes that were used neither to train nor to
+    select it.
+    """
 
     policy: Any  #: a :class:`Policy`, or a model of Stable-Baselines3 if its network cannot be exported
-    evaluation: Evaluation  #: of the best policy, over episodes that neither trained nor selected it
+    evaluation: Evaluation  #: evaluation of the best policy over unseen episodes
     folder: Path
     samples: int
     seconds: float  #: wall time in s, without the final evaluation
@@ -55,7 +57,9 @@ def default_arguments(copies: int) -> dict[str, Any]:
 
 
 def falling_rate(first: float) -> Callable[[float], float]:
-    """Return a learning rate that falls linearly from ``first`` to 2 % of it at the end of the training."""
+    """Return a learning rate that falls linearly from ``first`` at the start of the training to 2 % of ``first`` at the
+    end.
+    """
     return lambda left: first * max(0.02, float(left))
 
 
@@ -79,8 +83,8 @@ def train(
     The evaluations use other seeds than the training, and the final evaluation uses seeds that the selection of the
     best policy did not use. Raise WaveSimError if Stable-Baselines3 is missing, if the folder contains a training
     already, or if there is nothing to resume. After an interrupt, the last checkpoint is kept. A resumed training keeps
-    the ``arguments`` of its first call; raise ConfigError if they are given and differ. Its copies use seeds that no
-    earlier call used.
+    the ``arguments`` of its first call; ConfigError is raised if other ``arguments`` are passed. The copies of a
+    resumed training use seeds that no earlier call used.
     """
     from wavesim_studies.learning.sb3_monitor import Training
 
@@ -121,7 +125,7 @@ def _name(task: Any) -> str:
 
 
 def draw_curve(curve: list[dict[str, float]], path: Path) -> None:
-    """Draw the success rate with its interval, and the return, over the samples."""
+    """Plot the success rate with its interval, and the return, against the number of samples."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -136,5 +140,7 @@ def draw_curve(curve: list[dict[str, float]], path: Path) -> None:
 
 
 def load_best(folder: Path) -> Policy:
-    """Return the best policy of a training. Raise WaveSimError if the folder contains none."""
+    """Return the best policy of the training in a folder. Raise WaveSimError if the folder does not contain a
+    policy.
+    """
     return Policy.load(folder / BEST)

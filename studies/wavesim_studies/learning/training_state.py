@@ -1,4 +1,6 @@
-"""State of a training: its settings, its folder with checkpoints, and its evaluations. This module needs no trainer."""
+"""State of a training: its settings, its folder with checkpoints, and its evaluations. This module does not import a
+trainer.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ class TrainingSettings:
 
 
 def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
-    """Return the state of the training in a folder, or that of a new one. Raise ConfigError if the folder is not empty,
-    or if it contains no training of the task to resume.
+    """Return the state of the training in a folder, or the initial state of a new training. Raise ConfigError if the
+    folder is not empty, or if it contains no training of the task to resume.
     """
     path = folder / STATE
     if not resume:
@@ -82,8 +84,9 @@ def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
 
 
 def reserve_seeds(state: dict[str, Any], settings: TrainingSettings) -> int:
-    """Return the first seed of a call, so that its copies use other episodes than the earlier calls of the training, and
-    note in the state that its seeds are used. Raise ConfigError if the copies would reach the seeds of evaluations.
+    """Return the first seed for the copies of this call, and record in the state that the seeds are used. The episodes
+    thus differ from those in earlier calls of the training. Raise ConfigError if the copies would reach the seeds of
+    evaluations.
     """
     first = max(settings.seed, int(state.get("unused_seed", 0)))
     if first + settings.copies > VALIDATION_SEEDS:
@@ -97,8 +100,8 @@ def reserve_seeds(state: dict[str, Any], settings: TrainingSettings) -> int:
 
 
 def check_arguments(state: dict[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Store the arguments of an algorithm in the state of a new training. For a resumed one, raise ConfigError if they
-    differ from the stored ones, because the checkpoint determines them.
+    """Store the arguments of an algorithm in the state of a new training. For a resumed training, raise ConfigError if
+    they differ from the stored arguments, because the checkpoint determines the arguments.
     """
     # the device does not change the training; an address in memory differs in each process
     given = {k: re.sub(r" at 0x[0-9a-f]+", "", repr(v)) for k, v in arguments.items() if k != "device"}
@@ -123,7 +126,7 @@ class TrainingFolder:
         self.path, self.state, self._kept = path, state, checkpoints
 
     def checkpoints(self) -> list[Path]:
-        """Return the checkpoints, the oldest first."""
+        """Return the checkpoints, oldest first."""
         return sorted(self.path.glob("checkpoint-*.zip"))
 
     def last_checkpoint(self) -> Path:
@@ -146,7 +149,9 @@ class TrainingFolder:
         self.replace(STATE, lambda path: path.write_text(text))
 
     def replace(self, name: str, save: Callable[[Path], object]) -> None:
-        """Replace a file with the one that ``save`` writes."""
+        """Write a file of the training with ``save``. The previous version is replaced only when the new one is
+        complete.
+        """
         beside = self.path / f"new-{name}"
         try:
             save(beside)
@@ -156,7 +161,9 @@ class TrainingFolder:
 
 
 class Evaluator:
-    """Evaluation of policies during a training. It uses the same episodes each time, and recognises the best policy."""
+    """Evaluation of policies during a training. It uses the same episodes each time, and records which policy is the
+    best.
+    """
 
     def __init__(self, core: Any, folder: TrainingFolder) -> None:
         self._core, self._folder = core, folder

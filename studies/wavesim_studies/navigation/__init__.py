@@ -1,4 +1,4 @@
-"""Navigation: a reference filter and smoother, and metrics for estimates."""
+"""Navigation: a reference filter and smoother, and metrics of navigation estimates."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

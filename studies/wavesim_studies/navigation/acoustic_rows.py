@@ -1,4 +1,5 @@
-"""Rows of the filter for round trips and directions in a log, and the positions of moored beacons.
+"""Measurement rows of the filter for the acoustic round trips and directions in a log, and the positions of moored
+beacons.
 
 The accuracies follow from the configuration in the log. A current displaces all moored beacons in the same direction.
 The magnitude of this displacement follows from the mooring and the configured current; its direction is unknown to the
@@ -31,10 +32,10 @@ RAY_BEND_SIGMA = 3e-3
 
 
 class BeaconPlace(NamedTuple):
-    """Position of a beacon's body, as far as the configuration determines it."""
+    """Position of a beacon, as far as it follows from the configuration."""
 
     p_W: Floats  #: position in still water in m
-    excursion: float  #: expected horizontal displacement by the current in m
+    excursion: float  #: expected horizontal displacement caused by the current, in m
     settling: float  #: time constant in s with which a moored beacon reaches its displaced position
 
 
@@ -71,14 +72,16 @@ def beacon_place(loaded: LoadedConfig, beacon: Any, time: float) -> BeaconPlace:
 
 
 def _surge(matrix: Any) -> float:
-    """Return the first diagonal element of a matrix of a model."""
+    """Return the surge element (the first diagonal element) of a matrix in a model, such as the added mass."""
     if matrix is None:
         return 0.0
     return float(matrix.diagonal[0] if matrix.diagonal else matrix.rows[0])
 
 
 def _water(loaded: LoadedConfig) -> Water | None:
-    """Return the configured water; None if it needs files, because a log does not contain these."""
+    """Return the configured water, or None if its configuration refers to files, because a log does not contain
+    those.
+    """
     try:
         return Water(loaded)
     except (ConfigError, OSError):
@@ -86,7 +89,7 @@ def _water(loaded: LoadedConfig) -> Water | None:
 
 
 def _current_speed(loaded: LoadedConfig, p_W: Floats, time: float) -> float:
-    """Return the speed in m/s that is expected of the current, according to the configuration."""
+    """Return the speed in m/s of the current that is expected according to the configuration."""
     current, water = loaded.config.world.current, _water(loaded)
     flow = uniform_current(current, time) if water is None else water.current(p_W, time)
     drift = current.drift.speed**2 + current.drift.speed_deviation**2 if current.drift is not None else 0.0
@@ -94,7 +97,7 @@ def _current_speed(loaded: LoadedConfig, p_W: Floats, time: float) -> float:
 
 
 def current_walk(loaded: LoadedConfig, seconds: float) -> float:
-    """Return the random walk in m/s/sqrt(s) that is expected of the current in a run of this length, according to the
+    """Return the random walk of the current in m/s/sqrt(s) that is expected in a run of this length, according to the
     configuration.
     """
     current = loaded.config.world.current
@@ -188,18 +191,19 @@ def _needs_file(log: Log) -> bool:
 
 
 SOUND_UNKNOWN = 0.003  #: relative uncertainty of the speed of sound if the profile is not in the log
-DEPTH_CHANGE = 60.0  #: time in s in which a vehicle changes its depth
-#: time in s in which the error by refraction changes; it was chosen for the trial `shallow`
+DEPTH_CHANGE = 60.0  #: typical time in s between changes of a vehicle's depth
+#: correlation time in s of the error caused by refraction; the value was tuned on the trial `shallow`
 REFRACTION_TIME = 15.0
 
 
 def _add_refraction(rows: list[Floats], spread: float) -> None:
-    """Add the error by refraction to the variance of round trips. ``spread`` is the relative standard deviation of the
-    speed of sound over depth.
+    """Add the error caused by refraction to the variance of round trips. ``spread`` is the relative standard deviation
+    of the speed of sound over depth.
 
-    In a layered sea, the fastest path leads through other layers than the straight one, and differently for each
-    beacon. The error changes slowly, but the filter assumes white noise. White noise carries the same information if
-    its variance is larger by the factor (1 + a) / (1 - a), where a is the correlation of successive errors.
+    In a stratified sea, the fastest path does not pass through the same layers as the straight line, and the difference
+    depends on the beacon. The error changes slowly, but the filter assumes white noise. White noise carries the same
+    information if its variance is larger by the factor (1 + a) / (1 - a), where a is the correlation of successive
+    errors.
     """
     trips = [row for row in rows if row[e.KIND] == e.ROUND_TRIP]
     times: dict[tuple[float, ...], list[float]] = {}
@@ -212,8 +216,8 @@ def _add_refraction(rows: list[Floats], spread: float) -> None:
 
 
 def _sight_sigma(head: Any) -> float:
-    """Return the standard deviation in rad of a direction measured by a USBL head. It results from the timing across
-    the hydrophones and from refraction.
+    """Return the standard deviation in rad of a direction measured by a USBL head. It is caused by timing errors
+    between the hydrophones and by refraction.
     """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]

@@ -38,11 +38,12 @@ CSV_UNITS = {
     "force": units.QUANTITIES["acceleration"] | {"g": 9.80665, "mg": 9.80665e-3},
 }
 COEFFICIENTS = ("quantisation", "noise", "instability", "walk")
-SHARED = 2.0  #: deviations at neighbouring averaging times use the same samples; this factor allows for it
-BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process replaces the flat part
+#: factor that allows for the correlation between deviations at neighbouring averaging times, which use the same samples
+SHARED = 2.0
+BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process is preferred to a flat curve
 LEAST = 64  #: minimum number of samples
 CLUSTERS = 5  #: minimum number of clusters of the longest averaging time
-GAP = 2.5  #: an interval longer than this many mean intervals is a gap
+GAP = 2.5  #: minimum length of a gap, as a multiple of the mean interval
 #: true velocity in m/s and rate in rad/s above which a vehicle is not at rest
 MOVING = (0.05, 0.01)
 
@@ -94,7 +95,7 @@ class Curve:
     deviations: Floats
     errors: Floats  #: relative standard deviations of the deviations
     coefficients: dict[str, NoiseCoefficient]
-    instability_time: float  #: correlation time of the bias instability in s; 0 if it is a flat part of the curve
+    instability_time: float  #: correlation time of the bias instability in s; 0 if it is a flat section of the curve
 
 
 def overlapping_deviation(x: Any, sizes: Sequence[int]) -> Floats:
@@ -119,15 +120,17 @@ PEAK = float(gauss_markov(np.array([1.89]))[0])  #: maximum Allan variance of a 
 
 
 def cluster_sizes(samples: int) -> list[int]:
-    """Return powers of two, up to the largest cluster of which the recording contains at least ``CLUSTERS``."""
+    """Return the cluster sizes: powers of two, up to the largest size for which the recording contains at least
+    ``CLUSTERS`` clusters.
+    """
     return [1 << k for k in range(int(math.log2(samples / CLUSTERS)) + 1)]
 
 
 def fit(times: Floats, variances: Floats, errors: Floats) -> tuple[dict[str, NoiseCoefficient], float]:
-    """Return the coefficients and the correlation time (s) of the bias instability.
+    """Fit the noise model to a curve. Return the coefficients, and the correlation time (s) of the bias instability.
 
-    The correlation time is 0 if the instability is a flat part of the curve. It is not 0 if a Gauss-Markov process,
-    whose curve has a peak, fits better. The standard deviations do not include the uncertainty of this choice.
+    The correlation time is 0 if the instability is fitted by a flat section of the curve. It is not 0 if a Gauss-Markov
+    process, whose curve has a peak, fits better. The standard deviations do not include the uncertainty of this choice.
     """
     flat = _fit(times, variances, errors, np.ones_like(times))
     best, lag = flat, 0.0
@@ -273,18 +276,19 @@ def from_csv(path: Path, columns: Mapping[str, tuple[Sequence[str], str]], rate:
 def _regular(
     name: str, time: Floats, values: dict[str, Floats], notes: list[str], declared: ImuConfig | None
 ) -> InertialRecording:
-    """Return the longest part without gaps. Raise LogError if it is too short."""
+    """Return the longest segment without gaps. Raise LogError if it is too short."""
     steps = np.diff(time)
     if len(time) < LEAST or not (steps >= 0.0).all() or time[-1] <= time[0]:
         raise LogError(f"{name}: an Allan deviation needs at least {LEAST} samples in chronological order")
     ends = [0, *(np.flatnonzero(steps > GAP * np.mean(steps)) + 1), len(time)]
     first, last = max(itertools.pairwise(ends), key=lambda part: part[1] - part[0])
     if last - first < LEAST:
-        raise LogError(f"{name}: the longest part without gaps has {last - first} samples; {LEAST} are needed")
+        raise LogError(f"{name}: the longest segment without gaps has {last - first} samples; {LEAST} are needed")
     if last - first < len(time):
         notes = [
             *notes,
-            f"{len(ends) - 2} gaps: only the longest part without gaps is used, {last - first} of {len(time)} samples",
+            f"{len(ends) - 2} gaps: only the longest segment without gaps is used, {last - first} of {len(time)} "
+            "samples",
         ]
     rate = (last - first - 1) / (time[last - 1] - time[first])
     return InertialRecording(name, float(rate), {k: v[first:last] for k, v in values.items()}, declared, tuple(notes))
@@ -320,7 +324,7 @@ def declared_coefficients(p: ImuConfig, group: str) -> dict[str, float]:
 
 
 def table(recording: InertialRecording, found: dict[str, dict[str, Curve]]) -> list[str]:
-    """Return the coefficients as lines of text. The units are those of the configuration keys."""
+    """Return the coefficients as lines of text. The units are the same as in the configuration keys."""
     lines = [f"{recording.name}: {recording.seconds:.6g} s at {recording.rate:.6g} Hz", *recording.notes]
     for group, each in found.items():
         which, unit = PREFIX[group], UNITS[group]

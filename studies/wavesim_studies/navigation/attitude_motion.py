@@ -2,7 +2,7 @@
 velocities.
 
 The filter propagates the motion with the rates of the AHRS. The centripetal acceleration is the cross product of the
-rates and the velocity. All other accelerations are random; their size follows from the measured speeds
+rates and the velocity. All other accelerations are modelled as random; their density follows from the measured speeds
 (:mod:`random_accelerations`).
 """
 
@@ -91,6 +91,8 @@ def _mean(x: Floats) -> Floats:
 
 
 def rates_of_angles(time: Floats, angles: Floats) -> Floats:
-    """Return the angular velocities (T, 3) in B in rad/s that belong to changing angles (T, 3): roll, pitch, heading."""
+    """Return the angular velocities (T, 3) in B in rad/s, computed from the changes of the angles (T, 3): roll, pitch,
+    heading.
+    """
     changes = np.gradient(np.unwrap(angles, axis=0), time, axis=0)
     return matvec(body_rate_matrix(angles), changes)

@@ -1,7 +1,7 @@
-"""Messages in ROS 1 and ROS 2 bags: poses as tracks, and instruments as recordings.
+"""Reader for ROS 1 and ROS 2 bags: it converts pose messages to tracks, and messages from instruments to recordings.
 
-Positions and attitudes in ROS are ENU and FLU (REP 103), and `linear_acceleration` is the specific force (REP 145). With
-the frame `ned`, the messages are taken as NED and FRD.
+Positions and attitudes in ROS are ENU and FLU (REP 103), and `linear_acceleration` is the specific force (REP 145).
+With the frame `ned`, the messages are interpreted as NED and FRD.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TopicRecording:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """Open a bag. Raise LogError if this is not possible."""
+    """Open a bag. Raise LogError if it cannot be opened."""
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
         from rosbags.typesys import Stores, get_typestore
@@ -280,8 +280,8 @@ def _recordings(topic: TopicRecording, name: str, type_: str, frame: str) -> lis
 
 
 def _of_imu(topic: InstrumentRecording, table: Floats, frame: str) -> list[InstrumentRecording]:
-    """Return the parts of Imu messages that are measured: an IMU, an AHRS or both. If the type of the topic is one of
-    them, return only this part.
+    """Convert Imu messages to the recordings of an IMU, an AHRS or both, depending on the values that they contain. If
+    the import map gives the topic one of these types, return only that recording.
     """
     q, rates, force = table[:, :4], table[:, 4:7], table[:, 7:10]
     if frame == "enu":

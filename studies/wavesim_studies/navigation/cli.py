@@ -62,11 +62,11 @@ nav.add_command(import_)
     help="Layout of the estimate file: frame=ned or frame=enu, topic=NAME, unit=ns, or columns such as time=t:ns north=x "
     "heading=yaw:deg.",
 )
-@click.option("--reference", is_flag=True, help="Score the reference filter beside the estimate.")
+@click.option("--reference", is_flag=True, help="Also score the reference filter.")
 @click.option(
     "--truth",
     type=click.Path(path_type=Path),
-    help="Use the true track in this file instead of that in the log. Formats: as for --estimate.",
+    help="Use the true track in this file instead of the true states in the log. Formats: as for --estimate.",
 )
 @click.option("--truth-layout", default="", metavar="KEYS", help="Layout of the file with the true track.")
 @click.option(
@@ -82,7 +82,9 @@ nav.add_command(import_)
     type=Quantity("time", low=0.0),
     help="Length in s of the longest gap in the estimate that is interpolated.",
 )
-@click.option("--align", is_flag=True, help="Also report the error after the rotation and translation that fit best.")
+@click.option(
+    "--align", is_flag=True, help="Also report the error after alignment by the best-fitting rotation and translation."
+)
 @click.option(
     "--picture",
     type=click.Path(path_type=Path),
@@ -112,9 +114,9 @@ def score(
     """Score the reference filter or your own estimate on a log.
 
     The errors are differences from the true states. The filter uses the measurements in the log. It starts at the true
-    state. Sensor mounts, accuracies and beacon positions come from the configuration. The report lists the used
-    instruments with their consistency, and the unused ones with the reason. While the filter runs, it warns if the
-    innovations of a sensor do not fit the assumed noise.
+    state. Sensor mounts, accuracies and beacon positions come from the configuration. The report lists the instruments
+    that were used, with their consistency, and those that were not used, with the reason. While the filter runs, it
+    warns if the innovations of a sensor are inconsistent with the assumed noise.
 
     With --estimate, the command scores the estimate of another program. FILE may be omitted if --truth is given.
     """
@@ -170,7 +172,7 @@ def score(
 
 
 def _warn(name: str, text: str) -> None:
-    """Print a warning of the filter of one vehicle."""
+    """Print a warning from the filter of one vehicle."""
     echo(f"{name}: {text}", err=True)
 
 
@@ -180,7 +182,7 @@ def _check_picture(picture: Path | None) -> None:
 
 
 def _factor(text: str) -> tuple[str, float]:
-    """Return the parts of NAME=FACTOR."""
+    """Parse NAME=FACTOR into the name and the factor."""
     name, _, number = text.partition("=")
     try:
         factor = float(number)
@@ -337,7 +339,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int, configuration:
     "test_runs",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Recorded run (.csv) for the test. Repeatable.",
+    help="Recorded run (.csv) for testing. Repeatable.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Write the trained network to this file (.npz).")
 @click.option(
@@ -358,7 +360,7 @@ def learn(
     """Train learned dead reckoning on a dataset or on recorded runs.
 
     `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to exactly one
-    part: training, validation or test. The trained network and, for comparison, methods without learning are scored on
+    split: training, validation or test. The trained network and, for comparison, methods without learning are scored on
     the test missions. If recorded test runs are given, the methods are scored on these only.
     """
     if forms or train_runs or test_runs:
@@ -393,7 +395,7 @@ def _learn_forms(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Train planar forms, and print their errors and those of methods without learning."""
+    """Train planar forms. Print their errors and, for comparison, the errors of methods without learning."""
     from wavesim_studies.navigation import dataset, learned_forms, planar_runs
 
     if unknown := set(names) - {*learned_forms.FORMS, "all"}:

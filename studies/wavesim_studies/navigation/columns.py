@@ -1,4 +1,4 @@
-"""Columns of CSV files: which column has which role, and in which unit.
+"""Columns of CSV files: their roles and units.
 
 A layout is a text such as ``time=t:ns north=x east=y heading=psi:deg rates=p,q,r:deg/s``. Each role names a column (for
 a vector: three columns, separated by commas) and, after a colon, its unit. Without a unit, values are in SI units,
@@ -46,7 +46,7 @@ class ColumnRole:
     quantity: str
     names: tuple[str, ...] = ()
     size: int = 1
-    usual: bool = True  #: whether the name of the role is a usual name of its columns, too
+    usual: bool = True  #: whether the name of the role is also a usual name of its columns
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _stated(header: Sequence[str], name: str, role: ColumnRole, text: str, where
 
 
 def _usual(header: Sequence[str], name: str, role: ColumnRole) -> ColumnChoice | None:
-    """Return the columns with a usual name of a role, which may end in a unit, as in ``heading_deg``."""
+    """Return the columns whose names are usual for a role. A name may end in a unit, as in ``heading_deg``."""
     for usual in (*([name] if role.usual else []), *role.names):
         wanted = [usual] if role.size == 1 else [f"{usual}_{axis}" for axis in AXES[: role.size]]
         hits = [_find(header, each, role) for each in wanted]
@@ -117,7 +117,9 @@ def _usual(header: Sequence[str], name: str, role: ColumnRole) -> ColumnChoice |
 
 
 def _find(header: Sequence[str], usual: str, role: ColumnRole) -> tuple[str, float, bool] | None:
-    """Return the column with a name, its factor, and whether its name states the unit."""
+    """Return the column with a given name, the factor of its unit, and whether the name of the column states the
+    unit.
+    """
     for column in header:
         if column.lower() == usual.lower():
             return column, 1.0, False
@@ -175,7 +177,7 @@ def _is_number(cell: str) -> bool:
 
 @contextmanager
 def open_table(path: Path) -> Iterator[TableReader]:
-    """Open a CSV file, whose delimiter is a comma, semicolon or tab. Raise LogError if it cannot be read."""
+    """Open a CSV file. Its delimiter may be a comma, a semicolon or a tab. Raise LogError if it cannot be read."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             yield TableReader(path, file)

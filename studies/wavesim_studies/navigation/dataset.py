@@ -23,11 +23,11 @@ _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
 
 def missions(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the index entry of each mission in a dataset: part, seed and bodies."""
+    """Return the index entry of each mission in a dataset: split (`part`), seed and bodies."""
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
         if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):
-            raise ValueError("a mission belongs to no part of the dataset, or has no bodies")
+            raise ValueError("a mission does not belong to a split of the dataset, or has no bodies")
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise LogError(
@@ -75,7 +75,7 @@ def configuration(folder: Path, mission: str) -> LoadedConfig:
 
 
 def _series(kind: Table, columns: Columns) -> Series:
-    """Convert columns back to the records of a table."""
+    """Convert the columns of a dataset back to the records of a table."""
     records = np.zeros(len(columns["time_ns"]), kind.visible.dtype)
     for f in kind.visible.fields:
         if f.shape:

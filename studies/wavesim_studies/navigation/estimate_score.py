@@ -1,5 +1,5 @@
-"""Score of an estimate from another program against true poses: common times, interpolation, and hints at the usual
-mistakes (axes, clocks, origins).
+"""Score of an estimate from another program against true poses, with alignment of the clocks, interpolation, and hints
+at common mistakes (axes, clocks, origins).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["EstimateScore", "common_clock", "compare_estimates", "score_estimate
 
 GAP_S = 2.0  #: default maximum length in s of a gap that is interpolated
 LAG_S, LAG_STEP_S = 5.0, 0.05  #: largest clock offset that is tested, and the step between the tested offsets, in s
-#: a hint is given if at most this fraction of the error remains with another axis order or clock
+#: fraction of the error: a hint is given if no more than this remains with another axis order or clock
 HINT = 0.5
 REFERENCE = "reference filter"  #: name of the reference filter in a comparison
 TIME_ORIGIN = "time_origin_ns"  #: metadata key of imported logs: civil time in ns at simulation time 0
@@ -48,10 +48,11 @@ def time_origin(log: Log | None) -> float:
 
 
 def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> PoseTrack:
-    """Return a track with times on the clock of the truth, which covers the times from ``first`` to ``last``.
+    """Return a track with its times converted to the clock of the true poses, which cover the times from ``first`` to
+    ``last``.
 
-    If the track has civil times and the truth has not, ``origin`` is subtracted. Raise LogError if they have no common
-    time.
+    If the track has civil times and the true poses do not, ``origin`` is subtracted. Raise LogError if the two do not
+    overlap in time.
     """
     a, b = float(track.time[0]), float(track.time[-1])
     if (b < first or a > last) and epoch_time(a) and not epoch_time(first):
@@ -59,18 +60,20 @@ def common_clock(track: PoseTrack, first: float, last: float, origin: float) -> 
         a, b = float(track.time[0]), float(track.time[-1])
     if b >= first and a <= last:
         return track
-    hint = "give the difference of the clocks with --offset"
+    hint = "pass the difference between the clocks with --offset"
     for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
         if a * factor <= last and b * factor >= first and b * factor > a * factor + 1.0:
-            hint = f"if its times are in {unit}, state this (--layout unit={unit} or time=COLUMN:{unit})"
+            hint = f"if the times in the file are in {unit}, pass --layout unit={unit} or time=COLUMN:{unit}"
             break
     raise LogError(
-        f"'{track.name}' covers {a:.3f} to {b:.3f} s, but the truth covers {first:.3f} to {last:.3f} s: no common time; {hint}"
+        f"'{track.name}' covers {a:.3f} to {b:.3f} s, but the true track covers {first:.3f} to {last:.3f} s; {hint}"
     )
 
 
 def covered(time: Floats, at: Floats, gap: float) -> Any:
-    """Return a mask of those times ``at`` that lie between two values at most ``gap`` s apart, or on a value."""
+    """Return a mask of the times ``at`` that are between two values at most ``gap`` s apart, or equal to the time of a
+    value.
+    """
     after = np.clip(np.searchsorted(time, at, side="left"), 1, len(time) - 1)
     before, later = time[after - 1], time[after]
     inside = (at >= before) & (at <= later) & (later - before <= gap)
@@ -166,7 +169,7 @@ def compare_estimates(
 
 
 def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, result: NavigationScore) -> list[str]:
-    """Return hints at mistakes that would explain the greater part of the error."""
+    """Return hints at mistakes that would explain most of the error."""
     notes = []
     now = result.rms
     if now > 1.0:
@@ -181,7 +184,7 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
             rest = rms_distance((p - true.p)[:, :2] - mean)
             if rest < HINT * now:
                 notes.append(
-                    f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains the greater part of the error "
+                    f"a constant offset of {mean[0]:.2f} m north, {mean[1]:.2f} m east explains most of the error "
                     f"(rest: {rest:.2f} m RMS): another origin, or another point of the vehicle?"
                 )
     down = p[:, 2] - true.p[:, 2]
@@ -199,8 +202,8 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
 
 
 def clock_offset(track: PoseTrack, truth: PoseTrack) -> tuple[float, float] | None:
-    """Return the offset in s of the estimate's clock, at most 5 s, with which its RMS error is smallest, and this error in
-    m. Return None if the track is too short.
+    """Return the offset in s (at most 5 s) of the estimate's clock that minimises its RMS error, and this minimum error
+    in m. Return None if the track is too short.
     """
     few = track.part(slice(None, None, max(len(track.time) // 2000, 1)))
     keep = (few.time > truth.time[0] + LAG_S) & (few.time < truth.time[-1] - LAG_S)
@@ -217,12 +220,12 @@ def clock_offset(track: PoseTrack, truth: PoseTrack) -> tuple[float, float] | No
 
 
 def reference_track(case: Any, track: Any) -> PoseTrack:
-    """Return the result of the reference filter as a track of the body's origin."""
+    """Run the reference filter and return the track of the body's origin."""
     return PoseTrack(REFERENCE, case.time, track.at(case.lever), track.q, case.covariance(track))
 
 
 def plain(found: EstimateScore) -> dict[str, Any]:
-    """Return a score as plain values."""
+    """Return a score as a dict of plain values, for JSON."""
     values = {**found.score.__dict__, "coverage": found.coverage, "begin": found.begin, "end": found.end}
     if found.aligned_rms is not None:
         values["aligned_rms"] = found.aligned_rms

@@ -43,7 +43,7 @@ OPTIONAL = {
 
 @dataclass(frozen=True)
 class FilterDesign:
-    """Known properties of the instruments.
+    """Assumed properties of the instruments, from which the filter is configured.
 
     Noise densities are per square root of a second. Time constants are in s; 0 means a random walk. Each optional
     state, such as ``current``, is declared by its initial standard deviation, and is active if this is not 0.
@@ -59,12 +59,11 @@ class FilterDesign:
     current: float = 0.0  #: water current in m/s, north and east
     current_walk: float = 0.0  #: random walk of the current in m/s/sqrt(s)
     current_time: float = 0.0
-    clock: tuple[float, float] = (
-        0.0,
-        0.0,
-    )  #: lead of the vehicle's clock, and the rate of this lead, both multiplied by the speed of sound (m, m/s)
-    clock_walk: float = 0.0  #: random walk of the lead in m/sqrt(s)
-    clock_drift: float = 0.0  #: random walk of the lead's rate in m/s/sqrt(s)
+    #: offset of the vehicle's clock (positive = ahead), and the rate of this offset, both multiplied by the speed of
+    #: sound (m, m/s)
+    clock: tuple[float, float] = (0.0, 0.0)
+    clock_walk: float = 0.0  #: random walk of the clock offset in m/sqrt(s)
+    clock_drift: float = 0.0  #: random walk of the rate of the clock offset in m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
     sound_walk: float = 0.0
     scale: float = 0.0  #: relative scale error of the Doppler log
@@ -186,7 +185,7 @@ class FilterState:
 
     @property
     def arrays(self) -> strapdown.FilterArrays:
-        """Arrays of the state, which the kernels change."""
+        """Arrays of the state, which the kernels modify in place."""
         return strapdown.FilterArrays(
             self.x, self.P, self.clones, self.count, self.memory, self.streak, self.adaptation
         )
@@ -360,8 +359,8 @@ class Filter:
         """Create a filter that saves its state every ``every`` seconds and can go back by at most ``memory`` seconds.
 
         ``say`` is called with a warning when the innovations of a sensor do not fit its assumed noise. A measurement
-        counts only when it is older than ``memory``, because its outcome is then final. ``names`` are the names of the
-        sensors by number.
+        contributes to the warnings only when it is older than ``memory``, because its outcome is then final. ``names``
+        are the names of the sensors by number.
         """
         self.monitor, self.say = InnovationMonitor(names), say or warn
         self.state, self.memory, self.every = start.copy(), memory, every

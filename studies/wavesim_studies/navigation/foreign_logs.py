@@ -1,4 +1,4 @@
-"""Import recordings of other programs as WaVeSim logs: ROS bags, and folders with CSV files."""
+"""Import of recordings by other programs as WaVeSim logs: ROS bags, and folders with CSV files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NAME_ONE = "name one with <topic sensor=...> or <table sensor=...>"
 
 @dataclass
 class ImportedLog:
-    """Result of an import: a log in memory, and what the user must know about it."""
+    """Result of an import: a log in memory, with notes for the user."""
 
     log: Log
     vehicle: str
@@ -129,7 +129,7 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
     elif source.suffix.lower() == ".csv":
         raise LogError(f"give the folder of {source.name} instead of the file, and describe its files with --map")
     elif source.suffix.lower() == ".mcap" and is_wavesim_log(source):
-        raise LogError(f"{source} is a WaVeSim log already; use it with `wavesim nav score`")
+        raise LogError(f"{source} is already a WaVeSim log; pass it to `wavesim nav score`")
     else:
         found = _Source(*bags.read_instruments(source, name, plan.topic, frame, [topic] if topic else []))
         if topic:
@@ -229,8 +229,9 @@ def _type_of(header: Sequence[str]) -> str:
 def _matched(
     recordings: list[InstrumentRecording], loaded: LoadedConfig, name: str, unused: dict[str, str]
 ) -> list[InstrumentRecording]:
-    """Return the recordings under the names of their instruments in the configuration. This is the instrument with the
-    same name or, if there is none, the only instrument of the same type.
+    """Match the recordings to the instruments in the configuration, and return them by the names of these instruments.
+    A recording belongs to the instrument with the same name or, if there is none, to the only instrument of the same
+    type.
     """
     suite = {i.name: i for i in _suite(loaded, name)}
     found: dict[str, InstrumentRecording] = {}
@@ -424,7 +425,7 @@ def _mounted_alike(made: ImportedLog) -> bool:
 
 
 def write_log(made: ImportedLog, path: Path) -> None:
-    """Write an imported log as a WaVeSim log file. Raise LogError if this is not possible."""
+    """Write an imported log as a WaVeSim log file. Raise LogError if the file cannot be written."""
     from wavesim_server.logbook.writer import LogWriter
 
     if path.exists():

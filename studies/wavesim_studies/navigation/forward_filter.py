@@ -73,7 +73,8 @@ GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 CLIPPED_MEANS = np.array([0.0, 0.98186, 0.99, 0.99286, 0.99435])
 ADAPTATION_FIRST, ADAPTATION_MEMORY = 4.0, 100.0
 ADAPTATION_LOW, ADAPTATION_HIGH = 1.0 / 16.0, 16.0  #: limits of the factor of the noise variance
-SOFTENING_STEPS = 20  #: bisections that find the noise with which a rejected measurement lies on the gate
+#: number of bisection steps that find the noise at which the NIS of a rejected measurement equals the gate
+SOFTENING_STEPS = 20
 #: kinds of records on the tape; each record ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
 
@@ -248,8 +249,7 @@ def gate_measurement(e: Floats, state: FilterArrays, ix: Ints, w: Floats, outcom
 
 @device_function
 def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> None:
-    """Change the factor of the noise variance of a sensor by the innovation, so that the mean NIS becomes 1 per
-    component.
+    """Adapt the factor of a sensor's noise variance to the innovation, so that the mean NIS approaches 1 per component.
 
     The NIS is clipped at the gate, so that an outlier has little effect. Innovations whose covariance consists mostly
     of the state's covariance have little weight, because they say little about the noise. ``work.S`` and ``work.noise``
@@ -267,7 +267,7 @@ def adapt_noise(e: Floats, nis: float, adaptation: Floats, work: UpdateWork) -> 
 
 @device_function
 def _nis_with_more_noise(e: Floats, n: int, more: float, work: UpdateWork) -> float:
-    """Return the NIS after an increase of the noise covariance by ``more`` times the assumed one."""
+    """Return the NIS after the noise covariance has been increased by ``more`` times the assumed noise covariance."""
     m = int(e[M])
     for a in range(m):
         for b in range(m):
@@ -277,9 +277,9 @@ def _nis_with_more_noise(e: Floats, n: int, more: float, work: UpdateWork) -> fl
 
 @device_function
 def soften_gate(e: Floats, n: int, adaptation: Floats, outcome: Floats, work: UpdateWork) -> float:
-    """Accept a rejected measurement after all if the noise of its sensor is not yet well known, and if noise within
-    the limit of the adaptation could explain it. Return 1 if it is accepted, with its noise increased until it lies on
-    the gate; otherwise return 0.
+    """Accept a rejected measurement after all if the noise of its sensor is not yet well known, and if noise within the
+    limit of the adaptation could explain the innovation. The noise of an accepted measurement is increased until the
+    NIS equals the gate. Return 1 if the measurement is accepted, otherwise 0.
 
     Noise cannot explain an innovation that is large because of the uncertainty of the state: more noise then hardly
     reduces the NIS.

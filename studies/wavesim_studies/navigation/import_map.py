@@ -1,5 +1,5 @@
-"""Declare every element and key of an import map, in the same way as for a configuration. An import map states which
-file or topic belongs to which instrument.
+"""Declarations of all elements and keys of an import map, in the same form as for a configuration. An import map
+assigns files or topics to instruments.
 """
 
 from __future__ import annotations

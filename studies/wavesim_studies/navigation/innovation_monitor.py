@@ -1,4 +1,4 @@
-"""Warnings, while a filter runs, that the innovations of a sensor do not fit the assumed noise.
+"""Monitor that warns, while a filter runs, if the innovations of a sensor are inconsistent with the assumed noise.
 
 monitor = InnovationMonitor(["ahrs", "sound"])
 if text := monitor.add(time, 1, 1, code, nis):
@@ -24,7 +24,7 @@ __all__ = ["InnovationMonitor", "InnovationVerdict", "judge", "warn"]
 
 WINDOW = 60  #: number of measurements of a sensor that are judged together
 SURE = 1.0 - 1e-6  #: probability with which the window of a consistent filter causes no warning
-REJECTED = 0.01  #: share of measurements that the gate of a consistent filter rejects
+REJECTED = 0.01  #: fraction of measurements that the gate of a consistent filter rejects
 #: mean NIS, relative to its expected value, outside which the monitor warns
 NOTABLE = (0.5, 1.5)
 #: mean NIS of the accepted measurements, relative to its expected value, below which the rejected ones are outliers
@@ -34,7 +34,7 @@ FITTING = 1.3
 class InnovationVerdict(NamedTuple):
     """Verdict on the innovations of one sensor."""
 
-    verdict: str  #: "noisy" or "quiet": more or less noise than assumed; "outliers"; empty if consistent
+    verdict: str  #: "noisy" (more noise than assumed), "quiet" (less noise), "outliers", or empty if consistent
     factor: float  #: factor by which the assumed noise should be multiplied
     advice: str  #: cause and remedy, as text
 
@@ -48,7 +48,7 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
 
     ``numbers`` is the mean number of components of a measurement. ``slow`` states that the errors of the sensor change
     slowly, so that the filter intentionally assumes more noise than a single measurement shows. Without measurements,
-    nothing contradicts the assumed noise.
+    the verdict is empty (consistent).
     """
     if not len(nis):
         return CONSISTENT
@@ -58,7 +58,9 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
     kept = nis[~rejected]
     if share > _most_rejected(count) and (not len(kept) or float(np.mean(kept)) < FITTING * numbers):
         return InnovationVerdict(
-            "outliers", 1.0, "The accepted values fit: check for outliers, such as echoes, or for a wrong position"
+            "outliers",
+            1.0,
+            "The accepted values are consistent: check for outliers, such as echoes, or for a wrong position",
         )
     if (mean * numbers > high and mean > NOTABLE[1]) or share > _most_rejected(count):
         factor = max(mean, 1.0) ** 0.5
@@ -93,8 +95,8 @@ class InnovationMonitor:
     def __init__(
         self, names: Sequence[str] | Mapping[int, str] = (), window: int = WINDOW, slow: Sequence[str] = ()
     ) -> None:
-        """Create a monitor. ``names`` are the names of the sensors by number, and ``slow`` contains the names of those
-        whose errors change slowly.
+        """Create a monitor. ``names`` are the names of the sensors by number, and ``slow`` contains the names of the
+        sensors whose errors change slowly.
         """
         self.names = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
         self.window, self.slow = window, frozenset(slow)

@@ -9,8 +9,8 @@ the world frame with the attitude of the AHRS, and integrated. In training, rand
 velocity. As a result, the network learns to return to the velocity that thrust, rudder and turning imply, so that
 errors do not accumulate. On board, only a Doppler log can measure a current.
 
-The results are compared with those of the reference filter, with and without a Doppler log, and with those of dead
-reckoning at a constant speed.
+The results are compared with the reference filter, with and without a Doppler log, and with dead reckoning at a
+constant speed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ BATCH = 1024
 
 @dataclass(frozen=True)
 class TrainingMission:
-    """One mission at the times of its true states: the inputs for a learner, and the true values for training."""
+    """One mission, sampled at the times of its true states: the inputs for a learner, and the true values for
+    training.
+    """
 
     name: str
     part: str
@@ -71,7 +73,7 @@ def _mean(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
 
 
 def _smoothed(x: Array, dt: float, lag: float) -> Array:
-    """Return the columns of x (T, k) after a first-order lag."""
+    """Return the columns of x (T, k), filtered by a first-order lag."""
     found, share = x.copy(), 1.0 - np.exp(-dt / lag)
     for k in range(1, len(x)):
         found[k] = found[k - 1] + share * (x[k] - found[k - 1])
@@ -169,10 +171,11 @@ def train(
     shuffled: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> DeadReckoningNetwork:
-    """Train a network on the missions in the `train` part. Return the network from the epoch with the smallest error on
-    the `validation` part.
+    """Train a network on the `train` split of a dataset. Return the network from the epoch with the smallest error on
+    the `validation` split.
 
-    ``shuffled`` assigns the true states to random times, so that the network can learn only their mean.
+    With ``shuffled``, the true states are assigned to random times, so that the network can learn only their mean; this
+    network serves as a baseline.
     """
     random = np.random.default_rng(seed)
     mine = [m for m in missions if m.part == "train"]
@@ -221,7 +224,7 @@ class MissionErrors:
 def evaluate(
     folder: Path, missions: list[TrainingMission], reckoners: dict[str, DeadReckoningNetwork], part: str = "test"
 ) -> list[MissionErrors]:
-    """Evaluate every method on each mission in one part of the dataset.
+    """Evaluate every method on each mission in one split of the dataset.
 
     The methods are the given networks, `filter` (without a Doppler log), `doppler` (filter with a Doppler log) and
     `constant` (constant speed).
@@ -275,7 +278,7 @@ def learn(
     """Train on a dataset and evaluate on its unseen missions.
 
     Return the trained network, the errors on each mission (``rows``), their summary, the number of missions in each
-    part, and the training time in seconds.
+    split, and the training time in seconds.
     """
     start = time.perf_counter()
     index = dataset.missions(folder)

@@ -1,11 +1,11 @@
 """Planar learned dead reckoning in several forms: dense and recurrent networks that predict a position, a velocity, or
 a velocity and the yaw.
 
-All forms except the last are those of a dissertation on a model boat (Panisim 2025), so that its
-comparison can be repeated for any vehicle. Networks predict one step from the previous state, which is their own
-prediction; in training, it is the reference. The last form, ``lstm-velocity-yaw``, has no such feedback: its memory
-replaces the previous state, so that errors of the velocity cannot accumulate. It predicts the yaw as a correction of
-the integrated turn rate.
+All forms except the last are those of a dissertation on a model boat (Panisim 2025), so that its comparison can be
+repeated for any vehicle. Networks predict one step from the previous state. This state is the network's own prediction,
+but in training, it is the reference. The last form, ``lstm-velocity-yaw``, has no such feedback: its memory replaces
+the previous state, so that errors of the velocity cannot accumulate. It predicts the yaw as a correction of the
+integrated turn rate.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _inputs(form: Form, before: Array, sensed: Array) -> Array:
 
 
 def _turned(run: PlanarRun) -> Array:
-    """Return the changes (T - 1) of the yaw that the gyro measured."""
+    """Return the yaw increments measured by the gyro, shape (T - 1,)."""
     return np.asarray(run.measured[1:, 2] * np.diff(run.time))
 
 
@@ -318,8 +318,8 @@ def compare(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Train forms on the runs in the `train` part and score them, and methods without learning, on each run in the
-    `test` part.
+    """Train forms on the runs in the `train` split. Score them, and methods without learning, on each run in the `test`
+    split.
 
     Return the trained forms, the errors by method and run, and the training time in s by form.
     """

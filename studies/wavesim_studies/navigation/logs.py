@@ -1,5 +1,4 @@
-"""Inputs for the filter, read from the log of a vehicle. The values from the vehicle's instruments are kept separate
-from the true states.
+"""Inputs for the filter, read from the log of a vehicle. Values from instruments and true states are kept separate.
 
 Instruments are assumed to have the accuracy that the configuration in the log declares. Without an IMU, the filter uses
 the rates of the AHRS and random accelerations.
@@ -38,7 +37,7 @@ from wavesim_world.ocean.water import depth_of_pressure
 
 __all__ = ["EstimationCase", "Selection", "counts", "draw", "estimation_case", "instruments_of_type", "vehicles"]
 
-#: types of inputs; all except `sound` are types of instruments
+#: types of inputs: types of instruments, and `sound` for acoustic measurements
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "gps", "uwb", "sound")
 #: initial uncertainty of position in m, velocity in m/s and attitude in rad: the filter starts at the true state
 BEGIN = (1e-3, 1e-3, 1e-4)
@@ -62,7 +61,7 @@ class EstimationCase:
     inertial: str  #: name of the IMU or AHRS that propagates the state
     #: for each instrument whose values are in the log but not used: the reason
     unused: dict[str, str]
-    #: coordinates that the true states lack, `depth` or `attitude`, because they come from another program
+    #: `depth` or `attitude`, if true states from another program lack it
     unknown: tuple[str, ...] = ()
     slow: tuple[str, ...] = ()  #: names of the sensors whose errors change slowly, so that their NIS is small
 
@@ -121,7 +120,9 @@ def _check_names(log: Log, wanted: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Selection:
-    """Inputs for the filter, and assumptions about them. Names are those of instruments or of their types."""
+    """Inputs for the filter, and assumptions about them. Each name is the name of an instrument or of a type of
+    instruments.
+    """
 
     use: Collection[str] = ()  #: names of the inputs to use; empty: all
     without: Collection[str] = ()  #: names of inputs that are not used
@@ -296,8 +297,8 @@ def _inertial_input(
 
 
 def _speed(found: dict[str, Any]) -> tuple[Floats, Floats, Floats] | None:
-    """Return times in s, velocities in B and the standard deviations (3) of their axes in m/s, measured by a speed log
-    or a Doppler log. Return None if there is no such instrument.
+    """Return the velocities in B measured by a speed log or a Doppler log: times in s, velocities in m/s, and standard
+    deviations (3) of the axes in m/s. Return None if there is no such instrument.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
@@ -363,9 +364,9 @@ def _depths(rows: list[Floats]) -> Floats:
 def _position_sigma(p: Any) -> Any:
     """Return the standard deviations (3) in m of a position from GPS or UWB.
 
-    The error of a GPS receiver varies slowly, but the filter assumes white noise. White noise leaves the same
-    information about the position if its variance is larger by the factor (1 + a) / (1 - a), where a is the correlation
-    of successive errors.
+    The error of a GPS receiver varies slowly, but the filter assumes white noise. White noise carries the same
+    information if its variance is larger by the factor (1 + a) / (1 - a), where a is the correlation of successive
+    errors.
     """
     if isinstance(p, UwbConfig):
         return np.full(3, p.sigma)
@@ -385,9 +386,10 @@ def _local(values: Any, loaded: LoadedConfig) -> Floats:
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, Any]]:
     """Return, for each instrument, the numbers of accepted and rejected measurements, and the mean and expected NIS.
 
-    ``low`` and ``high`` are the bounds of the mean NIS of a consistent filter (95 %). ``noise`` is the factor by which an
-    adaptive filter finally multiplies the assumed noise, and ``advice`` states what does not fit. Instruments that
-    measure a position also have ``raw``: the RMS horizontal error of their measurements in m.
+    ``low`` and ``high`` are the bounds of the mean NIS of a consistent filter (95 %). ``noise`` is the factor by which
+    an adaptive filter multiplies the assumed noise at the end of the run, and ``advice`` describes any inconsistency
+    and its remedy. Instruments that measure a position also have ``raw``: the RMS horizontal error of their
+    measurements in m.
     """
     found: dict[str, dict[str, Any]] = {}
     measured = track.events[:, measurement_models.M] > 0
@@ -425,7 +427,7 @@ def _raw_error(voyage: EstimationCase, events: Floats) -> float:
 
 
 def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
-    """Draw the tracks from above, and the horizontal errors over time with the 3-sigma bound reported by the filter."""
+    """Plot the tracks on a map, and the horizontal errors over time with the 3-sigma bound reported by the filter."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")
@@ -439,7 +441,7 @@ def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
         errors.plot(voyage.time, off, color=line.get_color(), lw=1.0, label=voyage.name)
         errors.plot(voyage.time, 3.0 * sure, color=line.get_color(), lw=0.8, ls="--")
     chart.set_aspect("equal", adjustable="datalim")
-    chart.set(xlabel="east (m)", ylabel="north (m)", title="true (wide) and estimated tracks")
+    chart.set(xlabel="east (m)", ylabel="north (m)", title="true track (thick line) and estimated track")
     errors.set(xlabel="time (s)", ylabel="m", title="horizontal error; dashed: 3 sigma", ylim=(0.0, None))
     chart.legend(fontsize=8)
     try:

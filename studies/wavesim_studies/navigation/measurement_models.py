@@ -100,7 +100,7 @@ def _slant_range(x: Floats, p: Floats, R: Floats, e: Floats, image: int, u: Floa
 
 @device_function
 def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model a measured position along the directions d in W, which are given in rows, or a depth with its offset."""
+    """Model a measured position along the directions in W (one per row), or a depth with its offset."""
     arm, t = pose.arm, pose.t
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
@@ -117,8 +117,8 @@ def _position_model(e: Floats, x: Floats, ix: Ints, pose: SensorPose, z: Floats,
 
 @device_function
 def _velocity(e: Floats, x: Floats, ix: Ints, w: Floats, pose: SensorPose, z: Floats, H: Floats) -> None:
-    """Model a velocity over ground or through water along the directions d in B, which are given in rows. Include the
-    scale error and the misalignment of the log.
+    """Model a velocity over ground or through water along the directions in B (one per row). Include the scale error
+    and the misalignment of the log.
     """
     kind, R, u, t = int(e[KIND]), pose.R, pose.u, pose.t
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
@@ -229,8 +229,8 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Floats, d: float, P: Floats, o: int, found: Floats) -> None:
-    """Add the mean and the standard deviation of the second-order error of a distance to ``found`` (2). The distance is
-    d, in the direction u.
+    """Add the mean and the standard deviation of the second-order error of a distance d in the direction u to ``found``
+    (2).
 
     Position uncertainty across the path increases the distance on average. The block of P that begins at the index o
     is the covariance of the position.

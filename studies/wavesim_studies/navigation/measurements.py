@@ -1,4 +1,4 @@
-"""Functions that convert measurements to the numeric rows that the filter expects.
+"""Functions that convert measurements to the rows of numbers that the filter expects.
 
 Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, relative to the IMU.
 ``sigma`` is a common standard deviation of all numbers, a standard deviation for each number, or a covariance (m, m).
@@ -120,8 +120,8 @@ def round_trip(
     ``bed`` is the depth of the bed. If it is given, a measurement that fails the gate is tested as an echo from the
     surface or the bed before it is rejected.
 
-    ``excursion`` is the expected magnitude in m of the displacement of a moored beacon by the current. It is multiplied
-    by the state ``mooring``, which all beacons have in common.
+    ``excursion`` is the expected displacement in m (magnitude) of a moored beacon caused by the current. It is
+    multiplied by the state ``mooring``, which is common to all beacons.
     """
     row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed, excursion)
     row[e.ID] = asked
@@ -142,8 +142,8 @@ def one_way(
     """Return the row of a one-way path in m, measured with the vehicle's clock. The path begins at the position of a
     beacon at the time of emission.
 
-    ``covariance`` (3, 3) is the covariance of this position. The sender may have derived its position from data of this
-    filter. The weight of the measurement is therefore chosen so that the same information is not counted twice.
+    ``covariance`` (3, 3) is the covariance of this position. The sender may have computed its position with data from
+    this filter. The weight of the measurement is therefore chosen so that the same information is not counted twice.
     """
     return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
 

@@ -33,8 +33,8 @@ __all__ = [
 
 
 def aligned(p: Any, truth: Any) -> Floats:
-    """Return positions (T, 3) after a rotation and a translation that fit them best to the truth (Umeyama 1991, without
-    scale).
+    """Return positions (T, 3) after the rotation and the translation that best fit them to the true positions (Umeyama
+    1991, without scale).
     """
     p, truth = np.asarray(p, float), np.asarray(truth, float)
     a, b = p - p.mean(axis=0), truth - truth.mean(axis=0)
@@ -60,7 +60,7 @@ def path(truth: Any) -> Floats:
 
 
 def legs(truth: Any, distance: float) -> Floats:
-    """Return consecutive pairs of indices (N, 2) between which the track has the length ``distance``."""
+    """Return pairs of indices (N, 2) of the consecutive track segments that have the length ``distance``."""
     found, way = [0], 0.0
     for i, step in enumerate(np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1), start=1):
         way += step
@@ -93,7 +93,7 @@ def nees(error: Any, covariance: Any) -> Floats:
 
 def bounds(numbers: float, runs: int, share: float = 0.95) -> tuple[float, float]:
     """Return the interval that contains, with probability ``share``, the mean NEES or NIS of a consistent filter over
-    ``runs`` runs. Each NEES or NIS combines ``numbers`` errors.
+    ``runs`` runs. ``numbers`` is the number of errors that each NEES or NIS combines.
     """
     low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
     return float(low), float(high)
@@ -156,7 +156,7 @@ def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> N
 
     ``p`` and ``true_p`` (T, 3) are positions in W in m; the down component may be NaN. ``q`` and ``true_q`` (T, 4) are
     attitudes q_WB, scalar first, or None: without them, the heading error is NaN, and the relative error compares
-    displacements. ``covariance`` (T, 2, 2) is that of the horizontal position in m2.
+    displacements. ``covariance`` (T, 2, 2) is the covariance of the horizontal position in m2.
     """
     p, true_p = np.asarray(p, float), np.asarray(true_p, float)
     flat = np.linalg.norm((p - true_p)[:, :2], axis=1)

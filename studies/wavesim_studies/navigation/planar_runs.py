@@ -27,7 +27,7 @@ PERIOD = 0.1  #: period in s, as in the dissertation from which the forms come
 COMMAND = "command_"  #: prefix of the names of columns that contain commands
 SMOOTH_S = 1.0  #: duration in s over which a recorded track is fitted to obtain its velocity
 REQUIRED = ("time", "force_x", "force_y", "rates_z", "north", "east", "yaw")
-#: types of instruments that the filter does not use, so that neither position nor speed is measured
+#: types of instruments that are withheld from the filter, so that it has no measurements of position or speed
 AIDS = ("dvl", "speedlog", "gps", "uwb", "sound")
 #: assumed noise of a recorded IMU and of its angles, for the filter: m/s/sqrt(s), rad/sqrt(s), rad
 FORCE_NOISE, RATE_NOISE, ANGLE_SIGMA = 0.02, 1e-3, 0.02
@@ -61,8 +61,8 @@ def _actuators(columns: list[str]) -> tuple[str, ...]:
 
 
 def velocity_of(time: Array, place: Array, yaw: Array) -> Array:
-    """Return the velocities (T, 2) in B along a track, from a straight line that is fitted to the positions around each
-    time.
+    """Return the velocities (T, 2) in B along a track. Each is the slope of a straight line that is fitted to the
+    positions around that time.
     """
     half = max(round(0.5 * SMOOTH_S / float(np.median(np.diff(time)))), 1)
     found = np.empty_like(place)

@@ -60,9 +60,9 @@ COMPARED_S, COMPARED_M = 5.0, 0.5
 
 @dataclass(frozen=True)
 class PoseTrack:
-    """Poses of a vehicle over time, in the frame W (north, east, down, in m).
+    """Poses of a vehicle over time, in the frame W (north, east, down).
 
-    Create one from arrays, or with :func:`read_track`. ``q`` rotates vectors from the frame B (forward, starboard,
+    Create a track from arrays, or with :func:`read_track`. ``q`` rotates vectors from the frame B (forward, starboard,
     down) to W.
     """
 
@@ -115,7 +115,7 @@ def track_of_log(log: Log, body: str, true: bool) -> PoseTrack:
 
 
 def track_of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
-    """Return a track in TUM format."""
+    """Read a track from a file in TUM format."""
     if unit not in TIME_UNITS:
         raise LogError(f"unknown unit of time '{unit}'; use one of {', '.join(TIME_UNITS)}")
     try:
@@ -145,7 +145,7 @@ def track_of_tum(path: Path, frame: str, unit: str) -> PoseTrack:
 
 
 def track_of_csv(path: Path, frame: str, options: Mapping[str, str]) -> PoseTrack:
-    """Return a track in a CSV file."""
+    """Read a track from a CSV file."""
     options = dict(options)
     if unit := options.pop("unit", ""):
         raise LogError(f"'unit={unit}' applies to TUM files; for a CSV file, write time=COLUMN:{unit}")
@@ -291,9 +291,11 @@ def _in_order(where: str, track: PoseTrack) -> PoseTrack:
 
 
 def _complete(track: PoseTrack) -> PoseTrack:
-    """Return a track whose poses either all have a depth or all lack it, and likewise attitudes, velocities and rates.
+    """Return a track in which either all poses or none have a depth. The same applies to attitudes, velocities and
+    rates.
 
-    If at most half of the poses lack a depth or an attitude, these poses are omitted; otherwise it is not used.
+    If at most half of the poses lack a depth or an attitude, these poses are omitted; otherwise, the depths or
+    attitudes are not used.
     """
     for name in ("depth", "attitude"):
         x = track.p[:, 2:] if name == "depth" else track.q
@@ -345,8 +347,8 @@ def _with_checked_velocity(track: PoseTrack) -> PoseTrack:
     if min(difference(track.v), difference(axes.ned_to_enu(track.v))) < 0.5 * found:
         cause = "they seem to be in the axes of the world instead of the body"
     note = (
-        f"the velocities are not used: in {COMPARED_S:g} s they give displacements that differ by {found:.2f} m (RMS) "
-        f"from those of the positions; {cause}"
+        f"the velocities are not used: over {COMPARED_S:g} s, their integral differs by {found:.2f} m (RMS) "
+        f"from the changes of the position; {cause}"
     )
     return replace(track, v=None, notes=(*track.notes, note))
 

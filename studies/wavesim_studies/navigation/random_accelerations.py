@@ -10,8 +10,9 @@ from wavesim_sdk.arrays import Floats
 
 #: candidates: variance of the speed change between two values, divided by the variance of the noise
 RATIOS = np.geomspace(1e-6, 1e4, 51)
-WINDOW = 10.0  #: time in s over which the acceleration is assumed to be equally random
-#: shorter window in s, for example for a start, and the gain in log likelihood above which it is preferred
+WINDOW = 10.0  #: time in s over which the density of the random acceleration is assumed to be constant
+#: shorter window in s, for example for a vehicle that starts to move, and the gain in log likelihood above which this
+#: window is preferred
 SHORT_WINDOW, GAIN = 2.0, 4.0
 
 
@@ -19,9 +20,9 @@ def random_accelerations(at: Floats, speeds: Floats, sigma: Floats) -> Floats:
     """Return the random acceleration (N, k) in m/s/sqrt(s) at the times ``at`` (N) of measured speeds (N, k), whose
     noise has the standard deviations ``sigma`` (k).
 
-    Each axis is a random walk that is observed with white noise. For each time, the size of the walk with the greatest
-    likelihood is chosen, from the innovations within a window around that time. A vehicle that speeds up is therefore
-    not treated like one at constant speed. Where a shorter window fits much better, it is used instead.
+    Each axis is a random walk that is observed with white noise. For each time, the density of the walk is chosen that
+    maximises the likelihood of the innovations within a window around that time. The density is therefore larger while
+    a vehicle accelerates than at constant speed. If a shorter window fits much better, it is used instead.
     """
     step = max(float(np.median(np.diff(at))), 1e-3)
     width, short = (max(round(w / step), 3) for w in (WINDOW, SHORT_WINDOW))

@@ -1,4 +1,6 @@
-"""Values that one real instrument recorded, and checks for the usual mistakes: units, swapped columns and clocks."""
+"""Values recorded from one real instrument, and checks for common mistakes: wrong units, swapped columns and wrong
+clocks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.columns import ColumnRole
 
 GAP_S = 60.0  #: length in s of a gap that is reported
-PERIODS = 20.0  #: length of a gap that is reported, in median periods, if this is longer than 5 s
+#: minimum length of a gap that is reported, as a multiple of the median period, if this is longer than 5 s
+PERIODS = 20.0
 #: for each type of instrument: its values, with the usual names of columns
 FIELDS: dict[str, dict[str, ColumnRole]] = {
     "imu": {
@@ -174,13 +177,15 @@ def _with_rates(r: InstrumentRecording) -> InstrumentRecording:
 
 
 def _wraps(angle: Floats, turn: float) -> bool:
-    """Return whether an angle jumps by about a turn, or never leaves one turn although it moves by more than 2 pi."""
+    """Return whether an angle is wrapped: it jumps by about one turn, or stays within one turn although it moves by
+    more than 2 pi.
+    """
     jumps = np.abs(np.diff(angle))
     return bool((np.abs(jumps - turn) < 0.05 * turn).any() or np.ptp(angle) > 2.0 * math.pi)
 
 
 def _compare_rates(r: InstrumentRecording) -> None:
-    """Compare measured turn rates with the changes of the angles, which shows swapped columns and axes."""
+    """Compare measured turn rates with the changes of the angles, which reveals swapped columns and axes."""
     step = max(round(0.5 / r.period), 1)
     lag = (r.time[step:] - r.time[:-step])[:, None]
     good = lag[:, 0] < 2.0 * step * r.period
@@ -257,7 +262,7 @@ def _check_fix(r: InstrumentRecording) -> None:
 
 
 def names_of_values(type_: str, values: Sequence[str]) -> list[str]:
-    """Return the required values of a type of instrument that are missing."""
+    """Return the names of the required values that a recording of this type of instrument lacks."""
     fields = FIELDS[type_]
     missing = [name for name in fields if name not in values and name not in OPTIONAL.get(type_, set())]
     if type_ in ("pressure", "ctd") and not {"pressure", "depth"} & set(values):

@@ -1,4 +1,4 @@
-"""Work of `wavesim nav score`: estimates of other programs, and the text of the report."""
+"""Implementation of `wavesim nav score`: it scores estimates from other programs and prints the report."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from wavesim_studies.navigation.score_report import HEAD, detail_lines, score_li
 from wavesim_studies.navigation.track_files import is_wavesim_log, read_track
 from wavesim_studies.navigation.true_states import with_truth
 
-LATE_S = 2.0  #: time in s after which the user learns that the filter is being compiled
+LATE_S = 2.0  #: time in s after which a notice informs the user that the filter is being compiled
 
 
 @dataclass(frozen=True)
 class EstimateTask:
-    """Estimates to score, the truth, and how their times are compared."""
+    """Estimates to score, the true track, and the options for matching their times."""
 
     log: Log | None
     only: tuple[str, ...]
@@ -59,7 +59,7 @@ class EstimateTask:
 
 
 def read_log(file: Path) -> Log:
-    """Read a log. Raise LogError, with a hint for other files, if it is not a WaVeSim log."""
+    """Read a log. Raise LogError, with a hint on the right command, if it is not a WaVeSim log."""
     kind = file.suffix.lower()
     if (
         file.is_dir()
@@ -88,7 +88,7 @@ def log_with_truth(log: Log, only: tuple[str, ...], truth: Path | None, layout: 
 
 
 def _one_vehicle(log: Log, only: tuple[str, ...]) -> str:
-    """Return the vehicle to which a true track in a file belongs."""
+    """Return the vehicle to which the true track in a file belongs."""
     names = list(only) or vehicles_without_truth(log) or logs.vehicles(log)
     if len(names) != 1:
         raise LogError(f"--truth belongs to one vehicle; select one with --vehicle: {', '.join(names) or 'none'}")
@@ -117,7 +117,7 @@ def _notice(text: str, quiet: bool) -> Iterator[None]:
 
 
 def prepare_filter(quiet: bool = False) -> None:
-    """Load or compile the filter, with a notice, because the first use takes a long time."""
+    """Load or compile the filter. If this takes long, print a notice."""
     from wavesim_studies.navigation.filter import compile_filter
 
     with _notice("preparing the reference filter (the first use compiles it, about 15 s)", quiet):
@@ -152,7 +152,9 @@ def run(task: EstimateTask, selection: logs.Selection | None, smooth: bool, as_j
 
 
 def _bodies(task: EstimateTask) -> list[str]:
-    """Return the vehicles to score: that of --vehicle or, if the estimates are in a log, all with estimates."""
+    """Return the vehicles to score: the vehicle given by --vehicle or, if the estimates are in a log, all vehicles with
+    estimates.
+    """
     if task.only or not all(path.suffix.lower() == ".mcap" and is_wavesim_log(path) for path in task.estimates):
         return [task.body]
     having = [
@@ -186,7 +188,7 @@ def _scored(
 
 
 def _truth(task: EstimateTask) -> tuple[PoseTrack, Log | None]:
-    """Return the true track, and the log with this track for the reference filter."""
+    """Return the true track, and the log for the reference filter with its true states taken from this track."""
     if task.truth is None:
         if task.truth_layout:
             raise LogError("--truth-layout requires --truth")

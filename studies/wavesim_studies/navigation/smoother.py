@@ -1,8 +1,8 @@
 """Backward pass of the smoother over the tape of the filter (compiled kernels).
 
-It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). Its results equal those of Rauch, Tung &
-Striebel's form, but it inverts no covariance. It therefore also works with a singular covariance, which occurs directly
-after a pose has been cloned.
+It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). The results equal those of the form of
+Rauch, Tung & Striebel, but no covariance is inverted. The smoother therefore also works with a singular covariance,
+which occurs directly after a pose has been cloned.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _apply_innovation(a: Floats, A: Floats, H: Floats, U: Floats, W: Floats, pul
 
 @device_function
 def _back_over_update(tape: Floats, at: int, a: Floats, A: Floats) -> None:
-    """Step the adjoint a and its information matrix A back over a measurement:
+    """Propagate the adjoint a and its information matrix A backwards over a measurement:
 
     a = (1 - K H)^T a - H^T S^-1 y
     A = (1 - K H)^T A (1 - K H) + H^T S^-1 H
@@ -87,7 +87,7 @@ def _back_over_update(tape: Floats, at: int, a: Floats, A: Floats) -> None:
 
 @device_function
 def _undo_clone_start(a: Floats, A: Floats, n: int, o: int) -> None:
-    """Step back over the creation of a clone: add the elements of the clone to those of the pose that it copied."""
+    """Propagate backwards over the creation of a clone: add the elements of the clone to those of the cloned pose."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
         a[to] += a[o + i]
@@ -105,7 +105,7 @@ def _undo_clone_start(a: Floats, A: Floats, n: int, o: int) -> None:
 
 @device_function
 def _undo_clone_end(a: Floats, A: Floats, n: int, o: int) -> None:
-    """Step back over the removal of a clone: insert the rows and columns of the clone again."""
+    """Propagate backwards over the removal of a clone: insert the rows and columns of the clone again."""
     for i in range(n - 1, o + CLONE - 1, -1):
         a[i] = a[i - CLONE]
         for j in range(n):
@@ -148,7 +148,7 @@ def smooth(
     nodes: Floats,
     covariances: Floats,
 ) -> None:
-    """Step back over the tape. ``nodes`` receives the smoothed states, and the first n columns of ``covariances``
+    """Process the tape backwards. ``nodes`` receives the smoothed states, and the first n columns of ``covariances``
     receive their covariances.
     """
     size, base = covariances.shape[2], count[0]

@@ -2,10 +2,10 @@
 
 The caller provides the arrays of :class:`FilterArrays`, and the functions change them. ``x`` (28) is the nominal state.
 It contains p_WI_W of the IMU (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2), and current (north,
-east, m/s). The next elements are the lead of the vehicle's clock and the rate of this lead, both multiplied by the
-speed of sound (m, m/s). Four errors follow: scale of the assumed speed of sound, scale of the Doppler log,
-misalignment of the Doppler log (rad), and offset of depth (m). The last elements are the displacement of the moored
-beacons (north, east), relative to their expected excursions.
+east, m/s). The next elements are the offset of the vehicle's clock (positive = ahead) and the rate of this offset, both
+multiplied by the speed of sound (m, m/s). Four errors follow: scale of the assumed speed of sound, scale of the Doppler
+log, misalignment of the Doppler log (rad), and offset of depth (m). The last elements are the displacement of the
+moored beacons (north, east), relative to their expected excursions.
 
 ``P`` (N, N) is the covariance of the error; its first n rows are in use. The error states are p, v, attitude (a
 rotation in W: R = exp([a]x) R^), gyro bias and accelerometer bias. The optional states follow, at the indices in ``ix``
@@ -178,7 +178,7 @@ def transition(q: Floats, w: Floats, f: Floats, dt: float, earth: Floats, F: Flo
 
 @device_function
 def _advance_rows(P: Floats, columns: int, dt: float, F: Floats) -> None:
-    """Compute the rows of position (p), velocity (v) and attitude (a) of the product F P."""
+    """Compute the rows of the product F P for position (p), velocity (v) and attitude (a)."""
     for i in range(3):
         for j in range(columns):
             P[i, j] += (
@@ -223,7 +223,7 @@ def _advance_rows(P: Floats, columns: int, dt: float, F: Floats) -> None:
 
 @device_function
 def _apply_decay(P: Floats, n: int, dt: float, ix: Ints, noise: Floats) -> None:
-    """Apply the decay of those biases and currents that have a time constant."""
+    """Apply the exponential decay to the biases and currents that have a time constant."""
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
         if first >= 0 and noise[GYRO_TIME + k] > 0.0:
@@ -307,7 +307,7 @@ def _add_process_noise(P: Floats, n: int, dt: float, ix: Ints, noise: Floats) ->
 
 @device_function
 def corrected_rates(x: Floats, memory: Floats, earth: Floats, w: Floats, f: Floats) -> None:
-    """Compute rates and specific force without biases and without the rotation of the Earth."""
+    """Compute the rates and the specific force, corrected for biases and for the rotation of the Earth."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation_elements(x[Q_], x[Q_ + 1], x[Q_ + 2], x[Q_ + 3])
     w[0] = memory[RATES] - x[G_] - (r11 * earth[0] + r21 * earth[1] + r31 * earth[2])
     w[1] = memory[RATES + 1] - x[G_ + 1] - (r12 * earth[0] + r22 * earth[1] + r32 * earth[2])
@@ -344,7 +344,9 @@ def propagate_state(
 
 @device_function
 def _withdraw_rows(A: Floats, columns: int, dt: float, F: Floats) -> None:
-    """Compute the rows of velocity (v), attitude (a), gyro bias (bg) and accelerometer bias (ba) of the product F^T A."""
+    """Compute the rows of the product F^T A for velocity (v), attitude (a), gyro bias (bg) and accelerometer bias
+    (ba).
+    """
     for j in range(columns):
         p0, p1, p2, v0, v1, v2 = A[0, j], A[1, j], A[2, j], A[3, j], A[4, j], A[5, j]
         a0, a1, a2 = A[6, j], A[7, j], A[8, j]

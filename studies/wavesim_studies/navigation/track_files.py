@@ -1,4 +1,4 @@
-"""Read tracks of vehicles from files: CSV, TUM, ROS bags and WaVeSim logs."""
+"""Reader for tracks of vehicles in CSV files, TUM files, ROS bags and WaVeSim logs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
 
 
 def is_wavesim_log(path: Path) -> bool:
-    """Return whether an MCAP file is a WaVeSim log; its metadata precede all messages."""
+    """Return whether an MCAP file is a WaVeSim log; its metadata come before all messages."""
     for record in records(path):
         kind = type(record).__name__
         if kind == "Metadata" and record.name == METADATA:

@@ -2,7 +2,7 @@
 
 By default, the vehicle is a LAUV, and each mission has its own environment (current, depth), program (speeds, courses,
 rudder, depths) and instrument errors. A user's configuration supplies any other vehicle and its environment; the
-program then commands its thrusters and rudders. Everything random follows from the seed.
+program then commands its thrusters and rudders. All random choices follow from the seed.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class RandomCommands:
     """Commands for any vehicle that moves horizontally: random legs that take 4 to 20 s each. A leg is straight, a turn
     or a zigzag, at a random thrust.
 
-    Rudders steer. If a vehicle has none, horizontal thrusters steer by different thrusts. Fins with a vertical normal,
-    vertical thrusters, and all other actuators are not commanded.
+    Rudders steer the vehicle. If it has none, horizontal thrusters steer it by differential thrust. Fins with a
+    vertical normal, vertical thrusters, and all other actuators are not commanded.
     """
 
     def __init__(self, model: Model, seed: int) -> None:
@@ -163,8 +163,8 @@ def run_configured_mission(loaded: LoadedConfig, seed: int, seconds: float, log:
 def make_dataset(
     folder: Path, count: int, seconds: float, seed: int = 1, loaded: LoadedConfig | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Run missions of a LAUV, or of the first vehicle of a configuration, and add them to a dataset. Yield, for each
-    mission, its name and the part of the split to which it belongs.
+    """Run missions of a LAUV, or of the first vehicle of a configuration, and add them to a dataset. Yield the name of
+    each mission and the split (training, validation or test) to which it belongs.
     """
     for k in range(count):
         with tempfile.TemporaryDirectory() as scratch:

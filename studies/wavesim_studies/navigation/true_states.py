@@ -23,10 +23,11 @@ __all__ = ["with_truth"]
 
 
 def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = None) -> Log:
-    """Return a log whose true states of a vehicle come from a track. Raise LogError if they have no common time.
+    """Return a log in which the true states of a vehicle are taken from a track. Raise LogError if log and track do not
+    overlap in time.
 
-    Velocities and angular velocities that the track lacks are computed from the poses. If it lacks attitudes, those of
-    the vehicle's AHRS are used.
+    Velocities and angular velocities that the track lacks are computed from the poses. If the track lacks attitudes,
+    the attitudes from the vehicle's AHRS are used.
     """
     notes = [] if notes is None else notes
     ends = [s.time_ns[k] * 1e-9 for s in log.sensors(name).values() if len(s.time_ns) for k in (0, -1)]
@@ -39,11 +40,11 @@ def with_truth(log: Log, name: str, track: PoseTrack, notes: list[str] | None = 
     if q is None:
         q = _measured_attitude(log, name, t)
         unknown.append("attitude")
-        notes.append("the truth has no attitudes; the filter starts with that of the AHRS")
+        notes.append("the true track has no attitudes; the filter starts at the attitude from the AHRS")
     if not np.isfinite(track.p[:, 2]).all():
         track = replace(track, p=np.concatenate([track.p[:, :2], _measured_depth(log, name, t)[:, None]], axis=1))
         unknown.append("depth")
-        notes.append("the truth has no depths; the filter starts with that of the pressure sensor, or 0 m")
+        notes.append("the true track has no depths; the filter starts at the depth from the pressure sensor, or at 0 m")
     h = max(0.5, float(np.median(np.diff(t))))
     a, b = np.clip(t - h, t[0], t[-1]), np.clip(t + h, t[0], t[-1])
     posed = replace(track, q=q, v=None, w=None)
@@ -69,7 +70,8 @@ def _measured_attitude(log: Log, name: str, at: Floats) -> Floats:
     ahrs = [r for (body, _), s in log.by_type("ahrs").items() if body == name and len(r := valid_values(s))]
     if not ahrs:
         raise LogError(
-            f"the truth has no attitudes, and no AHRS of '{name}' has valid values; the filter needs an initial attitude"
+            f"the true track has no attitudes, and no AHRS of '{name}' has valid values; the filter needs an initial "
+            "attitude"
         )
     r = ahrs[0]
     angles = [np.interp(at, r["time_ns"] * 1e-9, np.unwrap(r[k])) for k in ("roll", "pitch", "heading")]

@@ -87,7 +87,7 @@ def _selected(avoider: str, hold: bool) -> str | None:
     "--model", default="otter", show_default=True, help="Model of own ship: a surface vessel from the library."
 )
 @click.option(
-    "--rogue", is_flag=True, help="Let the first of the other vessels leave its course and steer for own ship."
+    "--rogue", is_flag=True, help="Make the first of the other vessels leave its course and steer for own ship."
 )
 @click.option(
     "--captain",

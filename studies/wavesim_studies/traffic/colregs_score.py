@@ -1,8 +1,9 @@
-"""Score of a vessel under the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
+"""Score of a vessel under the collision regulations, composed of several parts (after Woerner, Benjamin, Novitzky,
+Leonard 2018).
 
 The score of a pair of vessels is its safety multiplied by the mean of its protocol parts. Safety and all parts are from
-0 to 1. The score of a run is the score of its worst pair multiplied by the worst part of its economy. The parts of the
-economy measure extra distance, lost time, changes of course, and the completion of the mission.
+0 to 1. The score of a run is the score of its worst pair multiplied by the lowest part of the economy score. The parts
+of the economy score rate extra distance, lost time, changes of course, and the completion of the mission.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TURN = math.radians(
 TURNS, MORE = (
     4,
     2,
-)  #: number of course changes without a deduction, and the increase of this number for each additional vessel
+)  #: number of course changes for which nothing is deducted, and the increase of this number for each additional vessel
 COST = 0.1  #: deduction from the score for each additional course change
 
 
@@ -91,7 +92,7 @@ class ColregsScore:
 
     @property
     def total(self) -> float:
-        """Score of the worst pair, multiplied by the worst part of the economy."""
+        """Score of the worst pair, multiplied by the lowest part of the economy score."""
         return min(p.score for p in self.pairs) * min(self.economy.values())
 
     def __str__(self) -> str:
@@ -121,7 +122,7 @@ def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
     """Find the first course change of more than 5 deg, or speed change of more than half a knot. For slow vessels, a
     tenth of their speed replaces the half knot.
 
-    The result states how large the change became before the next one began.
+    The result contains the magnitude that this change reached before the next one began.
     """
     speed0 = float(own.speeds[0])
     speed_step = min(SMALL_SPEED, 0.1 * speed0)
@@ -185,7 +186,7 @@ def _spared(lengths: float) -> float:
 
 
 def _sampled(own: VesselTrack, length: float) -> Floats:
-    """Return the course at intervals of :data:`STEADY` ship lengths sailed."""
+    """Return the course, sampled each time the vessel has sailed another :data:`STEADY` ship lengths."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
 

@@ -1,4 +1,6 @@
-"""Encounters as library runs. Own ship can have any model and any avoider. The other vessels keep their course and speed."""
+"""Encounters simulated with the engine as a library. Own ship can have any model and any avoider. The other vessels
+keep their course and speed.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +64,8 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """Return the thrust in N that keeps a library model at a speed. The thrust is determined in a run over a hundred
-    ship lengths.
+    """Return the thrust in N that keeps a library model at a speed. The thrust is determined by simulating a run over a
+    hundred ship lengths.
     """
     own = library()[model]
     assert own.box is not None
@@ -146,8 +148,8 @@ def _motion_at(t: VesselStart, time: float) -> ShipMotion:
 
 
 def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: float) -> float:
-    """Let the shafts reach their speed before the encounter begins, so that the initial loss of speed does not count as
-    an action.
+    """Run own ship until its shafts have reached their speed, before the encounter begins. Otherwise, the initial loss
+    of speed would count as an action.
 
     Return the thrust in N that maintains the speed.
     """

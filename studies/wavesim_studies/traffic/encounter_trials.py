@@ -17,7 +17,7 @@ from wavesim_studies.traffic.encounters import Encounter, VesselStart
 from wavesim_world.config import library
 
 BEYOND = 1.9  #: duration of a trial as a multiple of the time until the ships meet
-#: a rogue leaves its course when this fraction of the time until the ships meet remains
+#: fraction of the time until the ships meet that remains when a rogue vessel leaves its course
 BAND = 0.35
 
 
@@ -61,7 +61,7 @@ def text(encounter: Encounter, model: str, captain: str, rogue: bool = False, av
 def write(
     encounter: Encounter, folder: Path, model: str, captain: Path, rogue: bool = False, avoider: str = REFERENCE
 ) -> Path:
-    """Write the configuration into a folder and return the file. Raise ConfigError on failure.
+    """Write the configuration to a folder, and return the path of the file. Raise ConfigError on failure.
 
     ``avoider`` is the name of the avoider; the path of its file is relative to the working folder.
     """

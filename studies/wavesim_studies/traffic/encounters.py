@@ -109,7 +109,7 @@ def read_dnv(path: Path) -> Encounter:
     """Read a situation from a JSON file of DNV's ship-traffic-generator.
 
     Own ship and targets have a position (degrees, or north and east in NM or m), a speed in knots and a course in
-    degrees. Raise a ConfigError that states the problem if the file is invalid.
+    degrees. Raise ConfigError, stating the problem, if the file is invalid.
     """
     try:
         document = json.loads(path.read_text())

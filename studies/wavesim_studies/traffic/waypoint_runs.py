@@ -60,16 +60,17 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Floats, b: Floats, c: Floats) -> tuple[float, Floats, Floats, float]:
-        """Return (cut, before, after, side) for the arc at corner b. The arc begins at the distance ``cut`` from the
-        corner. ``before`` and ``after`` are the directions of the legs before and after the corner.
+        """Return the geometry of the arc at corner b as (cut, before, after, side). The arc begins at the distance
+        ``cut`` from the corner. ``before`` and ``after`` are the directions of the legs before and after the corner.
         """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Floats) -> int:
-        """Count the corners passed in order, in every round of the route. A corner counts as passed if the vessel comes
-        close enough to it. The limit is the distance between the corner and its arc, plus ``PASS_TOLERANCE_M``.
+        """Count the corners that the vessel passed in order, in all rounds of the route. A corner counts as passed if
+        the vessel comes close enough to it. The limit is the distance between the corner and its arc, plus
+        ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
@@ -97,7 +98,8 @@ class WaypointRun:
 
 
 def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
-    """Simulate a vessel along its waypoints as a library run. The vessel is alone, in the configured weather.
+    """Simulate a vessel along its waypoints, with the engine as a library. The vessel is alone, in the configured
+    weather.
 
     Raise ConfigError if the vessel or its waypoints are missing.
     """

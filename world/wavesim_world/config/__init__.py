@@ -1,4 +1,4 @@
-"""Read configurations: :func:`load` turns a file into typed objects in SI units."""
+"""Configurations: :func:`load` reads a file into typed objects in SI units."""
 
 from wavesim_world.config.acoustics import Acoustics, TransducerConfig
 from wavesim_world.config.build import library

@@ -1,4 +1,4 @@
-"""Declare the actuators of a model: thrusters, fins, ballast tanks and actuators from other packages.
+"""Declarations of the actuators of a model: thrusters, fins, ballast tanks and actuators from other packages.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.

@@ -1,4 +1,4 @@
-"""Declare acoustic Doppler current profilers."""
+"""Declarations of acoustic Doppler current profilers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class AdcpConfig(SensorConfig):
     S.
 
     The z axis of a current profiler points down if the instrument is mounted on a hull, or up (attitude 180 0 0) if it
-    lies on the sea bed. The profiler has four Janus beams. A cell is valid if at least three of them measure it. If
-    `preset` selects a specific instrument, its values replace those of all keys left at their defaults.
+    is placed on the sea bed. The profiler has four Janus beams. A cell is valid if at least three of them measure it.
+    If `preset` selects a specific instrument, its values replace the values of all keys left at their defaults.
     """
 
     rate: float = key(
@@ -29,7 +29,8 @@ class AdcpConfig(SensorConfig):
         high=100.0,
     )
     preset: str = choice(
-        "Type of a real current profiler. Its values apply to all keys left at their defaults. sentinel-v100, "
+        "Commercial current profiler to imitate. Its values replace the values of all keys left at their defaults. "
+        "sentinel-v100, "
         "-v50, -v20: Teledyne RDI Sentinel V at 307, 492 and 983 kHz.",
         ("sentinel-v100", "sentinel-v50", "sentinel-v20"),
         "sentinel-v50",

@@ -1,4 +1,4 @@
-"""Declare the aerodynamics of an aircraft: wing, control surfaces and propellers.
+"""Declarations of the aerodynamics of an aircraft: wing, control surfaces and propellers.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -17,7 +17,7 @@ class ControlSurface:
 
     fin: str = text('Name of the <fin law="derivatives"> whose angle moves the control surface.')
     lift: float = key("Change in the lift coefficient CL per rad.", default=0.0)
-    drag: float = key("Change in the drag coefficient CD per rad. Its sign follows that of the angle.", default=0.0)
+    drag: float = key("Change in the drag coefficient CD per rad. It has the same sign as the angle.", default=0.0)
     side: float = key("Change in the side-force coefficient CY per rad.", default=0.0)
     roll: float = key("Change in the rolling-moment coefficient Cl per rad.", default=0.0)
     pitch: float = key("Change in the pitching-moment coefficient Cm per rad.", default=0.0)
@@ -28,8 +28,8 @@ class ControlSurface:
 class AircraftPropeller:
     """Propeller in air: T = rho D^4 n^2 KT(J) and Q = rho D^5 n^2 KQ(J), with J = u_a/(n D).
 
-    It applies to every <thruster> of the aircraft, whose command is the shaft speed n in 1/s. u_a is the speed through
-    the air along the thrust. A propeller that would brake produces no force.
+    It applies to every <thruster> of the aircraft. The command of such a thruster is the shaft speed n in 1/s. u_a is
+    the speed through the air along the thrust. A propeller whose thrust would be negative produces no force.
     """
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
@@ -50,7 +50,8 @@ class Aerodynamics:
 
     Forces are 1/2 rho V^2 S times CL, CD or CY, and moments 1/2 rho V^2 S times b Cl, c Cm or b Cn. V is the speed
     through the air, alpha the angle of attack, and beta the sideslip angle. The wind of the world acts at the height of
-    the aircraft. Beyond stall, the wing is a flat plate. The reference point of the moments is the body's origin.
+    the aircraft. Beyond stall, the wing is modelled as a flat plate. The reference point of the moments is the body's
+    origin.
     """
 
     area: float = key("Wing area S.", "area", low=1e-4)
@@ -73,7 +74,8 @@ class Aerodynamics:
     )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(
-        "Sharpness M of the stall, 1/rad: the transition to the flat plate takes about 8/M rad.",
+        "Sharpness M of the stall, 1/rad: the transition to the flat-plate model spans about 8/M rad of angle of "
+        "attack.",
         default=50.0,
         low=1.0,
         high=100.0,

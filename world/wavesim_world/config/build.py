@@ -1,5 +1,5 @@
-"""Build typed objects from XML files: parse each file safely, then compare it with the declaration. This module also
-reads the library of models.
+"""Builder of typed objects from XML files. It parses each file safely, and then checks it against the declaration. This
+module also reads the library of models.
 
 Every error is a :class:`~wavesim_sdk.errors.ConfigError`. Its message states the file and line, the invalid item, the
 permitted values and, for a misspelt name, the nearest match.
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @functools.cache
 def library() -> dict[str, Model]:
-    """Return the models of WaVeSim, and those that installed packages provide under the entry point group
+    """Return the models of WaVeSim, and the models that installed packages provide through the entry point group
     ``wavesim.models``.
     """
     found: dict[str, Model] = {}
@@ -59,7 +59,7 @@ def read_models(path: Path) -> dict[str, Model]:
 
 
 def read_element(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
-    """Read an XML file whose root element is a declared class. Returns (object, text of the file)."""
+    """Read an XML file whose root element is a declared class. Returns the object and the text of the file."""
     root, text = parse_file(path)
     return build_root(root, tag, of, path), text
 
@@ -70,7 +70,7 @@ def check_value(declaration: Key, text: str, tag: str) -> None:
 
 
 def parse_file(path: Path) -> tuple[Any, str]:
-    """Parse one XML file without entities, DTD or network access."""
+    """Parse an XML file safely: without entities, DTD or network access."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -95,7 +95,7 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
         target = (path.parent / include.file).resolve()
         if not target.is_relative_to(path.parent.resolve()):
             raise ConfigError(
-                f"included file '{include.file}' lies outside the folder of the configuration; move it there", str(path)
+                f"included file '{include.file}' is outside the folder of the configuration; move it there", str(path)
             )
         if target in seen:
             raise ConfigError(f"'{include.file}' is included more than once", str(path))
@@ -112,7 +112,7 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
     return found, texts
 
 
-#: keys of former releases, and how to replace them
+#: removed keys of earlier releases, and their replacements
 _REMOVED = {
     ("wavesim", "files"): ": a configuration cannot grant itself access to files. Remove the key; if you trust the "
     f"configuration, allow the folder of its files with --files FOLDER or {FILES_VARIABLE}"

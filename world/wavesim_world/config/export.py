@@ -1,4 +1,4 @@
-"""Derive the XSD and the reference page of the configuration from its declaration."""
+"""XSD and reference page of the configuration, derived from its declaration."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def reference_sections(
     """Return a Markdown section with keys and child elements for ``root`` and each element class below it.
 
     ``names`` contains the heading of each class whose heading differs from its type name. ``level`` is the Markdown
-    prefix of the headings, such as ``##``. ``elsewhere`` contains the page of each class that another page describes,
-    together with the classes below it.
+    prefix of the headings, such as ``##``. ``elsewhere`` maps each class that another page describes, with the classes
+    below it, to that page.
     """
     lines: list[str] = []
     elsewhere = elsewhere or {}

@@ -1,4 +1,4 @@
-"""Declare how a model responds to wind and waves: wind drag, force operators and radiated waves.
+"""Declarations of the response of a model to wind and waves: wind drag, force operators and radiated waves.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -36,7 +36,9 @@ class Oscillator:
     """One oscillator of the fluid-memory model in <radiation>."""
 
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
-    damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one value per oscillator.", count=0)
+    damping: Vector = key(
+        "Row of the damping matrix R for this oscillator, 1/s, with one value for each oscillator.", count=0
+    )
     coupling: Vector = key(
         "Row b of the coupling matrix B for this oscillator, with six values for X Y Z K M N. The units are "
         "sqrt(kg)/s for forces and sqrt(kg) m/s for moments.",
@@ -60,12 +62,12 @@ class Radiation:
 
 @dataclass(frozen=True)
 class WindDrag:
-    """Wind forces on the part of the vehicle above the water.
+    """Wind forces on the part of the vehicle that is above the water.
 
-    law=blendermann: the law of Blendermann (1994) with the coefficients CD_l ahead and astern, CD_t, delta
-    (cross-force) and kappa. law=simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, where g is the apparent wind angle.
-    Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N by the lateral area. N is
-    also multiplied by the length.
+    law=blendermann: the law of Blendermann (1994), with the longitudinal drag coefficients CD_l for wind from ahead and
+    from astern, CD_t, delta (cross-force) and kappa. law=simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, where g
+    is the apparent wind angle. Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N
+    by the lateral area. N is also multiplied by the length.
     """
 
     frontal: float = key("Frontal projected area of the vehicle above the water.", "area", low=0.0)
@@ -77,7 +79,8 @@ class WindDrag:
         "blendermann",
     )
     drag: Vector = key(
-        "Wind coefficients CD_l ahead, CD_l astern, CD_t, delta and kappa (law=blendermann).",
+        "Wind coefficients: CD_l for wind from ahead, CD_l for wind from astern, CD_t, delta and kappa "
+        "(law=blendermann).",
         default=(0.55, 0.6, 0.9, 0.6, 1.1),
         count=5,
     )

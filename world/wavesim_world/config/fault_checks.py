@@ -1,5 +1,5 @@
-"""Check for each scheduled fault that its actuator, sensor or device exists, has a unique name on the body, and
-supports this kind of fault.
+"""Checks of scheduled faults: the actuator, sensor or device must exist, have a unique name on the body, and support
+this kind of fault.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def _fault(
             what = suggest_name(device, devices) or "; this body has no <device>"
             raise ValueError(f"unknown device '{device}'{what}")
         if fault.field:
-            raise ValueError(f"'{fault.part}' is a device; remove `field`, which only sensors have")
+            raise ValueError(f"'{fault.part}' is a device; remove `field`, which applies only to sensors")
         line_fault_amount(fault.kind, fault.amount)
     elif fault.part in actuators:
         if fault.field:
-            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which only sensors have")
+            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which applies only to sensors")
         if fault.amount and fault.kind not in ("frozen", "reduced"):
             raise ValueError(f"actuator fault '{fault.kind}' does not use `amount`; remove it")
         fault_amount(actuators[fault.part], fault.kind, fault.amount)

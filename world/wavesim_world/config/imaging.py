@@ -1,4 +1,4 @@
-"""Declare the scene for imaging sonars and cameras: materials, ground, small targets, boards, light."""
+"""Declarations of the scene for imaging sonars and cameras: materials, ground, small targets, boards, light."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ class MaterialConfig:
     cell: float = key("Length of one patch of the material (see `patch`).", "length", 0.5, low=0.01)
     texture: float | str = key_or_word(
         TYPICAL,
-        "Rms variation in dB of the backscattering strength from place to place; 0 = uniform. The mean strength does not "
-        f"change. `{TYPICAL}`: that of the sediment with the nearest grain size (law=sediment), or 0 (law=smooth). "
-        "The same word selects the typical values of the next four keys.",
+        "Rms spatial variation in dB of the backscattering strength; 0 = uniform. The mean strength does not "
+        f"change. `{TYPICAL}`: the value of the sediment with the nearest grain size (law=sediment), or 0 "
+        "(law=smooth). "
+        "The same keyword selects the typical values of the next four keys.",
         "",
         TYPICAL,
         low=0.0,
@@ -127,7 +128,7 @@ class TargetConfig:
 
 @dataclass(frozen=True)
 class Board:
-    """Flat board with a pattern that cameras see, such as a tag or a white plate.
+    """Flat board with a pattern, visible to cameras, such as a tag or a white plate.
 
     Sonars do not detect a board, and vehicles do not collide with it. If the board must be solid, place it on the face
     of a block.
@@ -174,7 +175,7 @@ class Optics:
         low=0.0,
     )
     backscatter: Vector = key(
-        "Coefficient bB of the veil of scattered daylight for red, green and blue, 1/m.",
+        "Backscatter coefficient bB of daylight (veiling light) for red, green and blue, 1/m.",
         default=(0.2, 0.1, 0.06),
         count=3,
         low=0.0,

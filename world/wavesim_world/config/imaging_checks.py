@@ -1,4 +1,4 @@
-"""Check the configuration of imaging sonars, cameras and lidars, and of the materials, targets and boards in their
+"""Checks of the configuration of imaging sonars, cameras and lidars, and of the materials, targets and boards in their
 scene.
 """
 
@@ -34,7 +34,7 @@ def materials_of(world: World) -> dict[str, materials.Material]:
 
 
 def texture_of(m: MaterialConfig) -> materials.Texture:
-    """Return the texture of a declared material: the typical values, replaced by those that its keys give."""
+    """Return the texture of a declared material: typical values, except those that its keys replace."""
     typical = materials.typical_texture(m.grain) if m.law == "sediment" else materials.Texture()
     if m.patch > 0.0:  # the K distribution already varies the strength
         typical = replace(typical, variation=0.0)
@@ -81,7 +81,9 @@ def check(world: World) -> None:
 
 
 def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
-    """Raise ConfigError if the configuration of an imaging sonar is invalid; ``who`` names it in the message."""
+    """Raise ConfigError if the configuration of an imaging sonar is invalid; ``who`` is the name of the instrument in
+    the message.
+    """
     try:
         p = presets.find_preset(s.preset)
     except ConfigError as error:
@@ -121,7 +123,9 @@ def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
 
 
 def check_lidar(c: LidarConfig, who: str) -> None:
-    """Raise ConfigError if the configuration of a lidar is invalid; ``who`` names it in the message."""
+    """Raise ConfigError if the configuration of a lidar is invalid; ``who`` is the name of the instrument in the
+    message.
+    """
     p = c.resolved
     if p.upper <= p.lower:
         fail_at(c.place, f"{who}: `upper` must be greater than `lower`")
@@ -130,7 +134,9 @@ def check_lidar(c: LidarConfig, who: str) -> None:
 
 
 def check_camera(c: CameraConfig, who: str) -> None:
-    """Raise ConfigError if the configuration of a camera is invalid; ``who`` names it in the message."""
+    """Raise ConfigError if the configuration of a camera is invalid; ``who`` is the name of the instrument in the
+    message.
+    """
     if not lens.is_invertible(c.width, c.height, c.view, c.distortion):
         fail_at(
             c.place,

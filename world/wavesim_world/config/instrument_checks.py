@@ -1,4 +1,4 @@
-"""Check the instruments that a fleet carries."""
+"""Checks of the instruments that the bodies of a fleet carry."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _one(sensor: SensorConfig, who: str) -> None:
     if isinstance(sensor, DvlConfig) and sensor.beam:
         along = np.array([b.direction for b in sensor.beam])
         if np.linalg.matrix_rank(along, tol=1e-3) < 3:
-            fail_at(sensor.place, f"{who}: it needs three or four beams that do not lie in one plane")
+            fail_at(sensor.place, f"{who}: it needs three or four beams that are not all in one plane")
     if isinstance(sensor, AdcpConfig) and (p := sensor.resolved).range < p.blank + 1.5 * p.cell:
         fail_at(
             sensor.place,

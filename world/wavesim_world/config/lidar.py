@@ -1,4 +1,4 @@
-"""Declare lidars and the presets of real instruments."""
+"""Declarations of lidars, and presets of commercial instruments."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ class LidarConfig(SensorConfig):
     """
 
     preset: str = choice(
-        "Instrument. Its values apply to all keys left at their defaults. vlp-16: Velodyne VLP-16. hdl-32e: Velodyne "
+        "Commercial lidar to imitate. Its values replace the values of all keys left at their defaults. vlp-16: "
+        "Velodyne VLP-16. hdl-32e: Velodyne "
         "HDL-32E.",
         ("none", "vlp-16", "hdl-32e"),
         "none",
     )
     channels: int = key(
-        "Number of channels of the lidar: beams one above the other.", default=16, low=2, high=256, integer=True
+        "Number of channels of the lidar: beams at different elevations.", default=16, low=2, high=256, integer=True
     )
     columns: int = key("Number of columns in a scan of the lidar.", default=900, low=2, high=4096, integer=True)
     sector: float = key(

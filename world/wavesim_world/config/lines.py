@@ -1,4 +1,4 @@
-"""Declare lines: tethers, moorings and tow cables between bodies, or from a body to an anchor."""
+"""Declarations of lines: tethers, moorings and tow cables between bodies, or from a body to an anchor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class LineEnd:
     """End of a line, on a body or at a fixed anchor."""
 
     body: str = text(
-        "Name of the vehicle or buoy at this end of the line. Empty: the end is an anchor, fixed in the world.", ""
+        "Name of the vehicle or buoy to which this end of the line is attached. Empty: the end is an anchor, fixed in "
+        "the world.",
+        "",
     )
     position: Vector = key(
         "Position of this end of the line. On a body, it is in the body frame; for an anchor, it is north, east, down.",
@@ -87,9 +89,10 @@ class Line:
 
 
 def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str) -> None:
-    """Reject lines that have invalid names or ends, or that are too short to reach from end to end.
+    """Check lines. Raises ConfigError, with file and line number, if a line has an invalid name or end, or is too short
+    for the distance between its ends.
 
-    ``starts`` contains the start position of each body. Raises ConfigError with file and line number.
+    ``starts`` contains the start position of each body.
     """
     import re
 
@@ -128,7 +131,7 @@ def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str)
 
 
 def _roughly(end: LineEnd, starts: dict[str, Vector]) -> Vector:
-    """Return the position of an end in the world, ignoring the attitude of the body."""
+    """Return the approximate position of an end in the world, which ignores the attitude of the body."""
     if not end.body:
         return end.position
     return tuple(float(x) for x in np.add(starts[end.body], end.position))

@@ -1,5 +1,5 @@
-"""Read a configuration. This module builds the configuration from its XML (:mod:`~wavesim_world.config.build`) and then checks its
-meaning.
+"""Reader of configurations. It builds a configuration from its XML (:mod:`~wavesim_world.config.build`), and then
+checks conditions that the declaration cannot express.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def load_text(text: str, folder: str | Path | None = None) -> LoadedConfig:
 
 
 def _without_folder(error: ConfigError, path: Path) -> ConfigError:
-    """Return the error of a configuration that was given as text. If a file is missing, the message names ``folder``."""
+    """Return the error for a configuration that was given as text: if a file is missing, its message mentions the
+    parameter ``folder``.
+    """
     inside = os.path.relpath(error.file, path.parent) if error.file else path.name
     searched = f" (searched in {path.parent})"
     message = error.message.replace(searched, "").replace(f"{path.parent}{os.sep}", "")

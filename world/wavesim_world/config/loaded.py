@@ -24,8 +24,8 @@ class LoadedConfig:
     """Configuration that passed every check.
 
     ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the text of the file as
-    read. ``digest`` is the SHA-256 of that text and of the model and mission files that it includes. ``notices`` states
-    which parts of the mission files are ignored.
+    read. ``digest`` is the SHA-256 of this text and of the included model and mission files. ``notices`` lists the
+    entries of the mission files that are ignored.
     """
 
     config: Config
@@ -36,8 +36,8 @@ class LoadedConfig:
     notices: tuple[str, ...] = ()
 
     def model(self, name: str) -> Model:
-        """Return a model of this configuration or of the library by name. Raises a ConfigError that suggests the
-        nearest match.
+        """Return a model of this configuration or of the library by name. Raises ConfigError, suggesting the nearest
+        match, if there is no such model.
         """
         found = self.models.get(name) or library().get(name)
         if found is None:
@@ -116,7 +116,7 @@ class LoadedConfig:
         found = folder / name
         if not self.may_use(found):
             raise ConfigError(
-                f"file '{name}' lies outside the folder of the configuration; move it there or, if you trust the "
+                f"file '{name}' is outside the folder of the configuration; move it there or, if you trust the "
                 f"configuration, allow the file's folder: --files {os.path.relpath(found.resolve().parent)}",
                 str(self.path),
             )

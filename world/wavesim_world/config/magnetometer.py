@@ -1,4 +1,4 @@
-"""Declare magnetometers."""
+"""Declarations of magnetometers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class MagnetometerConfig(SensorConfig):
     """
 
     grade: str = choice(
-        "Type of a real magnetometer. Its errors apply to all keys left at their defaults. rm3100: PNI RM3100 "
+        "Commercial magnetometer to imitate. Its errors replace the values of all keys left at their defaults. "
+        "rm3100: PNI RM3100 "
         "with a cycle count of 200. hmc5883l: Honeywell HMC5883L at its default gain. none: only the errors that "
         "the other keys specify.",
         ("rm3100", "hmc5883l", "none"),

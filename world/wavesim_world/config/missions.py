@@ -1,4 +1,4 @@
-"""Read the mission files that a configuration names."""
+"""Reader of the mission files that a configuration names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wavesim_world.config.validation import fail_at
 
 
 def read_missions(loaded: LoadedConfig) -> LoadedConfig:
-    """Return the configuration with the waypoints of every mission file. The digest then covers the files.
+    """Return the configuration with the waypoints from every mission file. Its digest also covers these files.
 
     Raises ConfigError for the first invalid file.
     """

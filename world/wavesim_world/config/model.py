@@ -1,4 +1,4 @@
-"""Declare every element and key of ``config.xml``.
+"""Declarations of the main elements and keys of a configuration file.
 
 A configuration file may use any supported unit; the objects contain SI values and radians.
 """
@@ -33,8 +33,8 @@ def coordinate(doc: str, count: int = 1) -> Any:
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic mooring line from the body's origin to an anchor. It can only pull, and has neither weight nor drag. For
-    a line with weight and drag, use <line>.
+    """Elastic mooring line from the body's origin to an anchor. It transmits tension only, and has neither weight nor
+    drag. For a line with weight and drag, use <line>.
     """
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
@@ -151,8 +151,8 @@ class DeviceConfig:
 
 
 def device_names(devices: Sequence[DeviceConfig]) -> list[str]:
-    """Return the names by which faults refer to the devices of a body. Repeated labels get the suffixes -2, -3 and so
-    on.
+    """Return the names by which faults refer to the devices of a body. If a label is repeated, the suffixes -2, -3 and
+    so on are appended.
     """
     labels = [device_name(d.label) for d in devices]
     counts = [labels[: k + 1].count(label) for k, label in enumerate(labels)]
@@ -173,15 +173,17 @@ class FaultConfig:
         "Interval between the starts of the repeated fault; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
     part: str = text(
-        "Name of the faulty part: an actuator of the model, a sensor of the body, or `device:` and the name of a <device>."
+        "Target of the fault: the name of an actuator or sensor of the body, or `device:` followed by the name of a "
+        "<device>."
     )
     kind: str = text(
-        "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Sensor: lost, "
+        "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the duration `amount`). Sensor: lost, "
         "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log. Device: "
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Amount of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time (frozen). "
+        "Magnitude of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time "
+        "(frozen). "
         "Sensors: bias (bias), probability of a spike (spikes), noise factor (noisy), or name of the compartment (wet). "
         "Devices: probability per byte (lost, garbled, doubled) or delay (late).",
         "",
@@ -208,9 +210,10 @@ class BodyConfig:
         count=3,
     )
     speed: float = key(
-        "Initial surge speed through the water. From the model, the server computes thruster commands "
-        "that maintain it in level motion, and the actuators start with these outputs instead of `initial`. For an "
-        "aircraft, it is the airspeed; pitch, roll and control surfaces are computed too. 0 m/s = not used.",
+        "Initial surge speed through the water. From the model, the server computes thruster commands that maintain "
+        "this speed in level motion, and the actuators start with these outputs instead of `initial`. For an "
+        "aircraft, it is the airspeed; pitch, roll and the angles of the control surfaces are then also computed. 0 "
+        "m/s = not used.",
         "speed",
         0.0,
     )
@@ -233,7 +236,8 @@ class BodyConfig:
         "send",
     )
     watchdog: float = key(
-        "Time limit of the watchdog. If no command arrives for this long (simulation time), `failsafe` takes effect. 0 "
+        "Time limit of the watchdog. If no command arrives for this duration (simulation time), `failsafe` takes "
+        "effect. 0 "
         "= no limit.",
         "time",
         0.0,
@@ -317,9 +321,9 @@ class Grant:
     additional rights.
     """
 
-    to: str = text("Name under which the sessions with these rights join; * = any name.")
+    to: str = text("Name under which a session must join to receive these rights; * = any name.")
     role: str = choice(
-        "Role of the sessions with these rights; any = all roles.",
+        "Role that a session must have to receive these rights; any = all roles.",
         ("any", "pilot", "instrument", "listener", "observer"),
         "any",
     )
@@ -329,7 +333,7 @@ class Grant:
         "stop, shut down, set the speed. mission: send waypoints to a pilot that accepts them."
     )
     others: bool = flag(
-        "Whether the rights also apply to other bodies. no: they apply to the session's own body only.", False
+        "Whether the rights also apply to other bodies. no: the rights apply only to the session's own body.", False
     )
     place: str = place()
 
@@ -360,9 +364,10 @@ class NetworkConfig:
         low=0.01,
     )
     lockstep_budget: float = key(
-        "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per "
-        "simulated second do not count towards the budget. When the budget is used up, a client loses its session, or "
-        "the simulation stops waiting for the emulator. Increase it for programs with long computations.",
+        "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per simulated second "
+        "do not count towards the budget. When the budget of a client is used up, the client loses its session; when "
+        "the budget of an emulator is used up, the simulation stops waiting for it. Increase the budget for programs "
+        "with long computations.",
         "time",
         60.0,
         low=0.1,
@@ -453,8 +458,8 @@ class LogConfig:
         high=10000.0,
     )
     part_size: float = key(
-        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the "
-        "size of each file and the memory for its index. To read all parts, open the first file.",
+        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits the size "
+        "of each file and the memory for its index. To read all files, open the first one.",
         "data",
         256e6,
         low=1e4,
@@ -521,7 +526,7 @@ class Fence:
     place: str = place()
 
     def request(self) -> FenceRequest:
-        """Return the fence as a protocol record, which is the form that the server and viewers use."""
+        """Return the fence as a protocol record, as the server and viewers use it."""
         return FenceRequest(self.name, self.keep, tuple(v for c in self.corner for v in (c.north, c.east)))
 
 

@@ -1,4 +1,4 @@
-"""Declare the instruments that measure the motion of the body: IMU, AHRS, speed log, encoder."""
+"""Declarations of instruments that measure the motion of the body: IMU, AHRS, speed log, encoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class ImuConfig(SensorConfig):
     """
 
     grade: str = choice(
-        "Grade of the IMU. The errors of this grade apply to all keys left at their defaults. mems: the defaults "
+        "Grade of the IMU. The errors of this grade replace the values of all keys left at their defaults. mems: the "
+        "defaults "
         "of the keys, for a MEMS IMU typical of robots. tactical: Sensonor STIM300. navigation: Honeywell HG9900.",
         ("mems", "tactical", "navigation"),
         "mems",

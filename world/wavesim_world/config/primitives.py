@@ -1,4 +1,4 @@
-"""Compute the primitive shape of a body."""
+"""Primitive shapes of bodies (box, cylinder, sphere) as numbers."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def shape_of(model: Model) -> PrimitiveShape:
 
 
 def mounted(instrument: InstrumentConfig, model: Model) -> InstrumentConfig:
-    """Return an instrument as mounted on a body with this model. If its position is `mast`, the coordinates of the mast
-    top replace this word.
+    """Return an instrument as mounted on a body with this model. If its position is the keyword `mast`, the coordinates
+    of the mast top replace it.
     """
     place: object = instrument.parameters.position
     if place != MAST:

@@ -1,4 +1,4 @@
-"""Declare the instruments that measure ranges or record images: echosounders, sonars and cameras."""
+"""Declarations of instruments that measure ranges or record images: echosounders, sonars and cameras."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class RangeBeam:
 
 @dataclass(frozen=True)
 class RangerConfig(SensorConfig):
-    """Ranger with up to eight fixed beams. Without <beam>, one beam points ahead.
+    """Rangefinder with up to eight fixed beams. Without <beam>, one beam points ahead.
 
-    The beams of the ranger detect obstacles, the bottom and the surface.
+    The beams detect obstacles, the bottom and the surface.
     """
 
     maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)
     sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
-    beam: tuple[RangeBeam, ...] = children(RangeBeam, "Beam of the ranger.")
+    beam: tuple[RangeBeam, ...] = children(RangeBeam, "Beam of the rangefinder.")
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class ScannerConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class MultibeamConfig(SensorConfig):
-    """Multibeam: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any positions
-    and directions."""
+    """Multibeam echosounder: a fan of beams in the y-z plane of the sensor frame S, or up to 256 custom beams with any
+    positions and directions.
+    """
 
     beams: int = key("Number of beams in the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
@@ -137,11 +138,11 @@ class SonarConfig(SensorConfig):
         integer=True,
     )
     height: float = key(
-        "Full vertical angle of a 3D sonar's image; 0 = that of the preset.", "angle", 0.0, low=0.0, high=2.967
+        "Full vertical angle of a 3D sonar's image; 0 = the angle of the preset.", "angle", 0.0, low=0.0, high=2.967
     )
     minimum: float = key(
-        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = that of the "
-        "preset.",
+        "Minimum range of a multibeam echosounder or a 3D sonar; closer echoes are not detected. 0 = the minimum "
+        "range of the preset.",
         "length",
         0.0,
         low=0.0,
@@ -187,8 +188,8 @@ class SonarConfig(SensorConfig):
         high=0.0,
     )
     speckle: bool = flag(
-        "Whether the sonar image has speckle: random fluctuations of the echo level, like the sum of echoes from "
-        "many small scatterers.",
+        "Whether the sonar image has speckle: random fluctuations of the echo level, which result from the sum of "
+        "echoes from many small scatterers.",
         True,
     )
     multipath: bool = flag(
@@ -205,7 +206,7 @@ class SonarConfig(SensorConfig):
     )
     truth: bool = flag(
         "Whether each sample also has labels: the true material and object that caused the echo, or the object in "
-        "whose shadow the sample lies.",
+        "whose shadow the sample is.",
         False,
     )
     stabilised: bool = flag(

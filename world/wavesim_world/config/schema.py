@@ -1,4 +1,4 @@
-"""Declare the configuration: one frozen dataclass per XML element.
+"""Building blocks for declaring the configuration: one frozen dataclass per XML element.
 
 Each attribute of an element is a field made by :func:`key`, and each child element a field made by :func:`child` or
 :func:`children`. The reader, the XSD and ``docs/CONFIG.md`` all derive from these fields, so the unit, default and
@@ -24,7 +24,7 @@ def type_name(of: type) -> str:
 @dataclass(frozen=True)
 class Key:
     """Declaration of an XML attribute: its quantity (empty for a pure number), the count and range of its numbers, and
-    its meaning.
+    its description.
     """
 
     name: str
@@ -139,12 +139,14 @@ def _field(schema: Key, default: Any) -> Any:
 
 
 def keys(of: type) -> tuple[tuple[str, Key], ...]:
-    """Return (field name, declaration with its XML name) for each attribute of an element class."""
+    """Return the attributes of an element class, as pairs of the field name and the declaration with its XML name."""
     return _declared(of)[0]
 
 
 def child_elements(of: type) -> tuple[tuple[str, Child], ...]:
-    """Return (field name, declaration with its XML name) for each child of an element class."""
+    """Return the child elements of an element class, as pairs of the field name and the declaration with its XML
+    name.
+    """
     return _declared(of)[1]
 
 

@@ -1,4 +1,4 @@
-"""Check conditions that involve several keys, because the declaration of a single key cannot express them."""
+"""Checks of conditions that involve several keys, which the declaration of a single key cannot express."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
 from wavesim_world.config.world import Samples
 
-MIN_GRAVITY = 1e-3  #: smallest gravity in m/s2 except 0; its inverse appears in wave numbers and accelerations
+#: smallest permitted gravity in m/s2 other than 0; the limit is necessary because formulas for wave numbers and
+#: accelerations divide by gravity
+MIN_GRAVITY = 1e-3
 IN_AIR_M = 2.0  #: maximum height in m above the mean water level at which a body may start; the allowance covers waves
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 def check(config: Config, models: dict[str, Model], path: Path) -> None:
-    """Raise ConfigError for the first part of a configuration that cannot be simulated."""
+    """Raise ConfigError for the first element or key that prevents the simulation of a configuration."""
     file = str(path)
     if not _NAME.fullmatch(config.name):
         raise ConfigError(f"invalid name '{config.name}': use 1 to 31 letters, digits, - and _", file)
@@ -42,7 +44,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
         raise ConfigError(
             f"network address {config.network.address} is not loopback, so other machines could reach the server: set "
             "`keys` to a key file "
-            '(`wavesim keys` makes one), or write insecure="yes" if everyone on that network may control it',
+            '(create one with `wavesim keys`), or write insecure="yes" if everyone on that network may control it',
             file,
         )
     _grants(config)
@@ -106,9 +108,9 @@ def _transducer(t: TransducerConfig, place: str) -> None:
     if t.query and not t.reply:
         fail_at(place, "transducer: it answers queries, so it needs a `reply` frequency")
     if t.query and not t.listen_low <= t.query <= t.listen_high:
-        fail_at(place, "transducer: its `query` frequency lies outside its receiving band")
+        fail_at(place, "transducer: its `query` frequency is outside its receiving band")
     if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
-        fail_at(place, "modem: its `frequency` lies outside the receiving band of its transducer")
+        fail_at(place, "modem: its `frequency` is outside the receiving band of its transducer")
     if t.beam is not None:
         if not any(t.beam.axis):
             fail_at(place, "beam: `axis` is the zero vector; give a direction")
@@ -126,7 +128,7 @@ def _transducer(t: TransducerConfig, place: str) -> None:
             fail_at(place, f"head: it has {len(phones)} hydrophones, but needs 3 to 8")
         if np.linalg.matrix_rank(np.array(phones) - np.mean(phones, axis=0), tol=1e-6) < 2:
             fail_at(
-                place, "head: its hydrophones lie on one line; place them in a plane or in space to measure directions"
+                place, "head: its hydrophones are on one line; place them in a plane or in space to measure directions"
             )
         if not any(t.head.axis):
             fail_at(place, "head: `axis` is the zero vector; give a direction")
@@ -159,7 +161,8 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
         _failsafe(body, model)
         if body.speed and (any(body.velocity) or any(body.angular_velocity)):
             fail_at(
-                body.place, f"'{body.name}': `speed` sets all initial motion; remove `velocity` and `angular_velocity`"
+                body.place,
+                f"'{body.name}': `speed` defines the complete initial motion; remove `velocity` and `angular_velocity`",
             )
         if body.transducer is not None:
             _transducer(body.transducer, body.place)

@@ -1,4 +1,4 @@
-"""Declare the keys that all sensors have."""
+"""Declarations of the keys that all sensors have."""
 
 from __future__ import annotations
 

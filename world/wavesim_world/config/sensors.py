@@ -1,4 +1,4 @@
-"""Declare the instruments that a model, a vehicle or the whole fleet carries."""
+"""Declarations of the instruments that a model, a vehicle or the whole fleet carries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAST = "mast"  #: keyword for a position at the top of the mast
 
 
 def aerial(what: str) -> Any:
-    """Declare the position of an instrument that works only above the water."""
+    """Declare a key for the position of an instrument that works only above the water."""
     return key_or_word(
         MAST,
         f"{what} in the body frame. `{MAST}`: on a mast above the centre of the hull, mounted on its highest point. The mast is "
@@ -137,7 +137,7 @@ class RpmConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class LeakConfig(SensorConfig):
-    """Leak detectors in the compartments of the body. A compartment is dry until a `wet` fault affects it."""
+    """Leak detectors in the compartments of the body. A compartment is dry until a `wet` fault is injected for it."""
 
     compartments: str = text(
         "Names of the compartments with a leak detector: up to four, separated by spaces.",
@@ -208,7 +208,10 @@ class RadarConfig(SensorConfig):
         high=8.0,
     )
     trend: float = key(
-        "Time from the start of a radar track until its course and speed are reported.", "time", 60.0, low=0.0
+        "Time from the start of a radar track until the course and speed of its target are reported.",
+        "time",
+        60.0,
+        low=0.0,
     )
     memory: int = key(
         "Maximum number of scans used to compute the course and speed of a radar track. More scans make the values "
@@ -346,7 +349,7 @@ class SensorsConfig:
         SensorConfig, "Sound velocity probe: speed of sound in the water."
     )
     echosounder: tuple[EchosounderConfig, ...] = children(EchosounderConfig, "Echosounder: distance to the bottom.")
-    ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Ranger: fixed range beams.")
+    ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Rangefinder: fixed range beams.")
     scanner: tuple[ScannerConfig, ...] = children(ScannerConfig, "Scanner: a rotating pencil beam.")
     multibeam: tuple[MultibeamConfig, ...] = children(
         MultibeamConfig, "Multibeam echosounder: a fan of beams, each of which measures a range."
@@ -387,7 +390,7 @@ class SensorsConfig:
 
     @functools.cached_property
     def declared(self) -> tuple[tuple[str, SensorConfig], ...]:
-        """Pairs (type, configuration), one for each instrument, in document order."""
+        """Declared instruments as (type, configuration) pairs, in document order."""
         found: list[tuple[str, SensorConfig]] = []
         for f in fields(self):
             value = getattr(self, f.name)

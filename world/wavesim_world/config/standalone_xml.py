@@ -1,4 +1,4 @@
-"""Read a configuration without the files that it refers to, for example from a log on another machine."""
+"""Reader of a configuration without the files that it refers to, for example from a log on another machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def omitted_water(text: str) -> tuple[str, ...]:
 
 
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
-    """Return the part of a configuration that needs no other file, and whether the sea bed is read from a file.
+    """Return a configuration without the elements that need other files, and whether its sea bed is read from a file.
 
     Bodies whose models are in another file are omitted. Raises ConfigError if the text is not a valid configuration.
     """

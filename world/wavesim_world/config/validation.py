@@ -1,4 +1,4 @@
-"""Check that the model of a body can be simulated."""
+"""Checks that the model of a body can be simulated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ WATER_DENSITY = 1025.0  #: density of sea water for plausibility checks, kg/m3
 #: maximum plausible ratio of the mass of a body to the mass of the water that it displaces; its inverse is the minimum
 MAX_DENSITY_RATIO = 700.0
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
-SECTION_TERMS = 16  #: largest number of named derivatives that the cross-flow drag of a hull with sections uses
+#: largest number of named derivatives to which the cross-flow drag of a hull with sections is converted
+SECTION_TERMS = 16
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
 MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
@@ -258,7 +259,7 @@ def _initial(
     unit: str,
     fail: Any,
 ) -> None:
-    """Check the output of an actuator before the first tick. The default is always allowed."""
+    """Check the configured initial output of an actuator. The default is always allowed."""
     default = next(k.default for name, k in keys(type(actuator)) if name == "initial")
     low, high = limits
     if actuator.initial != default and not low <= actuator.initial <= high:
@@ -326,7 +327,7 @@ def _aerodynamics(model: Model, fail: Any) -> None:
     """Check the model of an aircraft."""
     a = model.aerodynamics
     if (a is None) != (model.type != "aircraft"):
-        fail('type="aircraft" and <aerodynamics> need each other; write both or neither')
+        fail('type="aircraft" and <aerodynamics> require each other; write both or neither')
     if a is None:
         return
     for name in ("restoring", "hull", "wind_drag", "wave_filter", "rao", "allocation"):

@@ -1,4 +1,4 @@
-"""Declare the model of a body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
+"""Declarations of the model of a body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Cylinder along the body x axis, as a simple shape for underwater vehicles."""
+    """Cylinder along the x axis of the body, as a simple shape for underwater vehicles."""
 
     length: float = key("Length of the cylinder along the body x axis.", "length", low=1e-3)
     radius: float = key("Radius of the cylinder.", "length", low=1e-3)
@@ -282,7 +282,7 @@ class HullMesh:
 
     The part of the mesh below the local water plane determines the buoyancy at any heel. The model therefore capsizes
     at the same angle of heel as the real hull. Contacts, and the averaging of waves over length and width, still use
-    the primitive shape. Added mass and drag remain those of the whole body, even when it leaves the water.
+    the primitive shape. Added mass and drag are always computed for the whole body, even when it leaves the water.
     """
 
     file: str = text("Path of the mesh file, relative to the file that contains this key.")
@@ -331,8 +331,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Performance:
-    """Published performance of the real vehicle, for comparison with that of the model (docs/models.md). It does not
-    affect the simulation.
+    """Published performance of the real vehicle, for comparison with the performance of the model (docs/models.md). It
+    does not affect the simulation.
     """
 
     speed: float = key("Published maximum speed of the real vehicle; 0 = not published.", "speed", 0.0, low=0.0)
@@ -371,7 +371,8 @@ class Model:
         "",
     )
     active: str = text(
-        "Degrees of freedom in which the body can move. Its velocity in the others stays at zero.", "u v w p q r"
+        "Degrees of freedom in which the body can move. Its velocity in the other degrees of freedom stays at zero.",
+        "u v w p q r",
     )
     coriolis: bool = flag(
         "Whether the model computes the Coriolis and centripetal forces C(nu). no: for models whose derivatives "
@@ -381,7 +382,7 @@ class Model:
     coriolis_added: str = choice(
         "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged bodies. plane: surge, sway and "
         "yaw, for hulls on the surface. With `plane`, the heave components of inertia, drag and memory act along the "
-        "vertical, as in seakeeping theory; along body z, they would capsize the hull.",
+        "vertical, as in seakeeping theory; if they acted along the z axis of the body, they would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

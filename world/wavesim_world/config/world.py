@@ -1,4 +1,4 @@
-"""Declare the sea: water, bed, flow, wind, waves, tide, obstacles.
+"""Declarations of the environment: water, bed, flow, wind, waves, tide, obstacles.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians.
@@ -16,7 +16,8 @@ from wavesim_world.config.schema import Vector, child, children, choice, flag, k
 #: mean wind speed in m/s by Beaufort number: the centre of each class
 BEAUFORT = (0.15, 0.9, 2.5, 4.5, 6.7, 9.4, 12.3, 15.5, 19.0, 22.6, 26.5, 30.6, 34.0)
 
-#: maximum configurable speed of each part of a flow in m/s, in either direction; higher than any current in the sea
+#: maximum configurable speed of each component of a flow in m/s, in either direction; it exceeds all currents in the
+#: sea
 MAX_CURRENT = 20.0
 
 
@@ -101,13 +102,13 @@ class Current:
     tide_direction: float = key("Direction towards which the tidal stream flows at phase 0.", "angle", 0.0)
     tide_period: float = key("Period of the tidal stream.", "time", 44714.16, low=1.0)
     tide_phase: float = key("Phase of the tidal stream at simulation time 0.", "angle", 0.0)
-    drift: Drift | None = child(Drift, "Slowly varying part of the water flow.")
+    drift: Drift | None = child(Drift, "Slowly varying component of the water flow.")
     layer: tuple[Layer, ...] = children(Layer, "Flow at one depth. List the layers in ascending order of depth.")
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all parts of the flow. The drift
-        contributes its mean plus three standard deviations.
+        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all components of the flow. The
+        drift contributes its mean plus three standard deviations.
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
@@ -136,7 +137,8 @@ class Tide:
 
 @dataclass(frozen=True)
 class Wind:
-    """Wind as the sum of a mean, a slow Gauss-Markov part, and gusts. It is the same at all horizontal positions.
+    """Wind as the sum of a mean, a slowly varying component (Gauss-Markov), and gusts. It is the same at all horizontal
+    positions.
 
     The mean wind follows a logarithmic height profile that depends on the surface drag coefficient. Gusts follow the
     Harris spectrum 4 k L U10 / (2 + (f L / U10)^2)^(5/6).
@@ -155,17 +157,17 @@ class Wind:
         "Drag coefficient k of the sea surface for the wind profile and the gusts.", default=0.003, low=1e-4, high=0.05
     )
     slow_deviation: float = key(
-        "Standard deviation of the slowly varying part of the wind speed U10.", "speed", 0.0, low=0.0
+        "Standard deviation of the slowly varying component of the wind speed U10.", "speed", 0.0, low=0.0
     )
-    slow_time: float = key("Time constant of the slowly varying part of the wind speed.", "time", 300.0, low=0.1)
+    slow_time: float = key("Time constant of the slowly varying component of the wind speed.", "time", 300.0, low=0.1)
     minimum: float = key(
-        "Minimum wind speed U10, excluding gusts: the mean plus the slowly varying part never falls below it.",
+        "Minimum wind speed U10, excluding gusts: the mean plus the slowly varying component never falls below it.",
         "speed",
         0.0,
         low=0.0,
     )
     maximum: float = key(
-        "Maximum wind speed U10, excluding gusts: the mean plus the slowly varying part never exceeds it.",
+        "Maximum wind speed U10, excluding gusts: the mean plus the slowly varying component never exceeds it.",
         "speed",
         100.0,
         low=0.0,
@@ -280,8 +282,8 @@ class Tunnel:
 class Mesh:
     """Obstacle from a triangle mesh file (STL, PLY, OBJ, OFF, GLB), such as a wreck, a rock or a pontoon.
 
-    `attitude` rotates the axes of the file to north, east, down. A file whose z axis points up needs attitude="180 0 0
-    deg".
+    `attitude` rotates the axes of the file to north, east, down. For a file whose z axis points up, use attitude="180 0
+    0 deg".
     """
 
     file: str = text("Path of the mesh file, relative to the configuration file.")
@@ -474,10 +476,10 @@ class Samples:
     profiles.
 
     The samples come from one CSV file, or from files in DUNE's format: one <temperature> and one <salinity> for each
-    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may lie anywhere.
-    The value at a position is the mean of the points within a radius, weighted by inverse distance. If no point lies
-    within the radius, the nearest point gives the value. Values are interpolated linearly in time, and are constant
-    before the first and after the last time.
+    time. The CSV file has the same columns as a <volume> file, except the flow columns. The points may be scattered
+    arbitrarily. The value at a position is the mean of the points within a radius, weighted by inverse distance. If
+    there is no point within the radius, the nearest point gives the value. Values are interpolated linearly in time,
+    and are constant before the first and after the last time.
     """
 
     latitude: float = key("Latitude in the files that corresponds to the origin of the world.", "angle")
@@ -490,8 +492,8 @@ class Samples:
         SampleFile, "Salinity at one time. List the files in ascending order of time."
     )
     radius: float = key(
-        "Radius of influence of a sample. Samples beyond the radius have no weight. If no sample lies within it, "
-        "the nearest sample applies.",
+        "Radius of influence of a sample. Samples beyond the radius have no weight. If there is no sample within the "
+        "radius, the nearest sample applies.",
         "length",
         500.0,
         low=1e-3,
@@ -506,32 +508,32 @@ class Samples:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Cloud of a scalar quantity: peak exp(-(north'^2 / (2 sn^2) + east'^2 / (2 se^2))) around a point, the same at all
-    depths.
+    """Gaussian patch of a scalar quantity: peak exp(-(north'^2 / (2 sn^2) + east'^2 / (2 se^2))) around a point, the
+    same at all depths.
     """
 
-    peak: float = key("Value of the quantity at the centre of the cloud.")
-    north: float = key("North coordinate of the centre of the cloud.", "length")
-    east: float = key("East coordinate of the centre of the cloud.", "length")
-    sigma_north: float = key("Standard deviation sn of the cloud in the north direction.", "length", low=1e-3)
-    sigma_east: float = key("Standard deviation se of the cloud in the east direction.", "length", low=1e-3)
+    peak: float = key("Value of the quantity at the centre of the patch.")
+    north: float = key("North coordinate of the centre of the patch.", "length")
+    east: float = key("East coordinate of the centre of the patch.", "length")
+    sigma_north: float = key("Standard deviation sn of the patch in the north direction.", "length", low=1e-3)
+    sigma_east: float = key("Standard deviation se of the patch in the east direction.", "length", low=1e-3)
 
 
 @dataclass(frozen=True)
 class ScalarConfig:
-    """Scalar quantity in the water, measured by the `scalar` sensor. It is given as a sum of Gaussian clouds, or
-    as a column of the <volume>.
+    """Scalar quantity in the water, measured by the `scalar` sensor. It is given as a sum of Gaussian patches, or as a
+    column of the <volume>.
     """
 
     name: str = text("Name of the scalar quantity.")
     column: str = text(
         "Name of the column in the <volume> file that contains the quantity. Empty: the quantity is the sum of its "
-        "clouds.",
+        "Gaussian patches.",
         "",
     )
     above: float = key("Depth above which the quantity is absent. The sensor reports -1 there.", "length", 0.0)
     gaussian: tuple[Gaussian, ...] = children(
-        Gaussian, "One Gaussian cloud of the quantity. The values of overlapping clouds are added."
+        Gaussian, "One Gaussian patch of the quantity. The values of overlapping patches are added."
     )
     place: str = place()
 
@@ -546,7 +548,8 @@ class MagneticField:
         "Year for which the World Magnetic Model (WMM2025) is evaluated.", default=2026.0, low=2025.0, high=2030.0
     )
     field: Vector = key(
-        "North, east and down components of the magnetic field. They replace those of the World Magnetic Model. 0 0 "
+        "North, east and down components of the magnetic field. They replace the components from the World Magnetic "
+        "Model. 0 0 "
         "0 = not used.",
         "magnetic field",
         (0.0, 0.0, 0.0),
@@ -578,7 +581,7 @@ class World:
     pressure_0: float = key("Pressure P0 at the water surface.", "pressure", 10.1325)
     pressure_1: float = key(
         "Linear coefficient P1 of the pressure as a function of depth. If P1 is not 0, the pressure at depth z is P0 "
-        "+ P1 z + P2 z^2. If P1 is 0, the pressure is that of a standard ocean at `latitude` (UNESCO 44).",
+        "+ P1 z + P2 z^2. If P1 is 0, the pressure of a standard ocean at `latitude` (UNESCO 44) is used.",
         "pressure gradient",
         0.0,
         low=0.0,

@@ -1,4 +1,6 @@
-"""Parse XML safely: without entities, document types or network access, and with a size limit."""
+"""XML parser for untrusted files. It rejects document types and entities, has no network access, and limits the size of
+a file.
+"""
 
 from __future__ import annotations
 

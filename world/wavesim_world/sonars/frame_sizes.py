@@ -18,7 +18,7 @@ Imager = SonarConfig | CameraConfig | LidarConfig  #: configuration of an instru
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
-    """Return the preset of a sonar with the changes made by its configuration."""
+    """Return the preset of a sonar, with the values that its configuration replaces."""
     p = find_preset(s.preset)
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
@@ -51,7 +51,7 @@ def payload_bytes(s: Imager) -> int:
 
 
 def ring_slot_bytes(sonars: list[Imager]) -> int:
-    """Return the slot size in bytes of a ring, so that a frame from any of these instruments fits into one slot."""
+    """Return the slot size of a ring in bytes: large enough for one frame from any of these instruments."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 

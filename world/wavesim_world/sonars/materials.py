@@ -5,11 +5,11 @@ The strength is ``s_b = s_diffuse + s_facet``. Sediments follow the model of APL
 surfaces). The average over larger slopes and APL's separate law for rough rock are not modelled. The facet coefficients
 of concrete, wood and rubber are not validated.
 
-A :class:`Texture` varies the strength of a bed from place to place; it leaves the mean strength as it is. The
-wavelengths of ripples follow Wiberg & Harris (1994) for swell of 1.35 m (height) and 8 s over a depth of 15 m (orbital
-diameter 0.95 m): 0.62 times the orbital diameter for coarse sand, 535 grain diameters for fine sand, and their
-logarithmic interpolation for medium sand. The slopes are assumed to be 40 % of those of active ripples, whose height is
-0.17 wavelengths. The amplitudes of patches are assumed. They increase from mud to rock, as measured statistics of
+A :class:`Texture` varies the strength of a bed with position, without changing the mean strength. The wavelengths of
+ripples follow Wiberg & Harris (1994) for swell of 1.35 m (height) and 8 s over a depth of 15 m (orbital diameter 0.95
+m): 0.62 times the orbital diameter for coarse sand, 535 grain diameters for fine sand, and their logarithmic
+interpolation for medium sand. The slopes are assumed to be 40 % of those of active ripples, whose height is 0.17
+wavelengths. The amplitudes of patches are assumed. They increase from mud to rock, as measured statistics of
 backscatter do (K distributions; Lyons & Abraham 1999): with the shape parameter nu of a K distribution, the rms
 variation is 4.3 dB times the square root of the trigamma function of nu, that is 1 dB for nu = 19 and 3.5 dB for nu =
 2.
@@ -166,8 +166,8 @@ def sea_surface(wind: float) -> Material:
 
 
 def surface_loss(frequency: float, wind: float, grazing: float) -> float:
-    """Return the loss in dB of a reflection at the sea surface, which the bubbles below it cause (APL-UW TR 9407). The
-    model holds from 10 to 100 kHz and is extrapolated above. The loss is at most :data:`MAX_SURFACE_LOSS`.
+    """Return the loss in dB of a reflection at the sea surface, caused by the bubbles below the surface (APL-UW TR
+    9407). The model holds from 10 to 100 kHz and is extrapolated above. The loss is at most :data:`MAX_SURFACE_LOSS`.
     """
     strong = 1.26e-3 * max(wind, 6.0) ** 1.57 * (frequency / 1e3) ** 0.85
     calm = math.exp(min(0.0, 1.2 * (wind - 6.0)))
@@ -179,7 +179,7 @@ def surface_backscatter(frequency: float, wind: float) -> Floats:
     facets, and the bubbles below the surface.
 
     The bubble layer follows APL-UW TR 9407: with its optical depth b, ``s_b = 0.0136 sin g / (8 pi damping) (1 + 8 b
-    e^(-2b) - e^(-4b))``. The layer also weakens the facets, by :func:`surface_loss`.
+    e^(-2b) - e^(-4b))``. The layer also attenuates the echo of the facets, by :func:`surface_loss`.
     """
     kHz = frequency / 1e3
     vertical = (kHz / 25.0) ** 0.85 * 10.0 ** (-5.2577 + 0.4701 * min(wind, 11.0)) * max(1.0, wind / 11.0) ** 3.5
@@ -238,12 +238,14 @@ LIBRARY: dict[str, Material] = {
 
 
 def typical_texture(grain: float) -> Texture:
-    """Return the texture of the sediment in the library whose mean grain size in phi is the nearest."""
+    """Return the texture of the sediment in the library whose mean grain size is nearest to the given one (in phi)."""
     return TEXTURES[min(GRAINS, key=lambda name: abs(GRAINS[name] - grain))]
 
 
 def find_material(name: str, own: dict[str, Material]) -> Material:
-    """Return a material from the configuration or the library. Raises a ConfigError that suggests a similar name."""
+    """Return a material from the configuration or the library. Raises ConfigError, suggesting a similar name, if there
+    is no such material.
+    """
     known = {**LIBRARY, **own}
     if name not in known:
         raise ConfigError(f"unknown material '{name}'{suggest_name(name, sorted(known))}")

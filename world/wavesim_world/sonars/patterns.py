@@ -25,7 +25,7 @@ def line(x: Floats, shading: str = "none") -> Floats:
 
 
 def length(width: float, wavelength: float, shading: str = "none") -> float:
-    """Return the length in m of an array whose beam is ``width`` rad wide at -3 dB."""
+    """Return the length in m of an array whose beam width at -3 dB is ``width`` rad."""
     return float(HALF_POWER * SHADINGS[shading][0] * wavelength / (2.0 * np.sin(min(width, np.pi) / 2.0)))
 
 

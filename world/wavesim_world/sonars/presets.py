@@ -17,7 +17,7 @@ KINDS = dict(
     zip(
         SONAR_KINDS,
         (
-            "forward-looking: an image of beams by ranges",
+            "forward-looking: an image with one axis for beams and one for ranges",
             "side-scan: a line of echoes on each side",
             "multibeam echosounder: one sounding per beam",
             "mechanical scanning: one beam that turns by one step per ping",
@@ -91,8 +91,8 @@ _ALL = (
     Preset("norbit-wbms", "bathymetry", "Norbit WBMS, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(1.9), _deg(0.9), 275.0, 75.0, 10.0, "200 to 700 kHz, band 80 kHz from the data sheet; no source is known for the beam width; source level is assumed", source_level=215.0, shading="none"),
     Preset("em2040", "bathymetry", "Kongsberg EM 2040, 300 kHz", 300e3, 30e3, 400, _deg(130), _deg(1.0), _deg(1.0), 500.0, 100.0, 7.0, "200 to 400 kHz, 400 beams, 1 x 1 deg from the data sheet; its three sectors are modelled as one; source level is assumed", source_level=220.0, shading="none"),
     Preset("seabat-7125", "bathymetry", "Reson SeaBat 7125, 400 kHz", 400e3, 30e3, 256, _deg(128), _deg(1.1), _deg(0.54), 200.0, 75.0, 10.0, "400 kHz, 0.54 x 1.1 deg, 128 deg, and 200 m are from the data sheet; the source level is assumed", source_level=220.0, shading="none"),
-    Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "values from r2sonic-2024; the output is an image of the fan; mount it next to an r2sonic-2024", source_level=220.0, tilt=_deg(90), shading="none"),
-    Preset("norbit-wbms-water", "forward", "Norbit WBMS water column, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(0.9), _deg(1.9), 275.0, 40.0, 5.0, "values from norbit-wbms; the output is an image of the fan; mount it next to a norbit-wbms", source_level=215.0, tilt=_deg(90), shading="none"),
+    Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "values from r2sonic-2024; outputs an image of the fan; mount this sonar next to an r2sonic-2024", source_level=220.0, tilt=_deg(90), shading="none"),
+    Preset("norbit-wbms-water", "forward", "Norbit WBMS water column, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(0.9), _deg(1.9), 275.0, 40.0, 5.0, "values from norbit-wbms; outputs an image of the fan; mount this sonar next to a norbit-wbms", source_level=215.0, tilt=_deg(90), shading="none"),
     Preset("surveyor-240", "bathymetry", "Cerulean Surveyor 240", 240e3, 20e3, 80, _deg(80), _deg(4.0), _deg(2.0), 100.0, 50.0, 5.0, "240 kHz, 80 deg, 4 deg along track from the data sheet; all other values are assumed", source_level=200.0, shading="none"),
     Preset("ping360", "scanning", "Blue Robotics Ping360", 750e3, 20e3, 1, 2 * math.pi, _deg(25), _deg(2.0), 50.0, 20.0, 20.0, "750 kHz, 400 steps of 0.9 deg from the data sheet; no source is known for the beam width of 2 x 25 deg; source level is assumed", source_level=195.0, bins=1200, step=_deg(0.9), shading="none"),
     Preset("micron", "scanning", "Tritech Micron (DST)", 700e3, 100e3, 1, 2 * math.pi, _deg(35), _deg(3.0), 75.0, 20.0, 20.0, "beam of 3 x 35 deg and steps from a driver; no source is known for the chirp of 650 to 750 kHz and the maximum range; source level is assumed", source_level=200.0, bins=800, step=_deg(1.8), shading="none"),
@@ -109,7 +109,7 @@ PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 
 
 def find_preset(name: str) -> Preset:
-    """Return the preset with this name. Raises a ConfigError that suggests a similar name."""
+    """Return the preset with this name. Raises ConfigError, suggesting a similar name, if there is no such preset."""
     if name not in PRESETS:
         raise ConfigError(
             f"unknown sonar preset '{name}'{suggest_name(name, sorted(PRESETS))}; list the presets with `wavesim "
@@ -133,7 +133,7 @@ def list_presets() -> str:
 
 
 def describe_preset(p: Preset) -> str:
-    """Return the description of a preset and the XML element that mounts it."""
+    """Return the description of a preset, and the XML element that mounts the sonar."""
     degrees = math.degrees
     rows = [
         ("frequency, band", f"{p.frequency * 1e-3:g} kHz, {p.bandwidth * 1e-3:g} kHz"),

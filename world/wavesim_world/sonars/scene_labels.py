@@ -1,4 +1,4 @@
-"""Materials and objects of a world in the order of their label numbers in frames; see
+"""Materials and objects of a world, in the order of their label numbers in frames; see
 :mod:`wavesim_sdk.frame_labels`.
 """
 
@@ -22,7 +22,7 @@ from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.world import World
 
 HULL_MATERIAL = "steel"  #: name of the material of all bodies
-SURFACE_MATERIAL = "surface"  #: name of the last material, that of the water surface
+SURFACE_MATERIAL = "surface"  #: name of the last material, which is the water surface
 
 
 def material_names(world: World) -> tuple[str, ...]:
