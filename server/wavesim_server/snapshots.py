@@ -59,6 +59,7 @@ class Simulated(Protocol):
     weather_model: Any
     line_system: Any
     contacts: Any
+    channel: Any
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ def constants(simulation: Simulated) -> dict[str, Any]:
         "bed": bed.parameters,
         "soundings": bed.mesh,
         "flow volume": s.weather_model.flow.values,
+        "sound field": s.channel.medium.field_c,
         "bed of the lines": s.line_system.bed,
         "obstacles": s.contacts.memory.obstacles,
     }

@@ -53,7 +53,8 @@ def test_a_linear_speed(row: int, step: float, levels: int, bearing: float) -> N
 
 @pytest.mark.parametrize("across", [0.002, 0.02, -0.05])
 def test_a_gradient_across_the_path(across: float) -> None:
-    """The ray leaves the vertical plane through both ends: its bearing at the source by the circle in the tilted plane."""
+    """Refraction out of the vertical plane is neglected: the time is the closed form in this plane, and longer than that
+    in space by at most t (g L / c)^2 / 24."""
 
     def speed(n: Any, e: Any, z: Any) -> Any:
         return 1500.0 + across * e + 0.016 * z
@@ -61,20 +62,40 @@ def test_a_gradient_across_the_path(across: float) -> None:
     water = volume(speed, np.linspace(0.0, 900.0, 7), (333.0, 250.0), 4200.0)
     a, b = (0.0, 0.0, 300.0), (4000.0, 0.0, 350.0)
     (path,) = VolumeSea(water, bed(900.0)).paths(a, b)
-    g = np.array([0.0, across, 0.016])
-    time, spread = closed_form(speed, tuple(g), a, b)
+    time, spread = closed_form(speed, (0.0, 0.0, 0.016), a, b)
     assert path.time == pytest.approx(time, abs=1e-11)
     assert path.spread == pytest.approx(spread, abs=1e-4)
-    # centre of the circle: c = 0 there, as far from both ends, in the plane of the chord and the gradient
-    chord = np.subtract(b, a)
-    up = g - g @ chord / (chord @ chord) * chord
-    up /= np.linalg.norm(up)
-    middle = np.add(a, b) / 2
-    centre = middle - speed(*middle) / (g @ up) * up
-    spoke = np.subtract(a, centre)
-    leaves = chord - chord @ spoke / (spoke @ spoke) * spoke
-    assert np.allclose(path.leaves, leaves / np.linalg.norm(leaves), atol=1e-9)
-    assert abs(path.leaves[1]) > abs(across) * 4000.0 / 3300.0
+    shorter, _ = closed_form(speed, (0.0, across, 0.016), a, b)
+    assert 0.0 <= path.time - shorter < 1.01 * time * (across * 4000.0 / 1500.0) ** 2 / 24.0
+    assert path.leaves[1] == 0.0
+
+
+@pytest.mark.parametrize("eddy", [2.0, -2.0, 0.2, -0.2])
+@pytest.mark.parametrize("aside", [0.0, 0.01, 3.0])
+def test_ends_on_a_line_of_the_grid(eddy: float, aside: float) -> None:
+    """A ridge or a trough of the sound speed along the path: all paths exist, with the same times in both directions."""
+
+    def speed(n: Any, e: Any, z: Any) -> Any:
+        return 1500.0 + 0.01 * z + eddy * np.exp(-(n * n + e * e) / 1000.0**2)
+
+    sea = VolumeSea(volume(speed, np.linspace(0.0, 200.0, 5), (500.0, 500.0), 3000.0), bed(200.0), 2)
+    a, b = (-900.0, aside, 50.0), (900.0, aside, 30.0)
+    there, back = sea.paths(a, b), sea.paths(b, a)
+    assert len(there) == len(back) == 5
+    assert np.allclose([p.time for p in there], [p.time for p in back], rtol=0.0, atol=1e-9)
+    assert np.allclose([p.spread for p in there], [p.spread for p in back], rtol=0.0, atol=2e-3)
+
+
+def test_a_vertical_path() -> None:
+    """Its level is that of its neighbours, downwards and upwards."""
+
+    def speed(n: Any, e: Any, z: Any) -> Any:
+        return 1500.0 + 0.002 * n + 0.016 * z
+
+    sea = VolumeSea(volume(speed, np.linspace(0.0, 200.0, 5), (500.0, 400.0), 1000.0), bed(200.0))
+    for a, b in (((10.0, 20.0, 20.0), (10.0, 20.0, 180.0)), ((0.0, 0.0, 180.0), (0.0, 0.0, 20.0))):
+        (path,) = sea.paths(a, b)
+        assert path.spread == pytest.approx(20.0 * math.log10(160.0), abs=1e-3)
 
 
 def test_the_grid_continues_at_its_edges() -> None:

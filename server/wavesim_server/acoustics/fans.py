@@ -117,6 +117,8 @@ def _add_flat_ray(w: Course, count: int, left: int, shot: Record) -> tuple[int, 
     """
     x, y, z = w.b.x - w.a.x, w.b.y - w.a.y, w.b.z - w.a.z
     far = math.sqrt(x * x + y * y + z * z)
+    if far < 1e-9:
+        return count, left
     level = _unknown_ray(Vector(x / far, y / far, z / far))
     if not aim_ray(w.guide, w.a, RayTarget(w.b, 0, 0), level, False, w.legs, w.no_points, shot):
         return count, left

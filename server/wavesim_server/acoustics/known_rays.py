@@ -3,7 +3,8 @@
 A search for all rays between two points traces hundreds of rays. Between two signals, the nodes move only little, so the
 rays of the earlier signal are aimed at the new position instead. They are the same rays that a search would find, to
 within the tolerance of the aim. A search is repeated if one of the rays is lost, if the nodes have moved too far, or
-after a time, because rays can appear. Each search also gives the rays in the opposite direction, by reciprocity.
+after a time, because rays can appear. It is always repeated if no direct ray is known, because a direct ray that appears
+would be the first to arrive. Each search also gives the rays in the opposite direction, by reciprocity.
 
 The pairs are in a table with a fixed number of rows. A pair can be in one of a few adjacent rows. A new pair takes an
 empty one of them, or replaces the pair that has not been used for the longest time.
@@ -44,10 +45,31 @@ def find_eigenrays(m: Medium, scene: AcousticScene, s: int, j: int, point: Vecto
             m.pairs[row].used = signal.emission
             return count, int(m.pairs[row].dropped)
     count, dropped = propagation.find_bed_eigenrays(m, scene, s, point, 0)
-    if m.pairs.shape[0] > 0 and count <= a.KNOWN_RAYS:
-        _remember(m, key, source, point, signal.emission, count, dropped, False)
-        _remember(m, _key(m, j, signal.source), point, source, signal.emission, count, dropped, True)
+    if m.pairs.shape[0] > 0:
+        back = _key(m, j, signal.source)
+        if count <= a.KNOWN_RAYS and _has_direct_ray(m, count):
+            _remember(m, key, source, point, signal.emission, count, dropped, False)
+            _remember(m, back, point, source, signal.emission, count, dropped, True)
+        else:
+            _forget(m, row)
+            _forget(m, _row_of(m, back))
     return count, dropped
+
+
+@device_function
+def _has_direct_ray(m: Medium, count: int) -> bool:
+    """Return whether one of the found rays has no bounce."""
+    direct = 0
+    for k in range(count):
+        direct += 1 if m.eigenrays[k].bed == 1 else 0
+    return direct > 0
+
+
+@device_function
+def _forget(m: Medium, row: int) -> None:
+    """Make the rays of a pair too old to be used, if the pair has a row."""
+    if row >= 0:
+        m.pairs[row].searched = -math.inf
 
 
 @device_function

@@ -1,6 +1,9 @@
 """Rays in water whose sound speed is linear in tetrahedra (:mod:`sound_field`); compiled.
 
-In a tetrahedron with the sound speed c and its gradient g at a point of the ray, the ray is an arc of a circle. Let t be
+In a tetrahedron with the sound speed c and its gradient g at a point of the ray, the ray is an arc of a circle. The part
+of g across the vertical plane through source and receiver is neglected: it would shorten the travel time t over a range
+L by t (g L / c)^2 / 24 at most, but its jumps from one tetrahedron to the next would split rays that run along a grid
+plane. Let t be
 its direction there, and let K = -(g - (g.t) t) / c be its curvature. With the parameter s = 2 tan(angle / 2) / |K|, the
 arc is rational:
 
@@ -157,6 +160,12 @@ def _level(first: Axis, middle: Axis, last: Axis) -> int:
 
 
 @always_inline
+def _horizontal(axis: int, north: float, east: float) -> float:
+    """Return the component along an axis of W of a horizontal vector."""
+    return north if axis == NORTH else east if axis == EAST else 0.0
+
+
+@always_inline
 def _moved(axis: Axis, place: float, along: float) -> Axis:
     return Axis(axis.name, axis.cell, axis.stride, axis.size, axis.inverse, place, along)
 
@@ -276,12 +285,18 @@ def trace_ray(
         # the arc: sound speed, gradient and curvature
         gf, gm, gl = (c1 - c0) * first.inverse, (c2 - c1) * middle.inverse, (c3 - c2) * last.inverse
         ca = c0 + gf * first.place + gm * middle.place + gl * last.place
-        along = gf * first.along + gm * middle.along + gl * last.along
+        # only the gradient in the vertical plane bends the ray
+        across = _along(NORTH, first, middle, gf, gm, gl) * guide.across_x
+        across += _along(EAST, first, middle, gf, gm, gl) * guide.across_y
+        pf = gf - across * _horizontal(first.name, guide.across_x, guide.across_y)
+        pm = gm - across * _horizontal(middle.name, guide.across_x, guide.across_y)
+        pl = gl - across * _horizontal(last.name, guide.across_x, guide.across_y)
+        along = pf * first.along + pm * middle.along + pl * last.along
         share = -1.0 / ca
         kf, km, kl = (
-            share * (gf - along * first.along),
-            share * (gm - along * middle.along),
-            share * (gl - along * last.along),
+            share * (pf - along * first.along),
+            share * (pm - along * middle.along),
+            share * (pl - along * last.along),
         )
         quarter = 0.25 * (kf * kf + km * km + kl * kl)
         gz = _along(DOWN, first, middle, gf, gm, gl)
@@ -326,7 +341,7 @@ def trace_ray(
         w, sf, sm, sl = _displacement(first, middle, last, Vector(kf, km, kl), s, quarter)
         dz = _along(DOWN, first, middle, sf, sm, sl)
         to = z + dz
-        if face == FAR and first.name == DOWN:
+        if face == FAR and first.name == DOWN and first.cell + 1 < field.depths.shape[0]:
             to = field.depths[first.cell + 1]
         elif face == NEAR and last.name == DOWN:
             to = field.depths[last.cell]
@@ -342,7 +357,7 @@ def trace_ray(
         cb = ca + gf * sf + gm * sm + gl * sl
         gradient = 0.0
         if with_time:
-            gradient = math.sqrt(gf * gf + gm * gm + gl * gl)
+            gradient = math.sqrt(pf * pf + pm * pm + pl * pl)
         # the receiver's depth; a ray that meets the bed just above this depth is continued, because the receiver may
         # rest on the bed
         crossing = -1.0
@@ -555,7 +570,9 @@ def aim_ray(
 @device_function
 def _tilts(direction: Vector) -> tuple[Vector, Vector]:
     """Return two unit vectors at right angles to a direction: downwards and to the side."""
-    level = max(math.sqrt(direction.x * direction.x + direction.y * direction.y), 1e-12)
+    level = math.sqrt(direction.x * direction.x + direction.y * direction.y)
+    if level < 1e-9:  # vertical: any two horizontal vectors
+        return Vector(-direction.z, 0.0, 0.0), Vector(0.0, 1.0, 0.0)
     x, y = -direction.y / level, direction.x / level
     return Vector(-direction.z * y, direction.z * x, level), Vector(x, y, 0.0)
 

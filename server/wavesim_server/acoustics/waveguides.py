@@ -68,12 +68,14 @@ NEIGHBOUR_ANGLE = 1e-6  #: angle in rad between a ray and its neighbours
 #: maximum distance in m by which an aimed ray may miss the receiver; the travel time is corrected to second order
 AIM_TOLERANCE = 1e-3
 MAX_AIM_STEPS = 24
+CLEARANCE = 1e-3  #: minimum distance in m of the ends of a path from the surface and from the bed, in a sound field
 
 
 class Waveguide(NamedTuple):
     """Water and bed along a path, with the minimum depth and the maximum slope of this bed.
 
-    The sound speed depends on depth only (``profile``), unless ``field`` has values.
+    The sound speed depends on depth only (``profile``), unless ``field`` has values. Refraction out of the vertical plane
+    through both positions is neglected; (``across_x``, ``across_y``) is the horizontal unit vector normal to this plane.
 
     The search for the bed along a ray uses a minimum step, and ends at a maximum range (m) or a maximum number of
     bounces.
@@ -87,6 +89,8 @@ class Waveguide(NamedTuple):
     min_step: float
     max_range: float
     max_bounces: int
+    across_x: float
+    across_y: float
 
 
 class RayStart(NamedTuple):
@@ -139,14 +143,24 @@ def waveguide_between(
     reach = max(horizontal_range, 0.0) / 64.0 + scene.bed.max_slope * max(min_depth, 0.0)
     limit = 1.5 * horizontal_range + 2.0 * max(min_depth, 1.0)
     least = min_depth - max_slope * reach
-    return Waveguide(profile, field, scene, least, max_slope, max(limit / 128.0, 0.25), limit, order)
+    across_x, across_y = 0.0, 1.0
+    if horizontal_range > 1e-9:
+        across_x, across_y = (ay - by) / horizontal_range, (bx - ax) / horizontal_range
+    return Waveguide(
+        profile, field, scene, least, max_slope, max(limit / 128.0, 0.25), limit, order, across_x, across_y
+    )
 
 
 @device_function
 def moved_into_water(guide: Waveguide, point: Vector) -> Vector:
-    """Return a point, moved to the surface or to the bed if it is outside the water."""
+    """Return a point, moved into the water if it is outside of it or closer than CLEARANCE to the surface or to the bed.
+
+    At the boundary itself, the path that leaves directly and the path that bounces there first would be the same, and it
+    would depend on the direction of the path which of the two is found.
+    """
     depth = bed_depth_at(guide, point.x, point.y)
-    return Vector(point.x, point.y, max(depth if point.z > depth else point.z, 0.0))
+    clearance = min(CLEARANCE, 0.5 * max(depth, 0.0))
+    return Vector(point.x, point.y, max(min(point.z, depth - clearance), clearance))
 
 
 @device_function
