@@ -156,7 +156,7 @@ def _pierced(of: Array, faces: Array) -> Array:
 
 
 def outward(t: Array) -> Array:
-    """Return the triangles of a closed surface, turned over if the surface is inside out."""
+    """Return the triangles of a closed surface, with their vertex order reversed if the surface is inside out."""
     return t[:, ::-1] if mass_properties(t).volume < 0.0 else t
 
 

@@ -65,7 +65,7 @@ EIGENRAY = Table(
         value("sx", "", "Direction at the source, in W, if the ray bounces off a bed that is not level."),
         value("sy", "", ""),
         integer("bed", "", "1 = the ray bounces off a bed that is not level."),
-        value("rx", "", "Direction at the receiver, in W, of a ray that is kept by its direction."),
+        value("rx", "", "Direction at the receiver, in W, of a ray that is identified by its launch direction."),
         value("ry", "", ""),
         value("rz", "", ""),
         value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W."),
@@ -253,8 +253,8 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
 
 class _Course(NamedTuple):
-    """Kind of a path: the factors by which ``upper_x``, ``lower_x`` and ``way`` of a fan ray are multiplied. The sum of
-    the products is the range of the path.
+    """Kind of path: the factors by which ``upper_x``, ``lower_x`` and ``way`` of a fan ray are multiplied. The sum of
+    these products is the range of the path.
     """
 
     upper: int
@@ -264,7 +264,7 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the kind of the paths that leave downwards (or upwards if ``down`` is false) and have the given number of
+    """Return the factors for paths that leave downwards (or upwards if ``down`` is false) and have the given number of
     reversals.
     """
     if reversals == 0:

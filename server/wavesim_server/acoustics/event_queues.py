@@ -221,8 +221,8 @@ def take_candidate(m: Medium, tick: int) -> int:
 
 @device_function
 def _prefetch_waiting(m: Medium, row: int, tick: int) -> None:
-    """Prefetch the data of a waiting candidate, because these data do not fit into the caches and their order in memory
-    is random.
+    """Prefetch the data of a waiting candidate. The data of all candidates exceed the CPU caches, and candidates are
+    processed in random memory order.
     """
     candidate = m.waiting[row]
     prefetch(m.signals, candidate.signal)

@@ -33,7 +33,8 @@ FACETS = 16  #: number of facets of a path
 PARTS = FACETS + 2  #: maximum number of parts of a path
 MIRROR, COHERENT_PART, FIRST_FACET = range(3)  #: numbers of the parts
 FRESNEL_ZONES = 4.0  #: number of Fresnel zones over which the facets are distributed
-MIRROR_LIMIT, FACET_LIMIT = 0.5, 2.0  #: Rayleigh parameters below which there are no facets, and no mirror part above
+#: Rayleigh parameters: below the first, there are no facets; above the second, there is no mirror part
+MIRROR_LIMIT, FACET_LIMIT = 0.5, 2.0
 #: focusing below which the mirror part follows Fermat's path, and above which it does not; see `fermat_weight`
 UNIQUE_PATH, FOCUSED_PATHS = 0.8, 1.2
 GOLDEN_ANGLE = 2.399963229728653  #: angle in rad between successive facets, as between the seeds of a sunflower
@@ -125,7 +126,7 @@ def fermat_weight(surface: SurfaceMotion, bounces: Records, count: int) -> float
 
 @device_function
 def blend(one: PartMotion, other: PartMotion, weight: float) -> PartMotion:
-    """Return the mean of two motions; ``weight`` is that of the first."""
+    """Return the weighted mean of two motions; ``weight`` (0 to 1) is the weight of the first."""
     rest = 1.0 - weight
     return PartMotion(weight * one.delay + rest * other.delay, weight * one.doppler + rest * other.doppler)
 

@@ -272,7 +272,7 @@ class VectorLocalisation:
 
     def receptions(self, team: int = 0) -> Records:
         """Return the engine's records (``reception`` table) of those receptions of a team that ended in the last step.
-        ``source`` and ``receiver`` are numbers of members. After an automatic reset in the same step, there are none.
+        ``source`` and ``receiver`` are member numbers. After an automatic reset in the same step, there are none.
         """
         return self.media.receptions(team)
 

@@ -498,7 +498,7 @@ export interface AcousticsRequest {
   depth: number | null;
 }
 
-/** Path by which sound arrives. */
+/** Path along which sound arrives. */
 export interface SoundRay {
   /** travel time, s */
   time: number;
@@ -508,9 +508,9 @@ export interface SoundRay {
   surface: number;
   /** number of reflections by the sea bed */
   bed: number;
-  /** angle of launch below the horizontal, degrees */
+  /** launch angle below the horizontal, degrees */
   launch: number;
-  /** error of the range that the travel time gives with the nominal sound speed, m */
+  /** error of the range computed from the travel time and the nominal sound speed, m */
   error: number;
   /** obstacle that blocks the path; empty: none */
   blocked: string;
