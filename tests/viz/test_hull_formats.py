@@ -133,7 +133,7 @@ def test_warnings_about_the_surface(page: Configurator) -> None:
     assert found["volume"] == pytest.approx(0.4) and "was inside out; its faces were reversed" in said
     small = 0.2 * closed
     found, said = notes(np.concatenate([closed, small]))
-    assert found["volume"] == pytest.approx(0.4) and "'body-2' lies inside part 'body-1'" in said
+    assert found["volume"] == pytest.approx(0.4) and "'body-2' is inside part 'body-1'" in said
     found, said = notes(np.concatenate([closed, small[:, :, [1, 0, 2]][:, ::-1] + [0.0, 0.24, 0.01]]))
     assert "intersects itself near" in said
 

@@ -22,7 +22,7 @@ from wavesim_viz.xml_trees import RequestFailed
 COMMAND = (sys.executable, "-m", "wavesim_sdk", "acoustics", "--serve")
 ANSWER_S = 600.0  #: maximum time in s for one answer; the first one may include the compilation of the kernels
 IDLE_S = 300.0  #: time in s without requests after which the process ends
-END_S = 5.0  #: time in s in which the process must end
+END_S = 5.0  #: maximum time in s that the process may take to end
 MOST_LINE = 64 << 20  #: maximum size of an answer in bytes
 MOST_WAITING = 8  #: maximum number of requests that are in progress or waiting
 NICENESS = 10

@@ -366,7 +366,7 @@ class Configurator:
         return {"file": str(target)}
 
     def mission_file(self, body: Any) -> ImportedMission:
-        """Read an uploaded mission file. The page states the origin of its world in degrees."""
+        """Read an uploaded mission file. The request contains the origin of the world in degrees."""
         name, text = _word(body, "file", "mission.plan"), _of(str, body.get("text", ""), "text")
         place = body.get("origin")
         origin = None
@@ -507,7 +507,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
 
 
 def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
-    """Return a warning for each waypoint that lies below the sea bed."""
+    """Return a warning for each waypoint that is below the sea bed."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
         if vehicle.name not in names:

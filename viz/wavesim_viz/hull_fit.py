@@ -29,7 +29,7 @@ from wavesim_world.hull import Hull
 
 READ_S = 60.0  #: maximum time in s to read a hull file
 MOST_HULLS = 4  #: maximum number of hulls that are kept; the oldest are dropped
-MOST_FACES = 1280  #: maximum number of triangles of <hull>, as the server states it
+MOST_FACES = 1280  #: maximum number of triangles of <hull>; the server has the same limit
 DENSITY = 1025.0
 #: ratio of weight to buoyancy of a submerged hull: a reserve of half a percent, as in `wavesim vehicles estimate`
 RESERVE = 0.995
@@ -238,7 +238,7 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
         for other, u in whole.items():
             if other != k and not len(geometry.open_edges(u)) and _inside(t, u):
                 notes.append(
-                    f"part '{hull.parts[k].name}' lies inside part '{hull.parts[other].name}' and displaces no "
+                    f"part '{hull.parts[k].name}' is inside part '{hull.parts[other].name}' and displaces no "
                     "additional water; it is not counted"
                 )
                 del whole[k]
@@ -247,8 +247,8 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
 
 
 def _inside(t: Array, other: Array) -> bool:
-    """Return whether a part lies inside a closed surface. The test uses its box, and the winding number at one of its
-    points.
+    """Return whether a part is inside a closed surface. The test uses the part's box, and the winding number at one of
+    its points.
     """
     p, q = t.reshape(-1, 3), other.reshape(-1, 3)
     if (p.min(axis=0) <= q.min(axis=0)).any() or (p.max(axis=0) >= q.max(axis=0)).any():

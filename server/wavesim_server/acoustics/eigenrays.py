@@ -80,7 +80,8 @@ EIGENRAY = Table(
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle in the fan in rad
-FAN_ANGLES = 256  #: number of launch angles in the fan, in addition to those of rays that graze a knot of the profile
+#: number of launch angles in the fan, not counting the angles of rays that graze a knot of the profile
+FAN_ANGLES = 256
 SPARE = 2  #: number of additional records at the end of a fan, for the ray that grazes the receiver and for a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more reversals are counted as dropped
 GRAZE = 1e-7  #: relative angular offset of the two fan rays on either side of a ray that grazes a knot
@@ -331,9 +332,9 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     reversals, or if ``search.found`` is full.
 
     Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between the
-    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths, provided
-    that the range has an extremum between the two rays and that this extremum lies on the other side of the receiver.
-    The derivative of the range then has opposite signs at the two rays.
+    ranges of the two rays, there is one path between them. If the receiver is beyond both ranges, there are two paths,
+    provided that the range has an extremum between the two rays and that this extremum lies on the other side of the
+    receiver. The derivative of the range then has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0

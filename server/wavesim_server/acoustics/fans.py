@@ -153,7 +153,7 @@ def aim_ray(
 
 @device_function
 def _is_searched(w: Course, leg: Floats) -> bool:
-    """Return whether the search looks for rays that reach the receiver in this leg of a ray."""
+    """Return whether the search includes a leg: in a sound field, any leg; otherwise, a leg after a bounce off the bed."""
     return bool(has_field(w.guide) or leg[BEDS_MET] > 0.0)
 
 

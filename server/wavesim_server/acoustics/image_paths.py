@@ -178,7 +178,7 @@ def find_blocker(scene: AcousticScene, points: Floats, n: int, bed: bool) -> int
 
 @device_function
 def is_path_blocked(scene: AcousticScene, points: Floats, n: int, bed: bool) -> bool:
-    """Return whether anything blocks a path; the arguments are those of :func:`find_blocker`."""
+    """Return whether anything blocks a path; see :func:`find_blocker` for the arguments."""
     return find_blocker(scene, points, n, bed) != NOT_BLOCKED
 
 

@@ -408,7 +408,7 @@ WATER = _record(
     ),
     integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
-    value("density_ratio", "", "Ratio of the density of the bottom to that of the water."),
+    value("density_ratio", "", "Ratio of the density of the bottom to the density of the water."),
     value(
         "speed_ratio",
         "",
@@ -579,8 +579,8 @@ def make_record(of: Table) -> Records:
 
 
 def allocate_medium(**lengths: int) -> Medium:
-    """Allocate an empty medium, in which all records are free and there is no node. The lengths of the arrays of a sound
-    field may be omitted.
+    """Allocate an empty medium, in which all records are free and there are no nodes. Without a sound field, the
+    lengths of its arrays may be omitted.
     """
     new: dict[str, Any] = {}
     lengths = {"pairs": 0, "field_times": 0, "field_points": 0} | lengths

@@ -8,8 +8,8 @@ at the surface. If waves focus the sound, Fermat's path is not unique, and the s
 reflection of the flat surface, at its present height (:func:`surface_scatter.fermat_weight`).
 
 One part of the sound, drawn at random, determines the time and the Doppler shift of a reception. The draw depends only
-on the signal, the node and the path; see :func:`surface_scatter.dominant_part`. The level is that of the sum of all
-parts.
+on the signal, the node and the path; see :func:`surface_scatter.dominant_part`. The level is the level of the sum of
+all parts.
 """
 
 from __future__ import annotations

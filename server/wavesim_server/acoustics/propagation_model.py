@@ -122,7 +122,7 @@ class PropagationModel:
 
     @property
     def same_in_all_directions(self) -> bool:
-        """Whether sound spreads from a source in the same way in all directions: in layered water over a level bed, without
+        """Whether sound propagates equally in all horizontal directions: in layered water over a level bed, without
         obstacles.
         """
         bed, mode = self.scene.bed, self.medium.water[0].mode
@@ -179,8 +179,8 @@ class PropagationModel:
     ) -> list[Floats]:
         """Return the points (n, 4) of each ray of :meth:`arrivals`, in the same order: range, depth, north and east in m.
 
-        The range is the horizontal distance from the source, measured along the line to the receiver. A ray lies within
-        2 cm of the straight lines between its points.
+        The range is the horizontal distance from the source, measured along the line to the receiver. A ray is within 2
+        cm of the straight lines between its points.
         """
         found, track, _ = self._search(source, receiver, time_s, frequency)
         ends = np.cumsum(found["points"])

@@ -157,7 +157,7 @@ def _note(fan: FanRays, slot: int, kind: float, u: float) -> None:
 
 @device_function
 def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, fan: FanRays) -> None:
-    """Trace a ray and fill in its states at the ranges of the grid."""
+    """Trace a ray and store its states at the ranges of the grid."""
     signal, w, p, states = m.signals[0], m.water[0], fan.track, fan.states
     for i in range(p.shape[0]):
         p[i, 0] = math.nan

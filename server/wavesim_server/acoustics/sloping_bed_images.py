@@ -123,7 +123,7 @@ def find_reflections(
 
 @device_function
 def _start_times(points: Floats, path: int, speed: float) -> None:
-    """Set the times of the reflections, in s after the emission, to those of the present corners."""
+    """Set the times of the reflections, in s after the emission, from the present corners."""
     n = path // 2
     way = 0.0
     for i in range(n):

@@ -111,10 +111,10 @@ def shares_of(surface: SurfaceMotion, bounces: Records, count: int, frequency: f
 def fermat_weight(surface: SurfaceMotion, bounces: Records, count: int) -> float:
     """Return the weight (0 to 1) of Fermat's path in the motion of the mirror part.
 
-    A surface with the curvature q focuses sound that bounces at distances a and b from its ends if 2 q a b / ((a + b)
-    sin) > 1. There are then several such paths, and which one a search finds changes abruptly as the nodes move. If the
-    surface is nearly smooth for the sound, waves as short as these only modulate its phase: the delay is that of the
-    height at the point of reflection. The weight changes smoothly between these two cases.
+    A surface with the curvature q focuses sound that is reflected at distances a and b from the ends of its path if 2 q
+    a b / ((a + b) sin) > 1. There are then several such paths, and which one a search finds changes abruptly as the
+    nodes move. If the surface is nearly smooth for the sound, such short waves only modulate its phase: the delay
+    follows from the height at the point of reflection. The weight changes smoothly between these two cases.
     """
     focusing = 0.0
     for k in range(count):
@@ -204,8 +204,8 @@ def _stretch(length: float, along: float, square: float) -> float:
 def part_motion(
     surface: SurfaceMotion, bounces: Records, count: int, frequency: float, stream: Stream, part: int
 ) -> PartMotion:
-    """Return delay and Doppler factor of a part of a path. For the mirror part, the function returns those of the path
-    over the point of reflection on a flat surface, at its present height.
+    """Return delay and Doppler factor of a part of a path. For the mirror part, the path is reflected at the point of
+    reflection of a flat surface, raised to the present height of the surface there.
     """
     delay, doppler = 0.0, 1.0
     for k in range(count):

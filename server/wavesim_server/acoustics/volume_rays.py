@@ -8,8 +8,8 @@ arc is rational:
 
 Therefore, the intersection with a plane, the turning point and the point nearest to a receiver are roots of quadratic
 equations, and no step size is needed. The travel time over a chord d from ca to cb is (2/|g|) asinh(|g| d / (2 sqrt(ca
-cb))). A ray leaves a tetrahedron through the face that it reaches first. Of two faces that it reaches together, it takes
-the one with the lower index. The next tetrahedron follows from the face alone, never from rounded coordinates, so a ray
+cb))). A ray leaves a tetrahedron through the face that it reaches first. Of two faces that it reaches together, the one
+with the lower index is used. The next tetrahedron follows from the face alone, never from rounded coordinates, so a ray
 cannot get lost between two tetrahedra.
 
 At the bed, a ray is mirrored in the tangent plane, as in :mod:`range_dependent_rays`. Rays are aimed at the receiver by

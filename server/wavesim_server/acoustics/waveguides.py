@@ -61,8 +61,8 @@ NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 X, Y, HISTORY, TURNS_MET, BEDS_MET, BOUNCES_MET, LEVELS, SINE, SPEED = range(9)
 COLUMNS = 9
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
-#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that doubles
-#: represent it exactly
+#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that a float64
+#: represents it exactly
 KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0
 NEIGHBOUR_ANGLE = 1e-6  #: angle in rad between a ray and its neighbours
 #: maximum distance in m by which an aimed ray may miss the receiver; the travel time is corrected to second order

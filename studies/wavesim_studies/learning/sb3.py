@@ -35,7 +35,7 @@ Indices = int | Iterable[int] | None
 
 
 def exported_policy(model: Any) -> Policy:
-    """Return the trained ``MlpPolicy`` of a model as a policy that needs only NumPy, whatever algorithm trained it.
+    """Return the trained ``MlpPolicy`` of a model as a policy that needs only NumPy, regardless of the algorithm.
 
     Raise WaveSimError unless its network consists of dense layers with tanh, ReLU or ELU between them.
     """

@@ -35,7 +35,7 @@ class Multipath:
         "flat",
     )
     bottom_density: float = key(
-        "Ratio of the density of the sea bottom to that of the water.", default=1.9, low=1.0, high=5.0
+        "Ratio of the density of the sea bottom to the density of the water.", default=1.9, low=1.0, high=5.0
     )
     bottom_speed: float = key("Speed of sound in the sea bottom.", "speed", 1650.0, low=100.0, high=6000.0)
     bottom_attenuation: float = key(
