@@ -309,7 +309,7 @@ PAIR = _record(
 
 KNOWN_RAY = _record(
     "known ray",
-    "A ray of a pair, as it was aimed last.",
+    "A ray of a pair, as last aimed.",
     value("sx", "", "Direction of the ray at the source, in W."),
     value("sy", "", ""),
     _small_integer("path", 4, "Index of the path, as for a candidate."),

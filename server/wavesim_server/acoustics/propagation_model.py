@@ -131,8 +131,8 @@ class PropagationModel:
         )
 
     def check_position(self, position: Position, name: str) -> Floats:
-        """Return a position as an array. Raises InvalidArgument, which calls the position ``name``, if it is not in the
-        water.
+        """Return a position as an array. Raises InvalidArgument if it is not in the water; the message refers to the
+        position as ``name``.
         """
         p = np.asarray(position, float)
         if p.shape != (3,) or not np.isfinite(p).all():

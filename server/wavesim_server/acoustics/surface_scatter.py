@@ -70,7 +70,9 @@ PART = Table(
 
 
 class Stream(NamedTuple):
-    """Random numbers of one signal on one path: key and counter. The indices from FIRST_INDEX on belong to its parts."""
+    """Random numbers of one signal on one path: key and counter. The parts of the path use the indices from
+    FIRST_INDEX.
+    """
 
     key: np.uint64
     counter: int

@@ -12,9 +12,9 @@ cb))). A ray leaves a tetrahedron through the face that it reaches first. Of two
 with the lower index is used. The next tetrahedron follows from the face alone, never from rounded coordinates, so a ray
 cannot get lost between two tetrahedra.
 
-At the bed, a ray is mirrored in the tangent plane, as in :mod:`range_dependent_rays`. Rays are aimed at the receiver by
-the point at which they are nearest to it. The displacements d1 and d2 of two neighbours from the ray there, per radian
-of the launch angle between neighbour and ray, are the edges of the ray tube:
+At the bed, a ray is mirrored in the tangent plane, as in :mod:`range_dependent_rays`. To aim a ray at the receiver, the
+search uses the point of the ray that is nearest to the receiver. The displacements d1 and d2 of two neighbours from the
+ray at this point, per radian of the launch angle between neighbour and ray, are the edges of the ray tube:
 
     |pressure at 1 m / pressure|^2 = |r . (d1 x d2)| c_source / c_receiver,   r = direction at the receiver
 """
@@ -63,7 +63,8 @@ MAX_ARCS = 100_000  #: maximum number of arcs of a ray; a ray ends long before
 #: the faces of a tetrahedron: the end of its first axis, equal first and middle coordinates, equal middle and last
 #: coordinates, the start of its last axis; and no face
 FAR, FIRST_MIDDLE, MIDDLE_LAST, NEAR, INSIDE = range(5)
-#: a ray that has come near the receiver is followed until it is farther away than this fraction of its maximum range
+#: a ray that has come near the receiver is followed until its distance from the receiver exceeds this fraction of its
+#: maximum range
 BEYOND_RECEIVER = 0.02
 
 

@@ -467,7 +467,7 @@ export class Propagation {
       },
       () => {
         this.space = null;
-        toast("cannot load the program part that draws rays in the 3D view", true);
+        toast("cannot load the module that draws rays in the 3D view", true);
       },
     );
   }

@@ -21,7 +21,7 @@ LEAST_RANGE_ERROR_M = 0.05  #: range error in m, due to the volume, below which 
 
 
 class NodePlace(NamedTuple):
-    """Position that a node has at the start or at a waypoint."""
+    """Position of a node at the start or at a waypoint."""
 
     name: str
     p_W: Floats  #: north, east, down in m
