@@ -38,7 +38,7 @@ POSITION, ATTITUDE, QUATERNION, VELOCITY, CURRENT, WRENCH, NET_WEIGHT, MODEL, ST
     27,
     28,
 )
-ROWS = 29  #: the rows of the actuators follow, and then those that only the task uses
+ROWS = 29  #: number of these rows; the rows of the actuators follow, and then the rows that only the task uses
 #: columns with the command law of an actuator: slot, minimum and maximum command, dead band, offset and gain of its
 #: motor
 SLOT, LEAST, GREATEST, DEAD_BAND, OFFSET, GAIN = range(6)
