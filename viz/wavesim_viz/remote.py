@@ -1,4 +1,4 @@
-"""Remote source, which reads a server on another machine through an observer session. A listener session provides the
+"""Source that reads a server on another machine through an observer session. A listener session provides the
 details of a body.
 """
 

@@ -1,4 +1,4 @@
-"""The acoustic channel, which adds and removes transducers, schedules their emissions, and collects records."""
+"""The acoustic channel. It adds and removes transducers, schedules their emissions, and collects records."""
 
 from __future__ import annotations
 

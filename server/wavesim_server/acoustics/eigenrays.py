@@ -231,7 +231,7 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
     """Fill a fan (:func:`fan_size` FAN records) with rays of many launch angles from one source, for
     :func:`find_eigenrays`.
 
-    Returns the number of rays, which are in order of ascending angle.
+    Returns the number of rays, which are sorted by ascending angle.
     """
     z, c, at_source = profile.z, profile.c, water_point(profile, source)
     cs = at_source.speed

@@ -193,7 +193,7 @@ def _mirror_motion(
 ) -> tuple[float, PartMotion]:
     """Return (weight of Fermat's path over the moving surface, motion of the mirror part).
 
-    If the weight is not 0 in water of uniform sound speed, ``m.points`` contains Fermat's path.
+    In water of uniform sound speed, ``m.points`` contains Fermat's path if the weight is not 0.
     """
     surface, over = a.surface_motion(m, s), _part_motion(m, s, e, count, MIRROR)
     weight = surface_scatter.fermat_weight(surface, m.bounces, count)

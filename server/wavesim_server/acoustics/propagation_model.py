@@ -299,7 +299,7 @@ class PropagationModel:
     ) -> SoundSpeedSection:
         """Return the sound speed on the vertical section from a to b, from the surface to the deepest point of the bed.
 
-        The depths of a and b do not matter. ``shape`` is the number of depths and ranges.
+        The depths of a and b are ignored. ``shape`` contains the numbers of depths and ranges.
         """
         start, end = np.asarray(a, float)[:2], np.asarray(b, float)[:2]
         u = np.linspace(0.0, 1.0, shape[1])

@@ -493,8 +493,8 @@ def aim_ray(
     """Find the ray from a point to a target near a given direction (Newton); ``shot`` receives the ray. Returns False if
     there is no such ray.
 
-    Known displacements save two rays in each step. The edges of the ray tube then belong to a ray nearby; they are
-    computed again only if ``with_level`` asks for the level of the ray.
+    Known displacements save two rays in each step. The edges of the ray tube are then those of a nearby ray; they are
+    computed again only if ``with_level`` requests the level of the ray.
     """
     tilt, side = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
     down_tube, side_tube = guess.down, guess.side
