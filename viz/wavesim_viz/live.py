@@ -1,4 +1,4 @@
-"""Live source, which reads a running server on this machine from shared memory, and the interface of all sources."""
+"""Interface of all sources, and the live source, which reads a running server on this machine from shared memory."""
 
 from __future__ import annotations
 

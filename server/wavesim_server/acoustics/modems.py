@@ -1,4 +1,4 @@
-"""Types of modems, which determine packet length, packet loss probability and medium access.
+"""Modem types. A type determines packet length, packet loss probability and medium access.
 
 A package provides a :class:`ModemType` object as an entry point in the group ``wavesim.modems``, and a configuration
 selects it by name with ``<modem type="...">`` (docs/extending.md). The medium itself models preamble, carrier, band,

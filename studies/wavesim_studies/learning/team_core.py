@@ -1,4 +1,4 @@
-"""Many teams for cooperative localisation, which advance together: the core of the team environments."""
+"""Many teams for cooperative localisation that advance together: the core of the team environments."""
 
 from __future__ import annotations
 
