@@ -40,7 +40,7 @@ CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick into which its events are sorted
 #: maximum number of eigenrays that are computed for one node; the strongest of these eigenrays are followed
 FOUND = 512
-#: maximum number of rays that are remembered for a pair; a pair with more rays is searched anew each time
+#: maximum number of rays that are remembered for a pair; for a pair with more rays, each signal repeats the search
 KNOWN_RAYS = 10
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
