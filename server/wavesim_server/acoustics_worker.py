@@ -1,4 +1,5 @@
-"""Answer questions about the sound between two points, one JSON object per line: ``wavesim acoustics --serve``.
+"""Worker that answers queries about the sound between two points, one JSON object per line: ``wavesim acoustics
+--serve``.
 
 A request is a JSON object on one line of standard input. The worker answers each request with one JSON object on one line
 of standard output, in the order of the requests, and ends when its input ends. It keeps the medium of the last
@@ -81,7 +82,9 @@ class AcousticsWorker:
         self._model: PropagationModel
 
     def answer(self, line: str) -> str:
-        """Return the answer to one request. It never raises an exception for a request."""
+        """Return the answer to one request. An invalid request never raises an exception; its answer contains
+        ``error``.
+        """
         number = None
         try:
             request = json.loads(line)

@@ -95,8 +95,8 @@ def train(
     """Train a policy for TASK with Stable-Baselines3.
 
     TASK is the name of a shipped task, such as StationKeeping, or FILE.py:CLASS for a task of your own. The folder
-    receives checkpoints, the learning curve, and the policy with the best evaluation (best.npz). After Ctrl-C, the same
-    command with --resume continues from the last checkpoint.
+    receives checkpoints, the learning curve, and the policy with the best evaluation (best.npz). After Ctrl-C, run the
+    same command with --resume to continue from the last checkpoint.
     """
     found = _task(task)
     given = _options(options)

@@ -33,21 +33,29 @@ def speed(p: Any, time: float = 0.0) -> float:
     return float(SURFACE + GRADIENT @ np.asarray(p) + PER_HOUR * time / 3600.0)
 
 
+def in_plane(a: Any, b: Any) -> Any:
+    """Gradient without its part across the vertical plane through two points, which does not bend rays."""
+    north, east, _ = np.subtract(b, a) / np.hypot(*np.subtract(b, a)[:2])
+    across = np.array([-east, north, 0.0])
+    return GRADIENT - (GRADIENT @ across) * across
+
+
 def travel(a: Any, b: Any, time: float = 0.0) -> float:
     """Travel time along the arc between two points in water with one gradient."""
-    g, d = float(np.linalg.norm(GRADIENT)), float(np.linalg.norm(np.subtract(b, a)))
+    g, d = float(np.linalg.norm(in_plane(a, b))), float(np.linalg.norm(np.subtract(b, a)))
     return math.acosh(1.0 + g * g * d * d / (2.0 * speed(a, time) * speed(b, time))) / g
 
 
 def arriving(a: Any, b: Any) -> Any:
     """Direction in which the arc from a to b arrives: of length 1, in the plane of the chord and the gradient."""
-    chord, g = np.subtract(b, a), float(np.linalg.norm(GRADIENT))
+    chord, gradient = np.subtract(b, a), in_plane(a, b)
+    g = float(np.linalg.norm(gradient))
     d = float(np.linalg.norm(chord))
     u = chord / d
-    across = GRADIENT - (GRADIENT @ u) * u
+    across = gradient - (gradient @ u) * u
     curvature = float(np.linalg.norm(across)) / g  # of the plane's coordinates: the centre lies on c = 0
     n = across / np.linalg.norm(across)
-    along, height = float(GRADIENT @ u) / g, curvature
+    along, height = float(gradient @ u) / g, curvature
     depth_a, depth_b = speed(a) / g, speed(b) / g  # distances from the plane c = 0
     # centre a + x u + y n with equal distances to both ends, and on the plane: (x along + y height) + depth_a = 0
     x = 0.5 * d

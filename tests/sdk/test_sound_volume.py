@@ -233,7 +233,7 @@ def test_check_says_what_the_volume_does_not_cover(volume: Callable[..., LoadedC
     loaded = volume(rest=rest, times=(0.0, 3600.0))
     texts = sound_warnings(loaded)
     assert len(texts) == 2
-    assert "does not contain all places of 'a', 'b' (up to 500 m outside)" in texts[0]
+    assert "does not contain all positions of 'a', 'b' (up to 500 m outside)" in texts[0]
     assert "ends at 3600 s, but the run lasts 7200 s" in texts[1]
     done = CliRunner().invoke(check, [str(loaded.path)])
     assert done.exit_code == 0 and all(text in done.output for text in texts)

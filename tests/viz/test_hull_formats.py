@@ -130,10 +130,10 @@ def test_warnings_about_the_surface(page: Configurator) -> None:
     assert not found["closed"] and "is open: 3 edges do not join two faces" in said
     assert found["volume"] == pytest.approx(0.4), "of the convex hull"
     found, said = notes(closed[:, ::-1])
-    assert found["volume"] == pytest.approx(0.4) and "was inside out; its faces were turned over" in said
+    assert found["volume"] == pytest.approx(0.4) and "was inside out; its faces were reversed" in said
     small = 0.2 * closed
     found, said = notes(np.concatenate([closed, small]))
-    assert found["volume"] == pytest.approx(0.4) and "'body-2' lies inside part 'body-1'" in said
+    assert found["volume"] == pytest.approx(0.4) and "'body-2' is inside part 'body-1'" in said
     found, said = notes(np.concatenate([closed, small[:, :, [1, 0, 2]][:, ::-1] + [0.0, 0.24, 0.01]]))
     assert "intersects itself near" in said
 

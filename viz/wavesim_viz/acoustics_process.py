@@ -1,9 +1,9 @@
 """Processes that compute rays, transmission loss and sound-speed sections for the pages of a viewer.
 
-The viewer does not contain the acoustics. On the first request, it starts ``wavesim acoustics --serve``, which reads and
-writes one JSON object per line. The process computes one request at a time; if that request is cancelled, the process
-ends. It has a low priority, so that a simulation on the same machine keeps its pace, and ends when no page has needed
-it for some time.
+The viewer does not contain the acoustic model. On the first request, it starts ``wavesim acoustics --serve``, which
+reads and writes one JSON object per line. The process computes one request at a time; if that request is cancelled, the
+process ends. It has a low priority, so that a simulation on the same machine keeps its pace, and ends when no page has
+needed it for some time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wavesim_viz.xml_trees import RequestFailed
 COMMAND = (sys.executable, "-m", "wavesim_sdk", "acoustics", "--serve")
 ANSWER_S = 600.0  #: maximum time in s for one answer; the first one may include the compilation of the kernels
 IDLE_S = 300.0  #: time in s without requests after which the process ends
-END_S = 5.0  #: time in s in which the process must end
+END_S = 5.0  #: maximum time in s that the process may take to end
 MOST_LINE = 64 << 20  #: maximum size of an answer in bytes
 MOST_WAITING = 8  #: maximum number of requests that are in progress or waiting
 NICENESS = 10
@@ -47,13 +47,13 @@ class AcousticsProcess:
 
     @property
     def pid(self) -> int | None:
-        """Return the number of the process, or None if it is not running."""
+        """Return the process ID, or None if the process is not running."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a request. Raises RequestFailed with a one-sentence reason.
 
-        If the process has ended, start another one. A request during which two processes end has failed.
+        If the process ends before it has answered, a second one is started. If that one also ends, the request fails.
         """
         if self._waiting >= MOST_WAITING:
             raise RequestFailed("the viewer is computing the requests of other pages; try again in a moment")

@@ -1,5 +1,5 @@
-"""Requests of a page for rays, transmission loss and sound-speed sections: check them, have them computed by the acoustics
-process, and write the answers in the protocol of the page.
+"""Requests of a page for rays, transmission loss and sound-speed sections: validation, computation by the acoustics
+process, and answers in the protocol of the page.
 """
 
 from __future__ import annotations

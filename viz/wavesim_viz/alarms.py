@@ -128,7 +128,9 @@ class AlarmMonitor:
         self._noted: dict[str, Alarm] = {}
 
     def discard_after(self, time_s: float) -> None:
-        """Restore the alarms of an earlier time, because the simulation has returned to it. Acknowledgements remain."""
+        """Restore the alarms as they were at an earlier time to which the simulation has returned. Acknowledgements
+        remain.
+        """
         for key, condition in list(self._conditions.items()):
             if condition.since >= time_s:  # it occurs again if it began at this time
                 del self._conditions[key]

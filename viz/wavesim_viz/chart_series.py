@@ -138,8 +138,8 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Floats) -> Floats:
-    """Return a time within each gap of a line. The chart has a missing value there, so that it does not bridge the gap
-    with a straight line.
+    """Return a time within each gap of a line. The chart receives a missing value there, so that no straight line
+    bridges the gap.
     """
     if len(t) < 3:
         return np.zeros(0)

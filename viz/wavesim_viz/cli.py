@@ -98,7 +98,7 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Configuration with the sea bed and the missions; default: that of the server or the log.",
+    help="Configuration with the sea bed and the missions; default: the configuration of the server or the log.",
 )
 @click.option(
     "--control",
@@ -255,8 +255,8 @@ def _bind(address: str, port: int) -> socket.socket:
 @contextlib.contextmanager
 def private_link(url: str, token: str) -> Iterator[str]:
     """Yield an address for the command line of a browser. Other users of the machine can read this command line. If
-    there is a ``token``, the address is therefore that of a private file that redirects to ``url``. The file exists
-    until the end of the block.
+    there is a ``token``, the address therefore leads to a private file that redirects to ``url``. The file exists until
+    the end of the block.
     """
     if not token:
         yield url

@@ -70,7 +70,9 @@ class Configurator:
     # -- contents ----------------------------------------------------------------------------------
 
     def _sources(self) -> dict[str, tuple[Model, Path]]:
-        """Map each model name to the model and its file. The models come from the library, the scene and the folder."""
+        """Map each model name to the model and its file. The models come from the library, the scene and the working
+        folder.
+        """
         found = {}
         for m in library().values():
             found[m.name] = (m, Path(m.place.rpartition(":")[0]))
@@ -108,7 +110,7 @@ class Configurator:
         return classes(Model, {})
 
     def _configurations(self) -> dict[str, Path]:
-        """Map file names to configurations: the configuration of the scene, and those in the folder."""
+        """Map file names to configurations: the configuration of the scene, and those in the working folder."""
         own = [Path(f)] if (f := self._configuration()).endswith(".xml") else []
         found: dict[str, Path] = {}
         for path in [*own, *sorted(self.folder.glob("*.xml"))]:
@@ -188,16 +190,16 @@ class Configurator:
         return {"upload": self.uploads.add(str(name), data), "file": str(name), "size": len(data)}
 
     def hull_files(self, _query: Any) -> list[str]:
-        """List the hull files in the folder."""
+        """List the hull files in the working folder."""
         return sorted(p.name for p in self.folder.iterdir() if p.suffix.lower()[1:] in FORMATS and p.is_file())
 
     def open_hull(self, body: Any) -> HullFile:
-        """Read a hull file, which was uploaded or lies in the folder."""
+        """Read a hull file, either uploaded or from the working folder."""
         if "upload" in body:
             return self.hulls.open(*self.uploads.get(body["upload"]))
         name = str(body.get("file", ""))
         if name not in self.hull_files(None):
-            raise RequestFailed(f"no hull file '{name}' in the folder")
+            raise RequestFailed(f"there is no hull file '{name}' in the working folder")
         path = self.folder / name
         if path.stat().st_size > MOST_UPLOAD:
             raise RequestFailed(f"{name} is larger than {MOST_UPLOAD >> 20} MiB; simplify the mesh")
@@ -208,7 +210,7 @@ class Configurator:
         return self.hulls.fit(body)
 
     def hull_model(self, body: Any) -> XmlTree:
-        """Return a first model of a hull."""
+        """Return an initial model for a hull, with estimated coefficients."""
         return self.hulls.model(body)
 
     def import_vessel(self, body: Any) -> ImportedVessel:
@@ -364,7 +366,7 @@ class Configurator:
         return {"file": str(target)}
 
     def mission_file(self, body: Any) -> ImportedMission:
-        """Read an uploaded mission file. The page states the origin of its world in degrees."""
+        """Read an uploaded mission file. The request contains the origin of the world in degrees."""
         name, text = _word(body, "file", "mission.plan"), _of(str, body.get("text", ""), "text")
         place = body.get("origin")
         origin = None
@@ -398,12 +400,12 @@ class Configurator:
 
     def _target_beside(self, base: Path, body: Any) -> Path:
         """Return the path for a changed configuration. It is in the folder of the original, because file names in the
-        configuration are relative to that folder. Raise RequestFailed if that folder lies outside the configurator's
+        configuration are relative to that folder. Raise RequestFailed if that folder is outside the configurator's
         ``folder``.
         """
         if not base.parent.resolve().is_relative_to(self.folder.resolve()):
             raise RequestFailed(
-                f"{base.name} lies outside the folder in which this viewer writes; start it with --folder {base.parent}"
+                f"{base.name} is outside the folder in which this viewer writes; start it with --folder {base.parent}"
             )
         target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
         if target.parent.resolve() != base.parent.resolve():
@@ -505,7 +507,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
 
 
 def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
-    """Return a warning for each waypoint that lies below the sea bed."""
+    """Return a warning for each waypoint that is below the sea bed."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
         if vehicle.name not in names:

@@ -14,7 +14,7 @@ from wavesim_sdk.wire.address_validation import TokenBucket
 
 #: maximum number of connections per address, not counting websockets; a new connection closes the oldest one
 MAX_PER_ADDRESS = 64
-#: number of websockets that an address may open in one burst, and per second in the long run
+#: number of websockets that an address may open in one burst, and sustained number per second
 BURST, OPENINGS_PER_S = 32, 1.0
 REQUEST_S = 10.0  #: maximum time in s until the headers of a request are complete, and between two requests
 BODY_S = 10.0  #: maximum time in s to receive the body of a request

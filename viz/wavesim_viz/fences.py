@@ -41,7 +41,7 @@ def configured_fences(loaded: LoadedConfig | None) -> list[FenceInfo]:
 
 
 class FenceHistory:
-    """Fences of a logged run: those of its configuration, as changed by the logged commands."""
+    """Fences of a logged run: the fences of its configuration, as changed by the logged commands."""
 
     def __init__(self, log: Log, loaded: LoadedConfig | None) -> None:
         current = {f.name: f for f in _requests(loaded)}

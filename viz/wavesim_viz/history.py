@@ -80,7 +80,7 @@ class History:
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
 
     def discard_after(self, time_s: float) -> None:
-        """Discard everything that is later than a time, because the simulation has returned to it."""
+        """Discard everything that is later than the time to which the simulation has returned."""
         self.tracks_version += 1
         self.moments = [m for m in self.moments if m.time <= time_s]
         self._since = {row: entry for row, entry in self._since.items() if entry[1] <= time_s}

@@ -410,7 +410,9 @@ class Hub:
             self._send_panels(source)
 
     def _discard_after(self, time_s: float) -> None:
-        """Forget what is later than the time to which the simulation has returned, here and on the pages."""
+        """Discard all data that are later than the time to which the simulation has returned, in the hub and on the
+        pages.
+        """
         if isinstance(self.history, History):
             self.history.discard_after(time_s)
         self.alarms.discard_after(time_s)

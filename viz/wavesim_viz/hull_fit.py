@@ -1,6 +1,6 @@
 """Hulls from files: reading, placement in body axes, mass properties, and a first model.
 
-The page holds no mesh data of its own: it sends the key of the hull with the choices of the user, and this module
+The page holds no mesh data of its own: it sends the key of the hull with the user's choices, and this module
 answers with properties and with the files (mesh for <hull>, glTF file to draw) that the model names.
 """
 
@@ -29,7 +29,7 @@ from wavesim_world.hull import Hull
 
 READ_S = 60.0  #: maximum time in s to read a hull file
 MOST_HULLS = 4  #: maximum number of hulls that are kept; the oldest are dropped
-MOST_FACES = 1280  #: maximum number of triangles of <hull>, as the server states it
+MOST_FACES = 1280  #: maximum number of triangles of <hull>; the server has the same limit
 DENSITY = 1025.0
 #: ratio of weight to buoyancy of a submerged hull: a reserve of half a percent, as in `wavesim vehicles estimate`
 RESERVE = 0.995
@@ -135,8 +135,8 @@ class HullStore:
             )
         if (at := geometry.crossing(mesh)) is not None:
             notes.append(
-                f"the surface intersects itself near {_place(at)} m: a volume that lies in two parts counts twice; hide one "
-                "of them or join them in the CAD program"
+                f"the surface intersects itself near {_place(at)} m: a volume inside two parts is counted twice; hide "
+                "one of them or join them in the CAD program"
             )
         shift = _vector(body, "shift") + (mass.centre if body.get("origin") == "buoyancy" else 0.0)
         placement = placement._replace(offset=placement.offset - shift)
@@ -232,13 +232,13 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
                 f"{_place(edges[0])} m; volume and centre are those of the convex hull, which is larger than the real one"
             )
         elif geometry.mass_properties(t).volume < 0.0:
-            notes.append(f"part '{hull.parts[k].name}' was inside out; its faces were turned over")
+            notes.append(f"part '{hull.parts[k].name}' was inside out; its faces were reversed")
             whole[k] = geometry.outward(t)
     for k, t in list(whole.items()):
         for other, u in whole.items():
             if other != k and not len(geometry.open_edges(u)) and _inside(t, u):
                 notes.append(
-                    f"part '{hull.parts[k].name}' lies inside part '{hull.parts[other].name}' and displaces no "
+                    f"part '{hull.parts[k].name}' is inside part '{hull.parts[other].name}' and displaces no "
                     "additional water; it is not counted"
                 )
                 del whole[k]
@@ -247,8 +247,8 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
 
 
 def _inside(t: Array, other: Array) -> bool:
-    """Return whether a part lies inside a closed surface. The test uses its box, and the winding number at one of its
-    points.
+    """Return whether a part is inside a closed surface. The test uses the part's box, and the winding number at one of
+    its points.
     """
     p, q = t.reshape(-1, 3), other.reshape(-1, 3)
     if (p.min(axis=0) <= q.min(axis=0)).any() or (p.max(axis=0) >= q.max(axis=0)).any():
@@ -317,7 +317,7 @@ def _place(at: Array) -> str:
 
 
 def _first_model(model: Any, fit: HullProperties, kind: str, file: str) -> Any:
-    """Change the estimate of a torpedo to the shape, mass and buoyancy of a hull."""
+    """Adapt the estimated model of a torpedo to the shape, mass and buoyancy of a hull."""
     length, breadth, height = fit["size"]
     mass, centre = RESERVE * DENSITY * fit["volume"], np.array(fit["centre"])
     share = 1.0

@@ -51,7 +51,7 @@ def guess_axes(kind: str, size: Array) -> tuple[str, str]:
 
 
 def rotation(up: str, forward: str) -> Array:
-    """Return the matrix (3, 3) that turns the axes of a file to those of the body. Raises ValueError if ``up``
+    """Return the matrix (3, 3) that rotates vectors from the axes of a file to body axes. Raises ValueError if ``up``
     and ``forward`` are parallel.
     """
     f, d = np.array(AXES[forward]), -np.array(AXES[up])
@@ -91,7 +91,7 @@ def _edges(t: Array) -> tuple[Array, Array]:
 
 
 def cells(points: Array, size: float) -> Array:
-    """Return the number of the cubic cell in which each point lies, for at most 2^20 cells along each axis."""
+    """Return the index of the cubic cell that contains each point, for at most 2^20 cells along each axis."""
     x, y, z = np.round((points - points.min(axis=0)) / size).astype(np.int64).T
     return np.asarray((x << 42) | (y << 21) | z)
 
@@ -156,7 +156,7 @@ def _pierced(of: Array, faces: Array) -> Array:
 
 
 def outward(t: Array) -> Array:
-    """Return the triangles of a closed surface, turned over if the surface is inside out."""
+    """Return the triangles of a closed surface, with their vertex order reversed if the surface is inside out."""
     return t[:, ::-1] if mass_properties(t).volume < 0.0 else t
 
 
@@ -236,7 +236,7 @@ def part_frame(t: Array) -> PartFrame:
 
 
 def _forward(v: Array, order: tuple[int, int, int] = (0, 1, 2)) -> Array:
-    """Return ``v`` or its opposite, so that the first component in ``order`` that is not small is positive. A direction
+    """Return ``v`` or ``-v``, such that the first component in ``order`` that is not small is positive. A direction
     within 5 deg of a body axis becomes that axis.
     """
     k = int(np.argmax(np.abs(v)))

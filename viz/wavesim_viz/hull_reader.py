@@ -177,7 +177,7 @@ def _part(name: str, vertices: Any, faces: Array, transform: Any, colour: Any) -
 
 
 def _bodies(part: HullPart) -> list[HullPart]:
-    """Split a mesh without names into its connected bodies, largest first, so that they can be picked."""
+    """Split a mesh without names into its connected bodies, largest first, so that a user can select them."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,4 @@
-"""Live source, which reads a running server on this machine from shared memory, and the interface of all sources."""
+"""Interface of all sources, and the live source, which reads a running server on this machine from shared memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: time in ns that is subtracted from the age of a value before the age is converted to periods
+GRACE_NS = 500_000_000  #: time in ns by which the age of a value is reduced before it is converted to periods
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )

@@ -69,7 +69,9 @@ class ManualControlSession(ABC):
 
 
 class PilotSession(ManualControlSession):
-    """Session of a page as the pilot of a body. Its demands go through the mixer, or to each actuator."""
+    """Session of a page as the pilot of a body. The mixer allocates the demands of the page, or the page commands each
+    actuator directly.
+    """
 
     def __init__(self, server: str, body: str, mapping: str, notify: Notify, model: Model) -> None:
         self.model, self._mixer = model, Mixer(model)

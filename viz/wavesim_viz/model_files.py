@@ -1,4 +1,4 @@
-"""Files named in a model that the configurator edits: the mesh of its hull, its response operators and its drawing."""
+"""Files named in a model that the configurator edits: the hull mesh, the response operators and the drawing."""
 
 from __future__ import annotations
 

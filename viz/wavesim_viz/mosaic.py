@@ -1,7 +1,7 @@
 """Survey results computed from the frames in a log: the mosaic of a side-scan sonar, the depths of a multibeam
 echosounder compared with the true bed, and the detected and missed targets.
 
-Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range is
+Frames are placed at their true poses, so that differences from the truth come from the sonar alone. Slant range is
 converted to ground range over a level bed at the altitude of the ping.
 """
 

@@ -79,7 +79,7 @@ class Tile:
     version: int = 0  #: version of the mosaic when the values last changed
 
     def add(self, keys: Ints, total: Floats, count: Floats) -> None:
-        """Add sums with ascending keys."""
+        """Add the sums of new samples. ``keys`` ascend; each one encodes a cell and an angle."""
         self.usual = None
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
@@ -127,7 +127,7 @@ class GrowingMosaic:
             self._double_cells()
 
     def _add(self, north: Ints, east: Ints, angle: Ints, total: Floats, count: Floats) -> None:
-        """Add sums to cells, which are numbered from the origin."""
+        """Add the sums of new samples to the cells of the mosaic. Cell indices count from the origin."""
         half = 1 << (_BITS_TILE - 1)
         tile = ((north // TILE_CELLS + half) << _BITS_TILE) | (east // TILE_CELLS + half)
         local = (north % TILE_CELLS * TILE_CELLS + east % TILE_CELLS) * ANGLES + angle

@@ -26,14 +26,14 @@ class AcousticsRequest(TypedDict):
 
 
 class SoundRay(TypedDict):
-    """Path by which sound arrives."""
+    """Path along which sound arrives."""
 
     time: Annotated[float, "travel time, s"]
     loss: Annotated[float, "transmission loss, dB"]
     surface: Annotated[int, "number of reflections by the surface"]
     bed: Annotated[int, "number of reflections by the sea bed"]
-    launch: Annotated[float, "angle of launch below the horizontal, degrees"]
-    error: Annotated[float, "error of the range that the travel time gives with the nominal sound speed, m"]
+    launch: Annotated[float, "launch angle below the horizontal, degrees"]
+    error: Annotated[float, "error of the range computed from the travel time and the nominal sound speed, m"]
     blocked: Annotated[str, "obstacle that blocks the path; empty: none"]
     followed: Annotated[bool, "whether the simulation follows this path"]
     points: Annotated[list[float], "points of the path in W, one after the other"]

@@ -340,8 +340,8 @@ class SignalReception(TypedDict):
     level: float | None
     range: Annotated[float | None, "distance derived from the travel time, m"]
     distance: Annotated[float | None, "true distance, m"]
-    measured: Annotated[float | None, "two-way range as the node measures it, m"]
-    one_way: Annotated[float | None, "one-way range as the node measures it, m"]
+    measured: Annotated[float | None, "two-way range measured by the node, m"]
+    one_way: Annotated[float | None, "one-way range measured by the node, m"]
     duration: float
     azimuth: Annotated[float | None, "as measured, rad"]
     elevation: Annotated[float | None, "as measured, rad"]

@@ -401,7 +401,7 @@ class VehicleCommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page. With None instead of the demands, the page gives up control of the body.
+    """Drive a body from a page. If the demands are None, the page releases control of the body.
 
     The mapping ``allocation`` has four demands (surge, sway, heave, yaw): fractions of the maximum force or moment, from -1
     to 1. ``force`` has the same four demands as forces in N and a moment in N m on the hull. ``actuators`` has a fraction of

@@ -269,7 +269,7 @@ def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
 
 
 def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool:
-    """Draw the sea bed under a vehicle as its echosounder measured it. Return whether there are measurements."""
+    """Draw the sea bed under a vehicle, as measured by its echosounder. Return whether there are measurements."""
     state, sounded = run.state(name), False
     for (body, _), echo in run.log.by_type("echosounder").items():
         good = echo.records["valid"] == 1

@@ -1,4 +1,4 @@
-"""Remote source, which reads a server on another machine through an observer session. A listener session provides the
+"""Source that reads a server on another machine through an observer session. A listener session provides the
 details of a body.
 """
 
@@ -157,7 +157,7 @@ class RemoteSource:
             self._signals = {k: s for k, s in self._signals.items() if s.emission_ns > old}
 
     def _discard_after(self, time_s: float) -> None:
-        """Drop what is later than the time to which the server has returned."""
+        """Discard all data that are later than the time to which the server has returned."""
         self._returned_s = min(time_s, self._returned_s if self._returned_s is not None else time_s)
         self._signals = {k: s for k, s in self._signals.items() if s.emission_ns * 1e-9 < time_s}
         self._sent = [s for s in self._sent if s["time"] < time_s]

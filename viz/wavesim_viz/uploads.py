@@ -34,9 +34,7 @@ def stem_of(name: str) -> str:
 
 
 class FileStore:
-    """Thread-safe store of files by key. When it is full, it drops the files that have not been used for the longest
-    time.
-    """
+    """Thread-safe store of files by key. When it is full, it drops the least recently used files."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, tuple[str, bytes]] = OrderedDict()

@@ -357,7 +357,7 @@ WORKERS, MOST_WORK = (
 )  #: maximum number of configurator requests that are in progress, and maximum number that are in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
-#: processes for rays and for losses: the loss in a plane may take minutes, during which rays can still follow the bodies
+#: separate processes for rays and for losses: rays stay up to date even if the loss in a plane takes minutes to compute
 ACOUSTICS = web.AppKey("acoustics", dict[str, AcousticsProcess])
 LEFT_S = 0.25  #: interval in s at which the viewer checks whether a page still waits for an answer
 OPENINGS = web.AppKey("openings", ConnectionRateLimiter)

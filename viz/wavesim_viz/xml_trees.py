@@ -18,7 +18,7 @@ from wavesim_world.config.ranging_sensors import SonarConfig
 from wavesim_world.config.schema import child_elements, keys, type_name
 from wavesim_world.sonars import presets
 
-#: names of the presets that an element can have
+#: names of the presets that each element accepts
 LISTED: dict[type, Iterable[str]] = {TransducerConfig: modem_presets.PRESETS, SonarConfig: presets.PRESETS}
 
 

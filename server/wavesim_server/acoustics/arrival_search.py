@@ -1,7 +1,7 @@
-"""Compiled search for all arrivals of a signal at one node, for callers that need no simulation.
+"""Compiled search for all arrivals of a signal at one node, outside a simulation.
 
-The search uses the functions by which the medium finds, measures and blocks the paths of a signal, so its results are
-those of a simulation.
+The search calls the same functions as the medium to find paths, compute their losses and test them for obstacles. Its
+results therefore agree with those of a simulation.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ PATHS, POINTS, DROPPED = range(3)
 
 class PathResults(NamedTuple):
     """Results of a search: the paths as FOUND_PATH records, the points (n, 3) along these paths, one path after the
-    other, and the counts (3,). Counts may exceed the lengths of the other arrays, which then contain only the beginning.
+    other, and the counts (3,). If a count exceeds the length of its array, the array contains only the first results.
     """
 
     found: Records
@@ -151,7 +151,7 @@ def find_paths(t: MediumTable, scene: AcousticScene, results: PathResults) -> in
 
 @kernel
 def fill_speeds(t: MediumTable, time: float, points: Floats, speeds: Floats) -> int:
-    """Fill in the sound speeds at points (n, 3) in the sound field of a medium; return the number of points."""
+    """Write the sound speeds of a medium's sound field at points (n, 3) to ``speeds``; return the number of points."""
     field = a.sound_field(a.unpack_medium(t), time)
     for k in range(points.shape[0]):
         speeds[k] = speed_at(field, Vector(points[k, 0], points[k, 1], points[k, 2]))

@@ -1,4 +1,4 @@
-"""The acoustic channel, which adds and removes transducers, schedules their emissions, and collects records."""
+"""The acoustic channel. It adds and removes transducers, schedules their emissions, and collects records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be scheduled in a
 
 
 class EmissionRequest(NamedTuple):
-    """The part of a signal request that all kinds of signals have in common."""
+    """Fields that the requests for all kinds of signals have in common."""
 
     level: float | None  #: source level in dB re 1 uPa at 1 m; None means the level of the transducer
     at: int | None  #: time of the emission in ns on the node's own clock; None means now
@@ -54,7 +54,7 @@ class ActiveTransducer:
 class PreparedTransducer:
     """Data of a transducer, computed before the transducer is added."""
 
-    #: beam pattern of the transducer; it is set only if the channel does not yet have this pattern
+    #: beam pattern of the transducer; None if the channel already has this pattern
     pattern: Floats | None
     head: tuple[Records, Records] | None  #: records for the hydrophone head and its hydrophones
 
@@ -80,7 +80,7 @@ class AcousticChannel:
         self._receptions: list[Record] = []
 
     def _set_medium(self, m: medium_arrays.Medium) -> None:
-        """Store the arrays of the medium, and the table with their addresses for the kernels."""
+        """Store the arrays of the medium, and the table of their addresses that the kernels receive."""
         self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to access
         self._record_counts = counters["sent"], counters["receptions"]
@@ -395,7 +395,7 @@ class AcousticChannel:
         return found
 
     def live_signals(self, table: Record, time: float) -> int:
-        """Fill rows in the `signals` table with the live signals; return the number of these signals."""
+        """Write the signals in transit into rows of the `signals` table; return the number of these signals."""
         n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n
@@ -404,7 +404,7 @@ class AcousticChannel:
     def paths_dropped(self) -> int:
         """Number of propagation paths that have been omitted since the start.
 
-        A path is omitted if it is weaker than all computed paths, or if it has too many turning points.
+        A path is omitted if it is weaker than all paths that are followed, or if it has too many turning points.
         """
         return int(self._paths_dropped[0])
 

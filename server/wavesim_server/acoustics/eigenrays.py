@@ -65,7 +65,7 @@ EIGENRAY = Table(
         value("sx", "", "Direction at the source, in W, if the ray bounces off a bed that is not level."),
         value("sy", "", ""),
         integer("bed", "", "1 = the ray bounces off a bed that is not level."),
-        value("rx", "", "Direction at the receiver, in W, of a ray that is kept by its direction."),
+        value("rx", "", "Direction at the receiver, in W, of a ray that is identified by its launch direction."),
         value("ry", "", ""),
         value("rz", "", ""),
         value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W."),
@@ -80,7 +80,8 @@ EIGENRAY = Table(
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle in the fan in rad
-FAN_ANGLES = 256  #: number of launch angles in the fan, in addition to those of rays that graze a knot of the profile
+#: number of launch angles in the fan, not counting the angles of rays that graze a knot of the profile
+FAN_ANGLES = 256
 SPARE = 2  #: number of additional records at the end of a fan, for the ray that grazes the receiver and for a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more reversals are counted as dropped
 GRAZE = 1e-7  #: relative angular offset of the two fan rays on either side of a ray that grazes a knot
@@ -230,7 +231,7 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
     """Fill a fan (:func:`fan_size` FAN records) with rays of many launch angles from one source, for
     :func:`find_eigenrays`.
 
-    Returns the number of rays, which are in order of ascending angle.
+    Returns the number of rays, which are sorted by ascending angle.
     """
     z, c, at_source = profile.z, profile.c, water_point(profile, source)
     cs = at_source.speed
@@ -253,8 +254,8 @@ def launch_fan(profile: SoundSpeedProfile, source: float, fan: Records) -> int:
 
 
 class _Course(NamedTuple):
-    """Kind of a path: the factors by which ``upper_x``, ``lower_x`` and ``way`` of a fan ray are multiplied. The sum of
-    the products is the range of the path.
+    """Kind of path: the factors by which ``upper_x``, ``lower_x`` and ``way`` of a fan ray are multiplied. The sum of
+    these products is the range of the path.
     """
 
     upper: int
@@ -264,7 +265,7 @@ class _Course(NamedTuple):
 
 @always_inline
 def _course(down: bool, reversals: int) -> _Course:
-    """Return the kind of the paths that leave downwards (or upwards if ``down`` is false) and have the given number of
+    """Return the factors for paths that leave downwards (or upwards if ``down`` is false) and have the given number of
     reversals.
     """
     if reversals == 0:
@@ -331,9 +332,9 @@ def find_eigenrays(search: EigenraySearch, n: int) -> tuple[int, int]:
     reversals, or if ``search.found`` is full.
 
     Between two rays of the fan with the same bounces, the range is smooth. If the receiver's range is between the
-    ranges of the two rays, there is one path between them. If it is beyond both ranges, there are two paths, provided
-    that the range has an extremum between the two rays and that this extremum lies on the other side of the receiver.
-    The derivative of the range then has opposite signs at the two rays.
+    ranges of the two rays, there is one path between them. If the receiver is beyond both ranges, there are two paths,
+    provided that the range has an extremum between the two rays and that this extremum lies on the other side of the
+    receiver. The derivative of the range then has opposite signs at the two rays.
     """
     link, fan = search.link, search.fan
     count = dropped = 0

@@ -1,11 +1,11 @@
 """Queues of future events, compiled: timing wheels for candidates and events, and the order of the events within a
 tick.
 
-A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive. The
-candidates in a slot are in chunks of adjacent records, so that the next candidates are known while one is being
-processed. An event is scheduled to the nanosecond. Its slot in the wheel of events is its tick. When the tick begins,
-its events are sorted into bins: short intervals of the tick, each with a list in the order of time, kind and key.
-Therefore, the cost of scheduling an event and of taking the next one does not depend on the number of events.
+A candidate is a signal on its way to a node along one path. Its slot in the wheel is the earliest tick in which it can
+arrive. The candidates in a slot are in chunks of adjacent records, so that the next candidates are known while one is
+being processed. An event is scheduled to the nanosecond. Its slot in the wheel of events is its tick. When the tick
+begins, its events are sorted into bins: short intervals of the tick, each with a list in the order of time, kind and
+key. Therefore, the cost of scheduling an event and of taking the next one does not depend on the number of events.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _comes_before(m: Medium, i: int, k: int) -> bool:
 
 @device_function
 def _sort_into_bin(m: Medium, k: int) -> None:
-    """Insert an event in the current tick into the list of its bin."""
+    """Insert an event of the current tick into the ordered list of its bin."""
     now = m.tick[0]
     share = (m.events[k].time - now.start) * (BINS / m.water[0].step)
     b = max(int(min(share, BINS - 1.0)) if share > 0.0 else 0, now.bin)
@@ -221,8 +221,8 @@ def take_candidate(m: Medium, tick: int) -> int:
 
 @device_function
 def _prefetch_waiting(m: Medium, row: int, tick: int) -> None:
-    """Prefetch the data of a waiting candidate, because these data do not fit into the caches and their order in memory
-    is random.
+    """Prefetch the data of a waiting candidate. The data of all candidates exceed the CPU caches, and candidates are
+    processed in random memory order.
     """
     candidate = m.waiting[row]
     prefetch(m.signals, candidate.signal)

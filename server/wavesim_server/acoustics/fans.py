@@ -4,10 +4,11 @@ through water whose sound speed is given by a grid; the search is compiled.
 A fan of rays in the vertical plane through source and receiver brackets the rays that reach the receiver. Each leg,
 which is the part of a ray between two reversals, is searched separately. The history of a ray is its sequence of
 surface bounces, bed bounces, turning points and maxima of the sound speed. Between two rays of the fan with the same
-history, the range is assumed to be smooth. In a sound field, it bends sharply where a turning point passes a level of the
-grid, so that the levels between which a ray turns are treated like its history. Where the history changes, a search finds the launch angle of the change.
-Near the receiver, the interval between two launch angles is halved. It is halved again as long as the curvature of the
-range is so large that the interval may hide a pair of rays. Each ray is then aimed as in :mod:`range_dependent_rays`.
+history, the range is assumed to be smooth. In a sound field, the range has a kink where a turning point passes a level
+of the grid. The levels between which a ray turns are therefore treated as part of its history. Where the history
+changes, a search finds the launch angle of the change. Near the receiver, the interval between two launch angles is
+halved. It is halved again as long as the curvature of the range is so large that the interval may hide a pair of rays.
+Each ray is then aimed as in :mod:`range_dependent_rays`.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _add_flat_ray(w: Course, count: int, left: int, shot: Record) -> tuple[int, 
 
 @device_function
 def _unknown_ray(direction: Vector) -> FirstGuess:
-    """Return a guess of which only the direction is known."""
+    """Return a first guess for a ray of which only the direction is known."""
     return FirstGuess(direction, Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0))
 
 
@@ -154,7 +155,7 @@ def aim_ray(
 
 @device_function
 def _is_searched(w: Course, leg: Floats) -> bool:
-    """Return whether the search looks for rays that reach the receiver in this leg of a ray."""
+    """Return whether the search includes a leg: in a sound field, any leg; otherwise, a leg after a bounce off the bed."""
     return bool(has_field(w.guide) or leg[BEDS_MET] > 0.0)
 
 

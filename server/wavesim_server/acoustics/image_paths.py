@@ -25,8 +25,8 @@ NOT_BLOCKED, BLOCKED_BY_BED = -1, -2
 
 
 class AcousticScene(NamedTuple):
-    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) contains the triangle of
-    the soundings that was used last.
+    """Objects that can block sound: obstacles (n, GEOMETRY) and the sea bed. ``cursor`` (1,) contains the index of the
+    last triangle of the soundings that was used.
     """
 
     obstacles: Floats
@@ -141,7 +141,7 @@ def _segment_hits(g: Floats, ax: float, ay: float, az: float, bx: float, by: flo
 
 @device_function
 def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
-    """Return whether a segment enters the sea bed away from its two ends."""
+    """Return whether a segment passes below the sea bed, ignoring END_CLEARANCE metres at each end."""
     ex, ey, ez = bx - ax, by - ay, bz - az
     length = math.sqrt(ex * ex + ey * ey + ez * ez)
     if length == 0.0:
@@ -178,7 +178,7 @@ def find_blocker(scene: AcousticScene, points: Floats, n: int, bed: bool) -> int
 
 @device_function
 def is_path_blocked(scene: AcousticScene, points: Floats, n: int, bed: bool) -> bool:
-    """Return whether anything blocks a path; the arguments are those of :func:`find_blocker`."""
+    """Return whether anything blocks a path; see :func:`find_blocker` for the arguments."""
     return find_blocker(scene, points, n, bed) != NOT_BLOCKED
 
 

@@ -1,13 +1,13 @@
 """Rays that the medium remembers for each pair of nodes in a sound field, as first guesses for their next signal; compiled.
 
-A search for all rays between two points traces hundreds of rays. Between two signals, the nodes move only little, so the
-rays of the earlier signal are aimed at the new position instead. They are the same rays that a search would find, to
-within the tolerance of the aim. A search is repeated if one of the rays is lost, if the nodes have moved too far, or
-after a time, because rays can appear. It is always repeated if no direct ray is known, because a direct ray that appears
-would be the first to arrive. Each search also gives the rays in the opposite direction, by reciprocity.
+A search for all rays between two points traces hundreds of rays. Between two signals, the nodes move only slightly, so
+the rays of the earlier signal are aimed at the new position instead. They are the same rays that a search would find,
+to within the tolerance of the aim. A search is repeated if one of the rays is lost, if the nodes have moved too far, or
+after a fixed time, because new rays can appear. It is always repeated if no direct ray is known, because a direct ray
+that appears would be the first to arrive. Each search also gives the rays in the opposite direction, by reciprocity.
 
-The pairs are in a table with a fixed number of rows. A pair can be in one of a few adjacent rows. A new pair takes an
-empty one of them, or replaces the pair that has not been used for the longest time.
+The pairs are in a table with a fixed number of rows. Each pair can be stored in one of a few adjacent rows. A new pair
+uses an empty row among these, or replaces the least recently used pair.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.elementary import asin
 
 REFRESH_S = 60.0  #: simulation time in s after which a search is repeated
-#: displacement of both nodes together after which a search is repeated, as a fraction of their distance, and vertical
-#: displacement as a fraction of the depth of the water
+#: total displacement of both nodes after which a search is repeated: as a fraction of the distance between them, and
+#: vertically as a fraction of the water depth
 RANGE_SHARE, DEPTH_SHARE = 0.05, 0.1
-WAYS = 4  #: number of rows in which a pair can be
+WAYS = 4  #: number of rows in which a pair can be stored
 
 
 @device_function
@@ -74,13 +74,13 @@ def _forget(m: Medium, row: int) -> None:
 
 @device_function
 def _key(m: Medium, source: int, receiver: int) -> int:
-    """Return the number of a pair of nodes, from 1."""
+    """Return the number that identifies a pair of nodes; numbers start at 1."""
     return int(source) * m.nodes.shape[0] + receiver + 1
 
 
 @device_function
 def _first_row(m: Medium, key: int) -> int:
-    """Return the first of the rows in which a pair can be."""
+    """Return the first of the rows in which a pair can be stored."""
     return key % (m.pairs.shape[0] // WAYS) * WAYS
 
 

@@ -78,9 +78,10 @@ def transmission_loss(
 ) -> Floats:
     """Return the transmission loss in dB in a plane: an array (depths, ranges) or (north, east).
 
-    The loss is NaN out of the water, and MAX_LOSS_DB where no sound arrives. ``bounces`` is the maximum number of bounces
-    of a path (default: from the configuration). By default, the powers of all paths are added; with ``coherent``, their
-    pressures are added with their phases. Raises InvalidArgument for a source out of the water or an invalid plane.
+    The loss is NaN outside the water, and MAX_LOSS_DB where no sound arrives. ``bounces`` is the maximum number of
+    bounces of a path (default: from the configuration). By default, the powers of all paths are added; with
+    ``coherent``, their pressures are added with their phases. Raises InvalidArgument if the source is outside the water
+    or the plane is invalid.
     """
     model = loaded if isinstance(loaded, PropagationModel) else PropagationModel(loaded)
     start = model.check_position(source, "the source")

@@ -30,8 +30,8 @@ from wavesim_server.acoustics.waveguides import COLUMNS, LEG_ARRAYS, MAX_LEGS, S
 from wavesim_world.ocean.surface import SEA_COLUMNS
 
 MAX_SPEED = 50.0  #: upper bound on the speed of a node in m/s
-#: change of a time of arrival in s below which it is not improved any more; the next change would be smaller by the
-#: ratio of the receiver's speed to the speed of sound
+#: change in an arrival time in s below which the iteration stops; each change is smaller than the previous one by about
+#: the ratio of the receiver's speed to the sound speed
 SETTLED_S = 1e-9
 MAX_HYDROPHONES = 8
 DETECTED_HISTORY = 16  #: number of recent signals that a node stores to recognise their echoes
@@ -40,7 +40,8 @@ CHUNK_SIZE = 16  #: number of candidates in a chunk
 BINS = 256  #: number of intervals of a tick into which its events are sorted
 #: maximum number of eigenrays that are computed for one node; the strongest of these eigenrays are followed
 FOUND = 512
-KNOWN_RAYS = 10  #: maximum number of rays that are remembered for a pair of nodes; more rays are searched each time
+#: maximum number of rays that are remembered for a pair; for a pair with more rays, each signal repeats the search
+KNOWN_RAYS = 10
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node number of the special candidate that retires a signal
@@ -106,7 +107,7 @@ NODE = _record(
     value("level_noise", "dB", "Standard deviation of a reported level."),
     value("drop_out", "", "Fraction of receptions that are lost at random."),
     value("bit_error", "", "Probability that a bit is wrong."),
-    integer("next_detected", "", "Position of the next entry in the node's list of detected signals."),
+    integer("next_detected", "", "Index of the next entry in the node's list of detected signals."),
     value("sound_speed", "m/s", "Sound speed that the node assumes."),
     value("query", "Hz", "Carrier of the queries that the node answers; 0 = none."),
     integer("address", "", "Address of the node's modem; 0 = none."),
@@ -259,8 +260,8 @@ CANDIDATE = _record(
     _small_integer(
         "bed",
         1,
-        "For a ray that is kept by its direction, because it bounces off a bed that is not level or travels through a"
-        " sound field: its number of bounces plus 1; 0 = another path.",
+        "For a ray that is identified by its launch direction, because it bounces off a bed that is not level or"
+        " travels through a sound field: its number of bounces plus 1; 0 = any other path.",
     ),
 )
 
@@ -285,7 +286,7 @@ KEPT_RAY = _record(
     "Ray of a candidate if there is a sound-speed profile, as computed at the candidate's last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
-    value("sx", "", "Direction of the ray at the source, in W, if the ray is kept by its direction."),
+    value("sx", "", "Direction of the ray at the source, in W, if it identifies the ray."),
     value("sy", "", ""),
     *_TUBE,
 )
@@ -308,7 +309,7 @@ PAIR = _record(
 
 KNOWN_RAY = _record(
     "known ray",
-    "A ray of a pair, as it was aimed last.",
+    "A ray of a pair, as last aimed.",
     value("sx", "", "Direction of the ray at the source, in W."),
     value("sy", "", ""),
     _small_integer("path", 4, "Index of the path, as for a candidate."),
@@ -346,7 +347,7 @@ EVENT = _record(
     "An event, scheduled to the nanosecond.",
     value("time", "s", "Time of the event."),
     integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL; NO_EVENT = a free record."),
-    integer("key", "", "Order of events that have the same time and kind."),
+    integer("key", "", "Sort key for events that have the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
     integer("next", "", "Row of the next event of the same list, or of the next free record."),
@@ -407,7 +408,7 @@ WATER = _record(
     ),
     integer("paths_per_node", "", "Maximum number of candidates of a signal at a node."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
-    value("density_ratio", "", "Ratio of the density of the bottom to that of the water."),
+    value("density_ratio", "", "Ratio of the density of the bottom to the density of the water."),
     value(
         "speed_ratio",
         "",
@@ -428,7 +429,7 @@ WATER = _record(
     value("field_step_east", "m", "Distance between the columns of the sound field to the east."),
     integer("field_columns_north", "", "Number of columns of the sound field to the north."),
     integer("field_columns_east", "", "Number of columns of the sound field to the east."),
-    integer("moving", "", "1 = reflections off the surface see the waves and the tide."),
+    integer("moving", "", "1 = waves and tide affect reflections off the surface."),
     value("crest", "m", "Maximum distance of the moving surface from its mean level."),
 )
 
@@ -441,11 +442,11 @@ def _with_handle() -> np.dtype[np.void]:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of the medium, with the type of its elements, its lengths, its fill value, its growth and its free list.
+    """Declaration of an array of the medium: element type, lengths, fill value, growth and chain of free records.
 
-    Lengths are numbers, or names of arguments of :func:`allocate_medium`. ``grows_with`` names the array whose lack of
-    room makes this array grow. In some arrays, the free records form a chain: a counter ``free_...`` holds the first
-    record of the chain and, for most of these arrays, ``left_...`` holds its length.
+    Lengths are numbers, or names of arguments of :func:`allocate_medium`. The array grows whenever the array named by
+    ``grows_with`` runs out of room. In some arrays, the free records form a chain: a counter ``free_...`` holds the
+    first record of the chain and, for most of these arrays, ``left_...`` holds its length.
     """
 
     dtype: Any
@@ -578,8 +579,8 @@ def make_record(of: Table) -> Records:
 
 
 def allocate_medium(**lengths: int) -> Medium:
-    """Allocate an empty medium, in which all records are free and there is no node. The lengths of the arrays of a sound
-    field may be omitted.
+    """Allocate an empty medium, in which all records are free and there are no nodes. Without a sound field, the
+    lengths of its arrays may be omitted.
     """
     new: dict[str, Any] = {}
     lengths = {"pairs": 0, "field_times": 0, "field_points": 0} | lengths

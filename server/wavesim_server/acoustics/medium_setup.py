@@ -108,7 +108,9 @@ def make_medium(
 
 
 def fill_sound_field(m: Medium, volume: sound.SoundSpeedVolume) -> None:
-    """Copy a volume to the sound field of a medium, in which the levels of a column are contiguous."""
+    """Copy the sound speeds of a volume into the sound field of a medium, in which the levels of each column are
+    contiguous.
+    """
     w = m.water[0]
     m.field_c[:] = volume.c.transpose(0, 2, 3, 1).reshape(len(volume.times), -1)
     m.field_times[:] = volume.times

@@ -1,4 +1,4 @@
-"""Types of modems, which determine packet length, packet loss probability and medium access.
+"""Modem types. A type determines packet length, packet loss probability and medium access.
 
 A package provides a :class:`ModemType` object as an entry point in the group ``wavesim.modems``, and a configuration
 selects it by name with ``<modem type="...">`` (docs/extending.md). The medium itself models preamble, carrier, band,
@@ -43,8 +43,8 @@ class ModemType:
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
-        """Return the number of uncoded bits whose probability of loss equals that of a packet. The medium uses this
-        number when it draws at random whether the packet is lost.
+        """Return the number of uncoded bits that would have the same probability of loss as a packet. The medium uses
+        this number when it draws at random whether the packet is lost.
         """
         if not 0.0 < modem.bit_error < 1.0:
             return self.bits(modem, count)

@@ -2,13 +2,14 @@
 
 The medium finds each path as if the surface were flat and at rest, and this module adds the effect of the motion. In
 water of uniform sound speed, the mirror part is Fermat's path over the moving surface (:mod:`sloping_bed_images`).
-Along a ray through a sound-speed profile, each reflection is corrected on its own: on both sides of the point of
+Along a ray through a sound-speed profile, each reflection is corrected separately: on both sides of the point of
 reflection, the ray is replaced by a straight line of the same direction and length, in water that has the sound speed
 at the surface. If waves focus the sound, Fermat's path is not unique, and the sound is reflected at the point of
 reflection of the flat surface, at its present height (:func:`surface_scatter.fermat_weight`).
 
-One part of the sound determines the time and the Doppler shift of a reception; its draw depends only on the signal, the
-node and the path, see :func:`surface_scatter.dominant_part`. The level is that of the sum of all parts.
+One part of the sound, drawn at random, determines the time and the Doppler shift of a reception. The draw depends only
+on the signal, the node and the path; see :func:`surface_scatter.dominant_part`. The level is the level of the sum of
+all parts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from wavesim_server.acoustics.surface_scatter import MIRROR, PartMotion, Stream
 from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.elementary import atan2, log10
 
-LEAST_POWER = 1e-12  #: minimum power of a fading path, relative to a flat surface
+LEAST_POWER = 1e-12  #: minimum power of a fading path, relative to the path over a flat surface
 ONE_BOUNCE = 2  #: index of the path with one bounce, off the surface
 
 
@@ -77,7 +78,8 @@ def meet_surface(
     m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, path: PropagationPath, travel: float
 ) -> SurfaceEffect:
     """Return the effect of the moving surface on the reception of a candidate at a point. ``path`` is the path over a
-    flat surface, and ``travel`` its travel time in s. The phase of the sum of all parts is added to its phase.
+    flat surface, and ``travel`` its travel time in s. The phase of the sum of all parts is added to the phase of the
+    returned path.
     """
     count = _read_bounces(m, scene, s, e, point, travel)
     if count == 0:
@@ -101,7 +103,7 @@ def meet_surface(
 
 @device_function
 def _stream(m: Medium, s: int, e: int) -> Stream:
-    """Return the random numbers of a candidate."""
+    """Return the random number stream of a candidate."""
     signal, candidate = m.signals[s], m.candidates[e]
     key = np.uint64(m.nodes[a.to_row(candidate.node)].key ^ (signal.key * 3))
     return Stream(key, signal.draw * 64 + a.to_row(candidate.path))
@@ -191,7 +193,7 @@ def _mirror_motion(
 ) -> tuple[float, PartMotion]:
     """Return (weight of Fermat's path over the moving surface, motion of the mirror part).
 
-    If the weight is not 0 in water of uniform sound speed, ``m.points`` contains Fermat's path.
+    In water of uniform sound speed, ``m.points`` contains Fermat's path if the weight is not 0.
     """
     surface, over = a.surface_motion(m, s), _part_motion(m, s, e, count, MIRROR)
     weight = surface_scatter.fermat_weight(surface, m.bounces, count)
@@ -208,7 +210,7 @@ def _mirror_motion(
 def _image_motion(
     m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, travel: float
 ) -> tuple[bool, PartMotion]:
-    """Return (whether it was found, motion) of Fermat's path in water of uniform sound speed."""
+    """Find Fermat's path in water of uniform sound speed. Return (whether it was found, motion)."""
     surface, signal, path = a.surface_motion(m, s), m.signals[s], a.to_row(m.candidates[e].path)
     source = Vector(signal.x, signal.y, signal.z)
     if not sloping_bed_images.find_reflections(scene, surface, path, source, point, m.points):
@@ -219,7 +221,7 @@ def _image_motion(
 
 @device_function
 def _ray_motion(m: Medium, scene: AcousticScene, s: int, count: int) -> tuple[bool, PartMotion]:
-    """Return (whether they were found, motion) of Fermat's paths near each reflection of a ray."""
+    """Find Fermat's path near each reflection of a ray. Return (whether all were found, motion)."""
     delay, doppler = 0.0, 1.0
     for k in range(count):
         b = m.bounces[k]
@@ -244,7 +246,9 @@ def _way_from_image(m: Medium, path: int, point: Vector) -> float:
 
 @device_function
 def _with_ends(path: PropagationPath, length: float, points: Floats, number: int) -> PropagationPath:
-    """Return a path with another length, and with the directions at both ends of the path in ``points``."""
+    """Return a copy of a path with another length, and with the directions at both ends taken from the path in
+    ``points``.
+    """
     sx, sy, sz = sloping_bed_images.leg_direction(points, 0)
     rx, ry, rz = sloping_bed_images.leg_direction(points, number // 2)
     return PropagationPath(
@@ -255,7 +259,7 @@ def _with_ends(path: PropagationPath, length: float, points: Floats, number: int
 
 @device_function
 def _with_phase(p: PropagationPath, more: float) -> PropagationPath:
-    """Return a path with an additional phase in rad."""
+    """Return a copy of a path with an additional phase in rad."""
     return PropagationPath(
         p.length, p.sx, p.sy, p.sz, p.rx, p.ry, p.rz, p.c_source, p.c_receiver, p.surface, p.bottom, p.caustics,
         p.sine_top, p.spreading_loss, p.bottom_loss, p.turned + more,

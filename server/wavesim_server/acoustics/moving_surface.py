@@ -1,9 +1,10 @@
 """The moving sea surface as a reflector of sound; compiled.
 
-The surface is the sum of the wave components that the bodies feel, on top of the tide. A command can change the sea
-during the run, and the surface then jumps at that time. Each reflection sees the sea that exists at the time of the
-reflection, so a signal in flight can meet the old sea and later the new one. The medium therefore stores the present
-sea and each earlier sea that a signal in transit can still have met, with the times from which they apply.
+The surface elevation is the tide plus the sum of the wave components that also act on the bodies. A command can change
+the sea during the run, and the surface then jumps at that time. Each reflection uses the sea at the time of the
+reflection, so a signal in transit can be reflected by the old sea and later by the new one. The medium therefore stores
+the present sea, and each earlier sea that may have reflected a signal that is still in transit, with the times from
+which they apply.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ SEA_PERIOD = Table(
 
 
 class SurfaceMotion(NamedTuple):
-    """The moving surface, as a signal meets it that was sent at ``emission`` (s) in water of sound speed ``speed``.
+    """The moving surface, as met by a signal that was sent at ``emission`` (s) in water with the sound speed ``speed``.
 
-    ``periods`` are records SEA_PERIOD in the order of time; ``components`` contains the components of all of them. If
-    there are no periods, the surface is flat and at rest. ``tide`` contains amplitude, period and phase.
+    ``periods`` contains SEA_PERIOD records in chronological order; ``components`` contains the wave components of all
+    periods. If there are no periods, the surface is flat and at rest. ``tide`` contains amplitude, period and phase.
     """
 
     components: Floats

@@ -140,7 +140,9 @@ def found_way(m: Medium, scene: AcousticScene, s: int, k: int, point: Vector) ->
 
 @device_function
 def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, with_level: bool) -> float:
-    """Return the travel time of a ray that is kept by its direction. The ray itself is stored in ``m.shot``."""
+    """Return the travel time of a ray that is identified by its launch direction. The ray itself is stored in
+    ``m.shot``.
+    """
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
     path = a.to_row(candidate.path)
     ray = KeptRay(path, a.to_row(candidate.bed) - 1, kept_guess(kept, path))
@@ -167,7 +169,9 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, point: Vec
 
 
 class KeptRay(NamedTuple):
-    """A ray that is kept by its direction: the index of its path, its number of bounces, and a first guess."""
+    """A ray that is identified by its launch direction: the index of its path, its number of bounces, and a first
+    guess.
+    """
 
     path: int
     bounces: int
@@ -176,7 +180,7 @@ class KeptRay(NamedTuple):
 
 @device_function
 def kept_guess(kept: Record, path: int) -> FirstGuess:
-    """Return the first guess that a record of a ray contains."""
+    """Return the first guess for a ray from its record."""
     sz = math.sqrt(max(1.0 - kept.sx * kept.sx - kept.sy * kept.sy, 0.0))
     return FirstGuess(
         Vector(kept.sx, kept.sy, sz if path % 2 == 1 else -sz),
@@ -397,7 +401,9 @@ def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector) -
 
 @device_function
 def _bed_ray_points(m: Medium, scene: AcousticScene, s: int, path: int, point: Vector) -> int:
-    """Fill in points along the ray in ``m.shot``; return the number of points. The time and the length of the ray are lost."""
+    """Fill in points along the ray in ``m.shot``; return the number of points. This overwrites the time and the length
+    of the ray.
+    """
     shot, p = m.shot[0], m.points
     guide, source, receiver = path_waveguide(m, scene, s, point)
     p[0, 0], p[0, 1], p[0, 2] = source.x, source.y, source.z

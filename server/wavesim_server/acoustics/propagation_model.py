@@ -5,10 +5,10 @@
     loaded = load("config.xml")
     print(propagation_model.arrivals(loaded, (0.0, 0.0, 20.0), (1500.0, 200.0, 60.0)))
 
-A :class:`PropagationModel` keeps the medium of a configuration and answers many questions about it. The functions of
-the same names answer one. Positions are north, east and depth in m; times are in s since the start. The results are
-those of a simulation whose nodes rest at these positions: the same compiled functions compute them. The beam patterns of
-transducers are not included. Positions out of the water raise InvalidArgument.
+A :class:`PropagationModel` keeps the medium of a configuration, so that further queries are fast. For a single query,
+call the module's function of the same name. Positions are north, east and depth in m; times are in s since the start.
+The results are those of a simulation whose nodes rest at these positions: the same compiled functions compute them. The
+beam patterns of transducers are not included. Positions outside the water raise InvalidArgument.
 
 :mod:`wavesim_server.acoustics.loss_planes` computes the transmission loss in a plane.
 """
@@ -122,7 +122,7 @@ class PropagationModel:
 
     @property
     def same_in_all_directions(self) -> bool:
-        """Whether sound spreads from a source in the same way in all directions: in layered water over a level bed, without
+        """Whether sound propagates equally in all horizontal directions: in layered water over a level bed, without
         obstacles.
         """
         bed, mode = self.scene.bed, self.medium.water[0].mode
@@ -131,7 +131,9 @@ class PropagationModel:
         )
 
     def check_position(self, position: Position, name: str) -> Floats:
-        """Return a position as an array. Raises InvalidArgument if it is not in the water; ``name`` names it."""
+        """Return a position as an array. Raises InvalidArgument if it is not in the water; the message refers to the
+        position as ``name``.
+        """
         p = np.asarray(position, float)
         if p.shape != (3,) or not np.isfinite(p).all():
             raise InvalidArgument(f"{name} must have three finite numbers: north, east and depth in m")
@@ -177,8 +179,8 @@ class PropagationModel:
     ) -> list[Floats]:
         """Return the points (n, 4) of each ray of :meth:`arrivals`, in the same order: range, depth, north and east in m.
 
-        The range is the horizontal distance from the source, measured along the line to the receiver. A ray lies within
-        2 cm of the straight lines between its points.
+        The range is the horizontal distance from the source, measured along the line to the receiver. A ray is within 2
+        cm of the straight lines between its points.
         """
         found, track, _ = self._search(source, receiver, time_s, frequency)
         ends = np.cumsum(found["points"])
@@ -193,11 +195,11 @@ class PropagationModel:
         return rays
 
     def curved(self, points: Floats, time_s: float = 0.0) -> Floats:
-        """Return the points (n, 3) of a ray with additional points on the arcs between them.
+        """Return the points (n, 3) of a ray, with additional points inserted on the arcs between them.
 
-        In each part, the sound speed is linear. The part is therefore an arc of a circle, whose centre lies where the
-        speed would be zero: at the distance c/g from the middle of the chord, where c is the speed in the middle and g
-        the gradient across the chord.
+        Between two points, the sound speed is linear. The ray is therefore an arc of a circle, whose centre is where
+        the extrapolated speed would be zero: at the distance c/g from the middle of the chord, where c is the speed in
+        the middle and g is the gradient across the chord.
         """
         mode = self.medium.water[0].mode
         if mode == medium_arrays.VOLUME:
@@ -297,7 +299,7 @@ class PropagationModel:
     ) -> SoundSpeedSection:
         """Return the sound speed on the vertical section from a to b, from the surface to the deepest point of the bed.
 
-        The depths of a and b do not matter. ``shape`` is the number of depths and ranges.
+        The depths of a and b are ignored. ``shape`` contains the numbers of depths and ranges.
         """
         start, end = np.asarray(a, float)[:2], np.asarray(b, float)[:2]
         u = np.linspace(0.0, 1.0, shape[1])

@@ -1,4 +1,4 @@
-"""Pictures of the paths of sound between two points, and of the transmission loss around one (needs matplotlib)."""
+"""Pictures of the sound paths between two points, and of the transmission loss around a source (needs matplotlib)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ edges of a ray tube. The power that the source radiates into the tube is the sam
 at the range r, where its height is |dz|, its mean angle to the horizontal has the cosine `cos`, and `a` is the launch
 angle. Between the two rays, phase and losses are interpolated; this corresponds to beams in the shape of a hat. A tube
 that is being reflected at the range r is unfolded into two tubes, one before and one after the bounce. Where two
-neighbours have different histories of bounces and turning points, the angle between them is halved again and again.
+neighbours have different histories of bounces and turning points, the angle between them is halved repeatedly.
 
 The width of a tube is limited as in :mod:`ray_tubes`. The model neglects diffraction, and it neglects refraction and
 reflection out of the vertical plane when it computes the width of a tube.
@@ -42,13 +42,14 @@ from wavesim_server.acoustics.waveguides import MAX_LEGS, RayStart, Waveguide, b
 from wavesim_server.elementary import asinh, atan2, cos, log10, power, sin, sin_cos
 
 HALVINGS = 10  #: maximum number of times that the angle between two rays of the fan is halved
-FINEST = 768.0  #: an angle is not halved if it is smaller than its initial size divided by this number, which is 0.75 * 2^HALVINGS
+#: an angle is not halved if it is smaller than its initial size divided by this number, which is 0.75 * 2^HALVINGS
+FINEST = 768.0
 #: properties of a ray at one range of the grid
 DEPTH, SINE, COSINE, SPEED, TIME, LENGTH, LOSS, PHASE, EVENTS, BOUNCES = range(10)
 STATES = 10
 #: events in the history of a ray; the first two are bounces, and an obstacle ends the ray
 AT_SURFACE, AT_BED, TURNED, STOPPED = 1.0, 2.0, 3.0, 4.0
-#: values of a ray as a whole
+#: values that apply to a whole ray
 ANGLE, COLUMNS, COUNT = range(3)
 _SHORT = 1e-5  #: parts shorter than this (m) have no reliable direction
 _KINK = 1e-6  #: change of a ray's sine at a point that may be a bounce
@@ -73,8 +74,9 @@ class FanPlan(NamedTuple):
 
 
 class FanRays(NamedTuple):
-    """Scratch space for HALVINGS + 2 rays: their states (rays, ranges, STATES), their events (rays, MAX_LEGS, 2) as pairs
-    of kind and range, and their values as a whole (rays, 3). ``track`` (n, 3) receives the points along one ray.
+    """Scratch space for HALVINGS + 2 rays: their states (rays, ranges, STATES), their events (rays, MAX_LEGS, 2) as
+    pairs of kind and range, and the values that apply to each whole ray (rays, 3). ``track`` (n, 3) receives the points
+    along one ray.
     """
 
     states: Floats
@@ -155,7 +157,7 @@ def _note(fan: FanRays, slot: int, kind: float, u: float) -> None:
 
 @device_function
 def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, fan: FanRays) -> None:
-    """Trace a ray and fill in its states at the ranges of the grid."""
+    """Trace a ray and store its states at the ranges of the grid."""
     signal, w, p, states = m.signals[0], m.water[0], fan.track, fan.states
     for i in range(p.shape[0]):
         p[i, 0] = math.nan
@@ -246,7 +248,7 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
 
 @device_function
 def _common_events(fan: FanRays, one: int, other: int) -> int:
-    """Return the number of events with which the histories of both rays begin."""
+    """Return the number of events that the histories of two rays have in common at their start."""
     most = int(min(fan.whole[one, COUNT], fan.whole[other, COUNT]))
     for k in range(most):
         if fan.events[one, k, 0] != fan.events[other, k, 0]:

@@ -144,9 +144,9 @@ def layer_leg(
 def march_ray(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, points: Floats, with_length: bool
 ) -> tuple[float, float, float, float, int, int]:
-    """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, reason for the end,
-    number of points). s is 0 unless ``with_length`` is true, because computing s takes as long as computing x and t
-    together.
+    """Follow a ray to the depth ``stop``, a turning point or a boundary, whichever it reaches first. Returns (x, t, s,
+    depth reached, reason for the end, number of points). s is 0 unless ``with_length`` is true, because computing s
+    takes as long as computing x and t together.
 
     ``points`` (n, 2) receives (x, z) at each knot that the ray passes; n may be 0.
     """
@@ -185,10 +185,10 @@ def march_ray(
 def excursion(
     profile: SoundSpeedProfile, p: float, start: WaterPoint, down: bool, stop: float, with_slope: bool
 ) -> tuple[float, float, float, int]:
-    """Follow a ray until ``stop``, a turning point or a boundary. Return (range, derivative of the range, depth
-    reached, reason for the end). The derivative is with respect to the invariant, as in :mod:`ray_tubes`; it is 0
-    unless ``with_slope`` is true. This function is :func:`march_ray` without time and length; both compute the same
-    range to the last bit.
+    """Follow a ray to the depth ``stop``, a turning point or a boundary, whichever it reaches first. Return (range,
+    derivative of the range, depth reached, reason for the end). The derivative is with respect to the invariant, as in
+    :mod:`ray_tubes`; it is 0 unless ``with_slope`` is true. This function is :func:`march_ray` without time and length;
+    both compute the same range to the last bit.
     """
     z, c = profile.z, profile.c
     x = slope = 0.0

@@ -284,8 +284,8 @@ def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase
 
 @device_function
 def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
-    """Mark a reception as lost if another reception overlaps it in time and band, unless the first reception is
-    stronger by the capture ratio.
+    """Mark overlapping receptions as lost: a new reception, and each earlier one that overlaps it in time and band. The
+    stronger of two receptions survives if it exceeds the other by at least the capture ratio.
     """
     new, record, capture = m.hearings[slot], m.ongoing_receptions[slot], m.nodes[j].capture
     frequency, doppler = record.frequency, record.doppler

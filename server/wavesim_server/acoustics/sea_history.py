@@ -1,4 +1,4 @@
-"""The sea that the medium reflects sound from, with its changes during a run."""
+"""The sea off which the medium reflects sound, with its changes during a run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from wavesim_world.ocean.surface import S_AMPLITUDE, S_WAVE_NUMBER
 
 
 def with_sea(m: Medium, time: float, components: Floats, tide: Floats) -> Medium:
-    """Return the medium with another sea from ``time`` (s) on. Its rows are the ``components`` of the sea; ``tide``
-    contains amplitude (m), period (s) and phase (rad).
+    """Return the medium with another sea from ``time`` (s) on. ``components`` has one row for each wave component of
+    the sea; ``tide`` contains amplitude (m), period (s) and phase (rad).
 
     The medium forgets each earlier sea that ended before the emission of every signal in transit.
     """
@@ -42,8 +42,8 @@ def with_sea(m: Medium, time: float, components: Floats, tide: Floats) -> Medium
 
 
 def _rare_curvature(sea: Floats) -> float:
-    """Return a curvature in 1/m that a sea rarely exceeds: that of all crests at one point, or three times the standard
-    deviation if that is smaller.
+    """Return a curvature in 1/m that a sea rarely exceeds: the curvature if all crests met at one point, or three times
+    the standard deviation of the curvature if that is smaller.
     """
     each = sea[:, S_AMPLITUDE] * sea[:, S_WAVE_NUMBER] * sea[:, S_WAVE_NUMBER]
     return min(float(each.sum()), 3.0 * math.sqrt(0.5 * float((each * each).sum())))

@@ -30,7 +30,8 @@ CONVERGENCE_TOLERANCE = 1e-4  #: distance in m of the corners from their targets
 #: maximum distance in m of the corners from their targets after the last iteration; the path length is stationary
 #: there, so its error is far smaller
 ACCEPTANCE_TOLERANCE = 1.0
-SURFACE_TOLERANCE = 0.02  #: the same for paths that the moving surface reflects, because waves are short
+#: ACCEPTANCE_TOLERANCE for paths that the moving surface reflects; it is smaller because waves are short
+SURFACE_TOLERANCE = 0.02
 SLOPE_HALF_WIDTH = 0.5  #: distance in m to each side over which the bed's slope is computed
 
 
@@ -122,7 +123,7 @@ def find_reflections(
 
 @device_function
 def _start_times(points: Floats, path: int, speed: float) -> None:
-    """Set the times of the reflections, in s after the emission, to those of the present corners."""
+    """Set the times of the reflections, in s after the emission, from the present corners."""
     n = path // 2
     way = 0.0
     for i in range(n):

@@ -5,7 +5,7 @@ the cell, as fractions of its edges, have the same order. Neighbouring cells div
 diagonal, so the sound speed is continuous. In a tetrahedron, the derivative along an axis is the difference between
 the two corners that differ along this axis, divided by the length of the edge.
 
-Outside the grid, the values at its edge continue. Between two times of the grid, the sound speed is interpolated
+Outside the grid, the values at its edge apply. Between two times of the grid, the sound speed is interpolated
 linearly; each signal uses the time of its emission.
 """
 
@@ -48,8 +48,8 @@ class Axis(NamedTuple):
 
     ``cell`` is the index of the cell along the axis and ``size`` its length in m, ``inverse`` is 1 / ``size``, and
     ``place`` is the position of the point in the cell, in m. ``stride`` is the distance between the two ends of an edge
-    in a row of the field, or 0 where values at the edge of the grid continue. ``along`` is the component of the ray's
-    direction.
+    in a row of the field, or 0 outside the grid, where the values at its edge apply. ``along`` is the component of the
+    ray's direction along this axis.
     """
 
     name: int
@@ -92,8 +92,8 @@ def value_at(field: SoundField, index: int) -> float:
 
 @device_function
 def make_axis(field: SoundField, name: int, cell: int, place: float, along: float) -> Axis:
-    """Return an axis of a cell. ``place`` is the position in the cell if it is not negative, otherwise it is the end of
-    the cell.
+    """Return an axis of a cell. ``place`` is the position in the cell in m; a negative value means the far end of the
+    cell.
     """
     if name == DOWN:
         last = field.depths.shape[0] - 1
@@ -111,7 +111,8 @@ def make_axis(field: SoundField, name: int, cell: int, place: float, along: floa
 @device_function
 def axes_at(field: SoundField, point: Vector, direction: Vector) -> tuple[int, Axis, Axis, Axis]:
     """Return (index of the corner with the lowest coordinates, axes) of the cell that contains a point. The axes are in
-    the order of the point's coordinates in the cell, from the largest to the smallest; they decide the tetrahedron.
+    the order of the point's coordinates in the cell, from the largest to the smallest; this order selects the
+    tetrahedron.
     """
     levels = field.depths.shape[0]
     u, v = (point.x - field.north) / field.step_north, (point.y - field.east) / field.step_east

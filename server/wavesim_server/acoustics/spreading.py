@@ -1,4 +1,4 @@
-"""Compiled search for candidate receptions: of a new signal at all nodes, and of signals in transit at a node that wakes.
+"""Compiled search for candidates: for a new signal at all nodes, and for all signals in transit at a node that wakes.
 
 Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """
@@ -74,7 +74,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
 
 @device_function
 def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """Mark a node as transmitting. Because nodes are half duplex, it loses its receptions in progress."""
+    """Mark a node as transmitting. Because nodes are half duplex, the node loses its receptions in progress."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
@@ -271,7 +271,7 @@ def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, ti
 
 @device_function
 def _add_candidate(m: Medium, s: int, j: int, followed: FollowedPath, earliest: float, tick: TickInterval) -> None:
-    """Add a candidate."""
+    """Add a candidate for a path of a signal to a node, and schedule its first check."""
     _schedule_first_check(m, new_candidate(m, s, j, followed), earliest, tick)
 
 

@@ -33,7 +33,8 @@ FACETS = 16  #: number of facets of a path
 PARTS = FACETS + 2  #: maximum number of parts of a path
 MIRROR, COHERENT_PART, FIRST_FACET = range(3)  #: numbers of the parts
 FRESNEL_ZONES = 4.0  #: number of Fresnel zones over which the facets are distributed
-MIRROR_LIMIT, FACET_LIMIT = 0.5, 2.0  #: Rayleigh parameters below which there are no facets, and no mirror part above
+#: Rayleigh parameters: below the first, there are no facets; above the second, there is no mirror part
+MIRROR_LIMIT, FACET_LIMIT = 0.5, 2.0
 #: focusing below which the mirror part follows Fermat's path, and above which it does not; see `fermat_weight`
 UNIQUE_PATH, FOCUSED_PATHS = 0.8, 1.2
 GOLDEN_ANGLE = 2.399963229728653  #: angle in rad between successive facets, as between the seeds of a sunflower
@@ -69,7 +70,9 @@ PART = Table(
 
 
 class Stream(NamedTuple):
-    """Random numbers of one signal on one path: key and counter. The indices from FIRST_INDEX on belong to its parts."""
+    """Random numbers of one signal on one path: key and counter. The parts of the path use the indices from
+    FIRST_INDEX.
+    """
 
     key: np.uint64
     counter: int
@@ -110,10 +113,10 @@ def shares_of(surface: SurfaceMotion, bounces: Records, count: int, frequency: f
 def fermat_weight(surface: SurfaceMotion, bounces: Records, count: int) -> float:
     """Return the weight (0 to 1) of Fermat's path in the motion of the mirror part.
 
-    A surface with the curvature q focuses sound that bounces at distances a and b from its ends if 2 q a b / ((a + b)
-    sin) > 1. There are then several such paths, and which one a search finds changes abruptly as the nodes move. If the
-    surface is nearly smooth for the sound, waves as short as these only modulate its phase: the delay is that of the
-    height at the point of reflection. The weight changes smoothly between these two cases.
+    A surface with the curvature q focuses sound that is reflected at distances a and b from the ends of its path if 2 q
+    a b / ((a + b) sin) > 1. There are then several such paths, and which one a search finds changes abruptly as the
+    nodes move. If the surface is nearly smooth for the sound, such short waves only modulate its phase: the delay
+    follows from the height at the point of reflection. The weight changes smoothly between these two cases.
     """
     focusing = 0.0
     for k in range(count):
@@ -125,7 +128,7 @@ def fermat_weight(surface: SurfaceMotion, bounces: Records, count: int) -> float
 
 @device_function
 def blend(one: PartMotion, other: PartMotion, weight: float) -> PartMotion:
-    """Return the mean of two motions; ``weight`` is that of the first."""
+    """Return the weighted mean of two motions; ``weight`` (0 to 1) is the weight of the first."""
     rest = 1.0 - weight
     return PartMotion(weight * one.delay + rest * other.delay, weight * one.doppler + rest * other.doppler)
 
@@ -203,8 +206,8 @@ def _stretch(length: float, along: float, square: float) -> float:
 def part_motion(
     surface: SurfaceMotion, bounces: Records, count: int, frequency: float, stream: Stream, part: int
 ) -> PartMotion:
-    """Return delay and Doppler factor of a part of a path. For the mirror part, the function returns those of the path
-    over the point of reflection on a flat surface, at its present height.
+    """Return delay and Doppler factor of a part of a path. For the mirror part, the path is reflected at the point of
+    reflection of a flat surface, raised to the present height of the surface there.
     """
     delay, doppler = 0.0, 1.0
     for k in range(count):

@@ -11,13 +11,13 @@ arc is rational:
 
 Therefore, the intersection with a plane, the turning point and the point nearest to a receiver are roots of quadratic
 equations, and no step size is needed. The travel time over a chord d from ca to cb is (2/|g|) asinh(|g| d / (2 sqrt(ca
-cb))). A ray leaves a tetrahedron through the face that it reaches first. Of two faces that it reaches together, it takes
-the one with the lower index. The next tetrahedron follows from the face alone, never from rounded coordinates, so a ray
+cb))). A ray leaves a tetrahedron through the face that it reaches first. Of two faces that it reaches together, the one
+with the lower index is used. The next tetrahedron follows from the face alone, never from rounded coordinates, so a ray
 cannot get lost between two tetrahedra.
 
-At the bed, a ray is mirrored in the tangent plane, as in :mod:`range_dependent_rays`. Rays are aimed at the receiver by
-the point at which they are nearest to it. The displacements d1 and d2 of two neighbours from the ray there, per radian
-of the launch angle between neighbour and ray, are the edges of the ray tube:
+At the bed, a ray is mirrored in the tangent plane, as in :mod:`range_dependent_rays`. To aim a ray at the receiver, the
+search uses the point of the ray that is nearest to the receiver. The displacements d1 and d2 of two neighbours from the
+ray at this point, per radian of the launch angle between neighbour and ray, are the edges of the ray tube:
 
     |pressure at 1 m / pressure|^2 = |r . (d1 x d2)| c_source / c_receiver,   r = direction at the receiver
 """
@@ -66,7 +66,8 @@ MAX_ARCS = 100_000  #: maximum number of arcs of a ray; a ray ends long before
 #: the faces of a tetrahedron: the end of its first axis, equal first and middle coordinates, equal middle and last
 #: coordinates, the start of its last axis; and no face
 FAR, FIRST_MIDDLE, MIDDLE_LAST, NEAR, INSIDE = range(5)
-#: a ray that has come near the receiver is followed until it is farther away than this fraction of its maximum range
+#: a ray that has come near the receiver is followed until its distance from the receiver exceeds this fraction of its
+#: maximum range
 BEYOND_RECEIVER = 0.02
 
 
@@ -507,8 +508,8 @@ def aim_ray(
     """Find the ray from a point to a target near a given direction (Newton); ``shot`` receives the ray. Returns False if
     there is no such ray.
 
-    Known displacements save two rays in each step. The edges of the ray tube then belong to a ray nearby; they are
-    computed again only if ``with_level`` asks for the level of the ray.
+    Known displacements save two rays in each step. The edges of the ray tube are then those of a nearby ray; they are
+    computed again only if ``with_level`` requests the level of the ray.
     """
     tilt, side = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
     down_tube, side_tube = guess.down, guess.side

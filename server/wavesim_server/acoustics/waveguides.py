@@ -55,14 +55,15 @@ DEEP = 10  #: maximum number of times that the angle between two rays of the fan
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
 #: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: columns of a leg: its position; the history, turning points, bottom bounces and bounces up to the leg; in a sound field,
-#: LEVELS, which encodes the levels between which the ray has turned; and SINE and SPEED, whose row k contains the sine of
-#: the grazing angle at bottom bounce k, not at leg k, and the sound speed there (1 in layers)
+#: columns of a leg: its position; its history; the numbers of turning points, bottom bounces and all bounces up to the
+#: leg; and, in a sound field, a number that encodes the levels between which the ray has turned. SINE and SPEED are
+#: indexed by bottom bounce, not by leg: row k contains the sine of the grazing angle at bottom bounce k, and the sound
+#: speed there (1 in layers)
 X, Y, HISTORY, TURNS_MET, BEDS_MET, BOUNCES_MET, LEVELS, SINE, SPEED = range(9)
 COLUMNS = 9
 TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
-#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that doubles
-#: represent it exactly
+#: base and modulus of the number that encodes the history of a ray; their product is below 2^53, so that a float64
+#: represents it exactly
 KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0
 NEIGHBOUR_ANGLE = 1e-6  #: angle in rad between a ray and its neighbours
 #: maximum distance in m by which an aimed ray may miss the receiver; the travel time is corrected to second order

@@ -141,7 +141,7 @@ class Task:
         You can set the position, the attitude, the velocity and the rates, the actuators, the current, the wrench, the
         net weight, the effect, the model, and your variables. Everything else follows from them. Without this method, a
         vehicle starts at the origin, at rest: an underwater vehicle at a depth of 20 m, and others afloat. If you set
-        ``s.model``, the depth and the actuators follow the new model where you do not set them.
+        ``s.model``, a depth and actuators that you do not set are those of the new model.
         """
 
     def command(self, s: Any) -> Array | None:

@@ -328,7 +328,7 @@ def _reward_and_termination(c: Floats, past: Floats, w: Floats, rules: TaskRules
 
 @device_function
 def _show(w: Floats, l: int, seen: Singles) -> None:
-    """Write the observation of one copy to ``seen``. In the array of its block, the lanes are interleaved."""
+    """Write the observation of one copy to ``seen``, from the array of its block, in which the lanes are interleaved."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 

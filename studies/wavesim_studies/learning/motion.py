@@ -138,7 +138,7 @@ class Motion:
         self.threads.run(lambda k, first, end: R.advance(tables[k], first, end))
 
     def place(self, ids: Ints, models: Ints, fresh: Floats) -> None:
-        """Start the bodies of copies with the states in the columns of ``fresh``."""
+        """Initialise the bodies of the given copies with the states in the columns of ``fresh``."""
         if len(self._models) > 1:
             self._assign(ids, models)
         R.place(self.fleet.blocks, self._slots[ids], self._laws, fresh, self._layout.first("actuators"))

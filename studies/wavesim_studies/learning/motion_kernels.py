@@ -1,8 +1,9 @@
 """Motion of the copies of a user's task: the kernels read commands, compute the dynamics, and write true states.
 
 The arrays of a task have a row for each quantity and a column for each copy. The dynamics work in blocks of four
-bodies, so these kernels copy the commands into the blocks and the states out of them. ``owners`` contains the copy that
-each lane belongs to, or -1. A lane never affects another lane, so the motion of a copy does not depend on its lane.
+bodies, so these kernels copy the commands into the blocks and the states out of them. ``owners`` contains the index of
+the copy to which each lane belongs, or -1. A lane never affects another lane, so the motion of a copy does not depend
+on its lane.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ POSITION, ATTITUDE, QUATERNION, VELOCITY, CURRENT, WRENCH, NET_WEIGHT, MODEL, ST
     27,
     28,
 )
-ROWS = 29  #: the rows of the actuators follow, and then those that only the task uses
+ROWS = 29  #: number of these rows; the rows of the actuators follow, and then the rows that only the task uses
 #: columns with the command law of an actuator: slot, minimum and maximum command, dead band, offset and gain of its
 #: motor
 SLOT, LEAST, GREATEST, DEAD_BAND, OFFSET, GAIN = range(6)

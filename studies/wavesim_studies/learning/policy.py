@@ -33,8 +33,8 @@ class Policy:
         self.parameters, self.activation, self.squash = list(parameters), activation, squash
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Return actions (n, actions) for observations (n, numbers). Raise WaveSimError if the policy expects another
-        number of values.
+        """Return actions (n, actions) for observations (n, numbers). Raise WaveSimError if the policy expects a
+        different number of values.
         """
         if observation.shape[-1] != len(self.parameters[0]):
             raise WaveSimError(f"the policy has {len(self.parameters[0])} inputs, got {observation.shape[-1]} values")

@@ -35,7 +35,7 @@ Indices = int | Iterable[int] | None
 
 
 def exported_policy(model: Any) -> Policy:
-    """Return the trained ``MlpPolicy`` of a model as a policy that needs only NumPy, whatever algorithm trained it.
+    """Return the trained ``MlpPolicy`` of a model as a policy that needs only NumPy, regardless of the algorithm.
 
     Raise WaveSimError unless its network consists of dense layers with tanh, ReLU or ELU between them.
     """
@@ -122,7 +122,7 @@ class VecEnv(Base):  # type: ignore[misc]
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 
     def close(self) -> None:
-        """Do nothing, because nothing has to be closed."""
+        """Do nothing, because there are no resources to release."""
 
     def _count(self, indices: Indices) -> int:
         return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))

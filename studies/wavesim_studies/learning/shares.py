@@ -35,8 +35,8 @@ class Shares:
     ) -> list[Any]:
         """Return the table of each thread: ``pack(make())``, where ``make`` returns the state of a thread.
 
-        The tables are made again after one of ``parts`` has been replaced by another object, or the number of threads
-        has been set.
+        The tables are rebuilt if one of ``parts`` has been replaced by another object, or if the number of threads has
+        been set.
         """
         if len(self._parts) != len(parts) or any(map(operator.is_not, parts, self._parts)):
             self._parts = parts

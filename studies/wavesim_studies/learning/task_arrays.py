@@ -25,7 +25,7 @@ def size_of(shape: Any) -> tuple[int, ...]:
 
 
 class TaskArrays:
-    """Rows of the array of a task, and its views."""
+    """Layout of the rows in the array of a task, and the views of this array."""
 
     def __init__(self, task: Task, actuators: int, actions: int) -> None:
         self.variables = {name: size_of(shape) for name, shape in task.variables.items()}

@@ -1,4 +1,4 @@
-"""Many teams for cooperative localisation, which advance together: the core of the team environments."""
+"""Many teams for cooperative localisation that advance together: the core of the team environments."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class VectorLocalisation:
     ) -> None:
         if not 2 <= members <= 20 or not 0 <= known <= members:
             raise ConfigError(
-                f"a team needs 2 to 20 members, of which any number may have GPS; got {members} members and {known} with GPS"
+                f"a team needs 2 to 20 members, any number of them with GPS; got {members} members and {known} with GPS"
             )
         if teams < 1 or limit < 1 or not 2 <= substeps <= 200:
             raise ConfigError(
@@ -244,7 +244,7 @@ class VectorLocalisation:
 
         self._threads.run(advance)
         if any(failures):
-            raise WaveSimError(f"the acoustic medium of a team has too little room ({sum(failures)} failures)")
+            raise WaveSimError(f"the acoustic medium of a team has too little capacity ({sum(failures)} failures)")
 
     def _check_started(self) -> None:
         if not self._started:
@@ -272,7 +272,7 @@ class VectorLocalisation:
 
     def receptions(self, team: int = 0) -> Records:
         """Return the engine's records (``reception`` table) of those receptions of a team that ended in the last step.
-        ``source`` and ``receiver`` are numbers of members. After an automatic reset in the same step, there are none.
+        ``source`` and ``receiver`` are member numbers. After an automatic reset in the same step, there are none.
         """
         return self.media.receptions(team)
 

@@ -272,7 +272,7 @@ def _show(observation: Singles, k: int, value: float) -> None:
 
 @device_function
 def _look(b: Floats, c: Floats, w: Floats) -> None:
-    """Compute the temporary values of a block that observations and rewards need."""
+    """Compute the temporary values from which the observations and rewards of a block are computed."""
     x, y, z, e = load(b, B.QX), load(b, B.QY), load(b, B.QZ), load(b, B.QW)
     heading = atan2(2.0 * (e * z + x * y), 1.0 - 2.0 * (y * y + z * z)) + load(c, HEADING_ERROR)
     sine, cosine = sin_cos(heading)

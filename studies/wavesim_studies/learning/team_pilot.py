@@ -1,4 +1,4 @@
-"""Compiled autopilots and navigation filters, which work on all lanes of a block of members."""
+"""Compiled autopilots and navigation filters. They work on all lanes of a block of members."""
 
 from __future__ import annotations
 

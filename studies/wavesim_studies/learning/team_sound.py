@@ -1,4 +1,4 @@
-"""Memory of the sound of many teams: for each team, the arrays of the engine's acoustic medium.
+"""Memory for the sound of many teams: the arrays of the engine's acoustic medium for each team.
 
 The medium itself is the engine's (:mod:`wavesim_server.acoustics.medium`). In this module, the mutable arrays of each
 team are stored in one row of a large array, so that a reset copies one row. Teams share the constant arrays.

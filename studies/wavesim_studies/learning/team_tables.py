@@ -86,9 +86,9 @@ class TeamRules(NamedTuple):
 
 
 class TeamArrays(NamedTuple):
-    """State of all teams: rows of members (blocks, MEMBER L), rows of groups (groups, TEAM L), keys, packets under way,
-    the memory of the media and its content at the start, temporary values (WORK L), and the teams of a group (L) that
-    start a new episode.
+    """State of all teams: rows of members (blocks, MEMBER L), rows of groups (groups, TEAM L), keys, packets in
+    transit, the memory of the media and its content at the start, temporary values (WORK L), and the teams of a group
+    (L) that start a new episode.
     """
 
     members: Floats

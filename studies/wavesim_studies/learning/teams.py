@@ -146,7 +146,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         """Do nothing, because rendering is not supported."""
 
     def close(self) -> None:
-        """Do nothing, because nothing has to be closed."""
+        """Do nothing, because there are no resources to release."""
 
 
 # ------------------------------------------------------------------ baselines for learners

@@ -29,7 +29,8 @@ class TrainingSettings:
     copies: int = 1024  #: number of copies of the task
     seed: int = 1  #: seed of the training
     interval: int = 100_000  #: number of samples between two evaluations, each with a checkpoint
-    interval_seconds: float = float("inf")  #: wall time in s after which an evaluation is due in any case
+    #: wall time in s after which an evaluation is due, whatever the number of samples
+    interval_seconds: float = float("inf")
     episodes: int = 300  #: number of episodes of each evaluation
     checkpoints: int = 2  #: number of checkpoints that are kept
     threads: int = 1  #: number of threads of the task and of PyTorch

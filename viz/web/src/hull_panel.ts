@@ -57,7 +57,7 @@ export class HullPanel {
     });
     const folder = h("select", {
       id: "hull-folder",
-      "aria-label": "Hull file in the folder",
+      "aria-label": "Hull file in the working folder",
       class: "hidden",
       onchange: () => {
         const name = folder.value;
@@ -87,7 +87,7 @@ export class HullPanel {
     folder.classList.toggle("hidden", !names.length);
     setChildren(
       folder,
-      h("option", { value: "" }, "in the folder…"),
+      h("option", { value: "" }, "in the working folder…"),
       ...names.map((n) => h("option", { value: n }, n)),
     );
   }

@@ -99,7 +99,7 @@ export class LayoutMenu {
     if (!wrong) this.take(name, layout as Layout);
     else {
       this.take("", this.page.defaults);
-      toast(`cannot open the layout '${name}': ${wrong}; this is the default layout`, true);
+      toast(`cannot open the layout '${name}': ${wrong}; showing the default layout instead`, true);
     }
   }
 

@@ -193,7 +193,7 @@ export class ManualControl {
               ? "If you take over, the program waits until you hand back control."
               : mode === "yes"
                 ? "If you take over, the server disconnects the program permanently."
-                : 'The server refuses a second pilot; to allow it, set <network takeover="return"> in its configuration.'),
+                : 'The server refuses a second pilot; to allow one, set <network takeover="return"> in its configuration.'),
     );
   }
 

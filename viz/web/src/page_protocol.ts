@@ -353,9 +353,9 @@ export interface SignalReception {
   range: number | null;
   /** true distance, m */
   distance: number | null;
-  /** two-way range as the node measures it, m */
+  /** two-way range measured by the node, m */
   measured: number | null;
-  /** one-way range as the node measures it, m */
+  /** one-way range measured by the node, m */
   one_way: number | null;
   duration: number;
   /** as measured, rad */
@@ -498,7 +498,7 @@ export interface AcousticsRequest {
   depth: number | null;
 }
 
-/** Path by which sound arrives. */
+/** Path along which sound arrives. */
 export interface SoundRay {
   /** travel time, s */
   time: number;
@@ -508,9 +508,9 @@ export interface SoundRay {
   surface: number;
   /** number of reflections by the sea bed */
   bed: number;
-  /** angle of launch below the horizontal, degrees */
+  /** launch angle below the horizontal, degrees */
   launch: number;
-  /** error of the range that the travel time gives with the nominal sound speed, m */
+  /** error of the range computed from the travel time and the nominal sound speed, m */
   error: number;
   /** obstacle that blocks the path; empty: none */
   blocked: string;
@@ -908,10 +908,10 @@ export interface VehicleCommandRequest {
 }
 
 /**
- * Drive a body from a page. With None instead of the demands, the page gives up control of the body. The mapping
- * `allocation` has four demands (surge, sway, heave, yaw): fractions of the maximum force or moment, from -1 to 1.
- * `force` has the same four demands as forces in N and a moment in N m on the hull. `actuators` has a fraction of the
- * range of each actuator.
+ * Drive a body from a page. If the demands are None, the page releases control of the body. The mapping `allocation`
+ * has four demands (surge, sway, heave, yaw): fractions of the maximum force or moment, from -1 to 1. `force` has the
+ * same four demands as forces in N and a moment in N m on the hull. `actuators` has a fraction of the range of each
+ * actuator.
  */
 export interface DriveRequest {
   do: "drive";

@@ -139,7 +139,7 @@ export class Propagation {
       this.draw();
       this.drawSpace();
     });
-    const swap = h("button", { title: "Exchange the ends", id: "propagation-swap", onclick: () => this.swap() }, "⇄");
+    const swap = h("button", { title: "Swap the two ends", id: "propagation-swap", onclick: () => this.swap() }, "⇄");
     this.element = h(
       "div",
       { class: "pane", id: "propagation" },
@@ -467,7 +467,7 @@ export class Propagation {
       },
       () => {
         this.space = null;
-        toast("the drawing of rays in the 3D view could not be loaded", true);
+        toast("cannot load the module that draws rays in the 3D view", true);
       },
     );
   }

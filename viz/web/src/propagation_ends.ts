@@ -42,7 +42,7 @@ export class PointPicker {
     this.chart.onClick = this.take;
     this.chart.canvas.classList.add("picking");
     this.chart.canvas.focus();
-    toast(`click the place of ${what} on the chart, or press Esc to cancel`);
+    toast(`click the position of ${what} on the chart, or press Esc to cancel`);
   }
 
   private end(): void {

@@ -1,4 +1,4 @@
-// Table of the rays: travel time, loss, reflections, angle of launch, and the error of a straight line.
+// Table of the rays: travel time, loss, reflections, launch angle, and the error of a straight line.
 
 import { type Colour, scaleStyle } from "./colour_scales";
 import { formatNumber, h, setText, toggleClass } from "./dom";
@@ -10,8 +10,8 @@ const HEAD: [text: string, title: string][] = [
   ["time, ms", "Travel time"],
   ["loss, dB", "Transmission loss"],
   ["bounces", "Reflections by the surface (s) and by the sea bed (b)"],
-  ["launch", "Angle of launch below the horizontal"],
-  ["error, m", "Error of the range that the travel time gives with the nominal sound speed"],
+  ["launch", "Launch angle below the horizontal"],
+  ["error, m", "Error of the range computed from the travel time and the nominal sound speed"],
 ];
 
 /** Reflections as text, such as 2 s 1 b. */

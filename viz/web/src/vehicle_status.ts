@@ -46,7 +46,7 @@ export function mission(store: SceneStore, row: number): Shown {
       absent(store, "Mission") ||
         (store.hello?.kind === "replay"
           ? "The log has no mission status for this vehicle at this time"
-          : "No on-board program is reporting a mission (programs with a MissionFollower do)"),
+          : "No on-board program is reporting a mission (only programs that use MissionFollower report one)"),
     );
   const eta = m.mode === "mission" || m.mode === "goto" || m.mode === "return" ? timeToTarget(store, row, m) : null,
     point = m.count ? ` ${m.waypoint}/${m.count}` : "";

@@ -194,7 +194,7 @@ export class VesselPanel {
         ? h(
             "fieldset",
             {},
-            h("legend", {}, "or take into the open model"),
+            h("legend", {}, "or copy into the open model"),
             ...present.map(([name], k) => h("label", { class: "row" }, boxes[k]!, name)),
             h("button", { id: "vessel-take", onclick: take }, "take"),
           )

@@ -1,4 +1,4 @@
-"""Declare the acoustic medium, and the transducers that transmit and receive in it.
+"""Declarations of the acoustic medium, and of the transducers that transmit and receive in it.
 
 This module is part of the configuration model. A configuration file may use any supported unit; the objects contain SI
 values and radians. Levels are in dB re 1 uPa (at 1 m for sources).
@@ -29,13 +29,13 @@ class Multipath:
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
         "Reflection at the surface. rough: waves scatter sound away, and bubbles: wind-generated bubbles absorb it; "
-        "both losses follow from the sea at the start of the run. moving: each bounce sees the present waves and tide "
-        "at its place and time, and no energy is lost. flat: none of these.",
+        "both losses follow from the sea at the start of the run. moving: each bounce uses the waves and the tide at "
+        "its position and time, without loss of energy. flat: none of these effects.",
         ("flat", "rough", "bubbles", "moving"),
         "flat",
     )
     bottom_density: float = key(
-        "Ratio of the density of the sea bottom to that of the water.", default=1.9, low=1.0, high=5.0
+        "Ratio of the density of the sea bottom to the density of the water.", default=1.9, low=1.0, high=5.0
     )
     bottom_speed: float = key("Speed of sound in the sea bottom.", "speed", 1650.0, low=100.0, high=6000.0)
     bottom_attenuation: float = key(
@@ -73,8 +73,8 @@ class Acoustics:
         "",
     )
     refinement: int = key(
-        "Number of parts into which the grid of sound speed divides each cell of the <volume> in both horizontal "
-        "directions (profile=volume).",
+        "Number of parts into which each cell of the <volume> is divided in both horizontal directions, for the grid of "
+        "sound speeds (profile=volume).",
         default=2,
         low=1,
         high=16,

@@ -41,8 +41,8 @@ def analytic_depth(bed: BedConfig, north: Floats, east: Floats) -> Floats:
 def read_soundings(path: Path, heights: bool = False) -> Floats:
     """Read soundings (plain or in DUNE's format) or an ESRI ASCII grid as an array (n, 3) of north, east, depth in m.
 
-    ``heights`` is True if the file contains heights instead of depths. Raises a ConfigError that names the invalid
-    line.
+    ``heights`` is True if the file contains heights instead of depths. Raises ConfigError, naming the line, if a line
+    is invalid.
     """
     try:
         if path.stat().st_size > MAX_BYTES:

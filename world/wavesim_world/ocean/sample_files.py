@@ -16,7 +16,8 @@ from wavesim_world.ocean.volume import EARTH_RADIUS, LIMITS, MAX_BYTES, VOLUME_C
 
 _DEGREE = math.pi / 180.0
 _ORIGIN = {"latitude": (-90.0, 90.0), "longitude": (-180.0, 360.0)}
-_MAX_OFFSET = 1e6  #: m; a local plane cannot describe points that are farther from their origin
+#: maximum distance in m of a point from its origin along each axis; a local plane is not accurate farther away
+_MAX_OFFSET = 1e6
 _DEEPEST = LIMITS["depth_meter"]
 
 
@@ -32,7 +33,7 @@ class SeparateSamples:
 
 
 def read_sample_files(loaded: LoadedConfig, samples: Samples) -> SeparateSamples:
-    """Read the files of a <samples> element. Raises a ConfigError that names the invalid line."""
+    """Read the files of a <samples> element. Raises ConfigError, naming the line, if a line is invalid."""
     return SeparateSamples(
         [
             _read_series(loaded, samples, "temperature", samples.temperature),

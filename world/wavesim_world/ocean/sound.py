@@ -325,9 +325,9 @@ def sound_speed_volume(loaded: LoadedConfig, water: Water) -> SoundSpeedVolume |
 def sound_speed_on_grid(loaded: LoadedConfig, water: Water, grid: VolumeGrid) -> SoundSpeedVolume:
     """Return the sound speed in a gridded volume, from the surface to the deepest bed.
 
-    The formula applies to the temperature and salinity of the volume. A volume with the column
-    ``speed_of_sound_in_sea_water_meter_per_sec`` gives the sound speed itself. The levels are those of the volume, and
-    as many between them as the formula needs. Raises ConfigError if the grid is too large.
+    The formula applies to the temperature and salinity of the volume. If the volume has the column
+    ``speed_of_sound_in_sea_water_meter_per_sec``, that column replaces the formula. The levels are those of the volume,
+    and as many in between as linear interpolation of the formula needs. Raises ConfigError if the grid is too large.
     """
     parts = loaded.config.acoustics.refinement
     first = max(int(np.searchsorted(grid.times, 0.0, side="right")) - 1, 0)  # earlier times are not needed
@@ -350,8 +350,8 @@ def sound_speed_on_grid(loaded: LoadedConfig, water: Water, grid: VolumeGrid) ->
 
 
 def _volume_levels(loaded: LoadedConfig, water: Water, grid: VolumeGrid, times: range) -> Floats:
-    """Return the depths of the levels. Between two depths of the volume, the error of a straight line through the sound
-    speeds decides the number of levels; n parts reduce it by n squared.
+    """Return the depths of the levels. Between two depths of the volume, the number of levels follows from the error of
+    linear interpolation. Division into n parts reduces this error by the factor n squared.
     """
     bottom = profile_depth(loaded)
     inside = grid.depths[(grid.depths > _THINNEST_M) & (grid.depths < bottom - _THINNEST_M)]

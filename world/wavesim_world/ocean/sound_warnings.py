@@ -1,4 +1,4 @@
-"""Warnings of `wavesim check` about settings of the acoustics that have no effect, or not the effect that they suggest."""
+"""Warnings of `wavesim check` about acoustic settings that have no effect, or not the effect that a user would expect."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from wavesim_world.ocean.surface import LEAST_HEIGHT, sea_state
 from wavesim_world.ocean.volume import VolumeGrid
 from wavesim_world.ocean.water import Water
 
-LEAST_RANGE_ERROR_M = 0.05  #: a smaller range error by the volume causes no warning
+LEAST_RANGE_ERROR_M = 0.05  #: range error in m, due to the volume, below which there is no warning
 
 
 class NodePlace(NamedTuple):
-    """Position that a node has at the start or at a waypoint."""
+    """Position of a node at the start or at a waypoint."""
 
     name: str
     p_W: Floats  #: north, east, down in m
@@ -50,7 +50,7 @@ def _idle_surface(loaded: LoadedConfig) -> list[str]:
     if multipath.surface_loss > 0.0:
         found.append(
             '<multipath surface="moving"> scatters sound but keeps its energy, and `surface_loss` then removes a part of '
-            "it at each bounce; remove `surface_loss` if it stands for the roughness of the sea"
+            "it at each bounce; remove `surface_loss` if it represents the roughness of the sea"
         )
     return found
 
@@ -85,7 +85,7 @@ def _node_places(loaded: LoadedConfig) -> list[NodePlace]:
 
 
 def _ignored(loaded: LoadedConfig, water: Water, field: SoundSpeedVolume, places: list[NodePlace]) -> list[str]:
-    """Warn if the volume causes range errors that the profile at the origin does not show."""
+    """Return a warning if ranges are wrong because the profile at the origin ignores the sound speeds of the volume."""
     z, c = sound_speed_profile(loaded, water, float(field.depths[-1]))
     assumed = loaded.config.acoustics.sound_speed
     worst, pair = 0.0, ("", "", 0.0)
@@ -103,21 +103,21 @@ def _ignored(loaded: LoadedConfig, water: Water, field: SoundSpeedVolume, places
     a, b, length = pair
     return [
         f'profile="water" uses the water at the origin everywhere, but the sound speed of the <volume> differs by up to '
-        f"{difference:.2f} m/s between places of the nodes at the same depth ({depth:g} m): ranges between '{a}' and "
-        f"'{b}' ({length:.0f} m apart) are wrong by up to {abs(worst):.2f} m; use profile=\"volume\""
+        f"{difference:.2f} m/s between positions of the nodes at the same depth ({depth:g} m): ranges between '{a}' "
+        f"and '{b}' ({length:.0f} m apart) are wrong by up to {abs(worst):.2f} m; use profile=\"volume\""
     ]
 
 
 def _outermost(places: list[NodePlace]) -> list[NodePlace]:
-    """Return the places that lie farthest in eight horizontal directions."""
+    """Return the positions that are outermost in eight horizontal directions."""
     p = np.stack([place.p_W for place in places])
     sides = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
     return [places[k] for k in dict.fromkeys(int((p[:, 0] * n + p[:, 1] * e).argmax()) for n, e in sides)]
 
 
 def _horizontal_difference(field: SoundSpeedVolume, places: list[NodePlace]) -> tuple[float, float]:
-    """Return the largest difference in m/s of the sound speed at one depth, within the rectangle around the places, and
-    this depth in m.
+    """Return the largest difference of the sound speed at one depth in m/s, within the rectangle around the node
+    positions, and this depth in m.
     """
     p = np.stack([place.p_W for place in places])
     north, east = (np.linspace(p[:, axis].min(), p[:, axis].max(), 33) for axis in (0, 1))
@@ -130,7 +130,7 @@ def _horizontal_difference(field: SoundSpeedVolume, places: list[NodePlace]) -> 
 
 
 def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) -> list[str]:
-    """Say which nodes, depths and times the volume does not cover."""
+    """Return warnings about the nodes, depths and times that the volume does not cover."""
     found = []
     beyond: dict[str, float] = {}
     for name, p_W in places:
@@ -143,17 +143,17 @@ def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) 
     if beyond:
         names = ", ".join(f"'{name}'" for name in list(beyond)[:4]) + (", ..." if len(beyond) > 4 else "")
         found.append(
-            f"the <volume> does not contain all places of {names} (up to {max(beyond.values()):.0f} m outside): beyond "
-            "its edge, the sound speed at the edge applies"
+            f"the <volume> does not contain all positions of {names} (up to {max(beyond.values()):.0f} m outside): "
+            "beyond its edge, the sound speed at the edge applies"
         )
     bottom, last = profile_depth(loaded), float(grid.depths[-1])
     if bottom > last:
         found.append(
-            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: the water of the last "
-            "depth applies below"
+            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: below, the "
+            "water of the last depth applies"
         )
     end, until = loaded.config.time.duration, float(grid.times[-1])
     if len(grid.times) > 1 and (end == 0.0 or end > until):
         run = f"the run lasts {end:g} s" if end else "the run has no end"
-        found.append(f"the <volume> ends at {until:g} s, but {run}: the water of the last time applies later")
+        found.append(f"the <volume> ends at {until:g} s, but {run}: its last values apply from then on")
     return found

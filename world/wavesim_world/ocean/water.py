@@ -65,7 +65,7 @@ def spot_deviation(of: Sequence[Spot], p_W: Floats) -> Floats:
 
 
 def gaussian_sum(of: Sequence[Gaussian], p_W: Floats) -> Floats:
-    """Return the sum of the Gaussian clouds at positions (..., 3), independent of depth."""
+    """Return the sum of the Gaussian patches at positions (..., 3). Depth is ignored."""
     total = np.zeros(p_W.shape[:-1])
     for g in of:
         x, y = (p_W[..., 0] - g.north) / g.sigma_north, (p_W[..., 1] - g.east) / g.sigma_east
