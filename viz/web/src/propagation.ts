@@ -28,7 +28,7 @@ import {
   firstEnds,
   isCarrier,
   isPropagationView,
-  positionOf,
+  bodyPosition,
   type PropagationView,
 } from "./propagation_view";
 import type { SceneStore } from "./scene_store";
@@ -280,7 +280,7 @@ export class Propagation {
     if (!this.store.scene || !this.store.last) return "waiting for the first data";
     if (source === null || receiver === null) return "select two ends";
     if (source === receiver) return "both ends are the same; select two different ends";
-    const ends = [source, receiver].map((end) => positionOf(this.store, end)),
+    const ends = [source, receiver].map((end) => bodyPosition(this.store, end)),
       wrong = ends.find((p) => typeof p === "string");
     if (typeof wrong === "string") return wrong;
     const name = (end: End): string => (typeof end === "string" ? end : pointName(end)),

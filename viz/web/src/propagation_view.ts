@@ -78,7 +78,7 @@ export function transducerOf(store: SceneStore, row: number): Triple | null {
 }
 
 /** Position of an end at the time that is drawn, or the reason why it is unknown. */
-export function positionOf(store: SceneStore, end: End): Triple | string {
+export function bodyPosition(store: SceneStore, end: End): Triple | string {
   if (typeof end !== "string") return end;
   const row = store.rowOf(end),
     k = row === undefined ? undefined : store.index.get(row);

@@ -14,7 +14,7 @@ import {
   FIRST_VIEW,
   firstEnds,
   isPropagationView,
-  positionOf,
+  bodyPosition,
   rotate,
   transducerOf,
 } from "../src/propagation_view";
@@ -153,11 +153,11 @@ test("the ends of a first visit are bodies with transducers, at their mounts", (
   store.chosen = 2;
   assert.deepEqual(firstEnds(store), ["lbl", "auv"]);
   assert.equal(transducerOf(store, 0), null);
-  const at = positionOf(store, "auv"); // heading east
+  const at = bodyPosition(store, "auv"); // heading east
   assert.ok(typeof at !== "string");
   [10, 5.3, 2.9].forEach((v, k) => assert.ok(Math.abs(at[k]! - v) < 1e-6));
-  assert.deepEqual(positionOf(store, [1, 2, 3]), [1, 2, 3]);
-  assert.match(String(positionOf(store, "ghost")), /'ghost' is not in the simulation/);
+  assert.deepEqual(bodyPosition(store, [1, 2, 3]), [1, 2, 3]);
+  assert.match(String(bodyPosition(store, "ghost")), /'ghost' is not in the simulation/);
 });
 
 test("points of rays are drawn at their distance along the line between the ends", () => {
