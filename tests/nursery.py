@@ -57,10 +57,14 @@ class Nursery:
         self._process.wait()
 
     def ask(self, request: Any, *fds: int) -> Any:
-        """The answer to a request."""
+        """The answer to a request. Raises OSError if the nursery cannot do it."""
+        data = json.dumps(request).encode()
         with self._lock:
-            socket.send_fds(self._socket, [json.dumps(request).encode()], fds)
-            return json.loads(self._socket.recv(MOST_BYTES))
+            socket.send_fds(self._socket, [data], fds)
+            answer = json.loads(self._socket.recv(MOST_BYTES))
+        if isinstance(answer, dict):
+            raise OSError(f"the nursery: {answer['error']}")
+        return answer
 
 
 @functools.cache
@@ -112,6 +116,7 @@ def run(*arguments: str | Path, timeout: float, cwd: Path | None = None) -> subp
             code = program.wait(timeout)
         finally:
             program.kill()
+            program.wait()  # so that nothing of it runs during the next test
         said = [stream.read() for stream in (out, error) if stream.seek(0) == 0]
     return subprocess.CompletedProcess(words, code, *said)
 
@@ -119,7 +124,7 @@ def run(*arguments: str | Path, timeout: float, cwd: Path | None = None) -> subp
 def _fork(words: list[str], folder: Path, out: int, error: int) -> Program:
     """Fork a program that writes to two descriptors, which are closed here."""
     try:
-        return Program(_nursery().ask({"run": words, "folder": str(folder)}, out, error), "wavesim")
+        return Program(_nursery().ask({"run": words, "folder": str(folder.absolute())}, out, error), "wavesim")
     finally:
         os.close(out)
         os.close(error)
@@ -160,21 +165,31 @@ def main(ours: socket.socket) -> None:
     """Until the tests close their end."""
     _import()
     children: dict[int, forked_process.ForkedProcess] = {}
-    while True:
-        text, fds, _, _ = socket.recv_fds(ours, MOST_BYTES, 2)
-        if not text:
-            return
-        request = json.loads(text)
-        if "poll" in request:
-            answer = children[request["poll"]].poll()
-        else:
-            child = forked_process.fork_process(
-                "wavesim", functools.partial(_run, request["run"], request["folder"], *fds), fds
-            )
-            answer, children[child.pid] = child.pid, child
-        for fd in fds:
-            os.close(fd)
-        ours.send(json.dumps(answer).encode())
+    with contextlib.suppress(ConnectionError):  # the tests have been killed
+        while True:
+            text, fds, flags, _ = socket.recv_fds(ours, MOST_BYTES, 2)
+            if not text:
+                return
+            answer: Any = {"error": f"the request has more than {MOST_BYTES} bytes"}
+            if not flags & socket.MSG_TRUNC:
+                try:
+                    answer = _answer(json.loads(text), fds, children)
+                except OSError as refused:  # no process is free
+                    answer = {"error": str(refused)}
+            for fd in fds:
+                os.close(fd)
+            ours.send(json.dumps(answer).encode())
+
+
+def _answer(request: Any, fds: list[int], children: dict[int, forked_process.ForkedProcess]) -> Any:
+    """Poll or fork a child."""
+    if "poll" in request:
+        return children[request["poll"]].poll()
+    child = forked_process.fork_process(
+        "wavesim", functools.partial(_run, request["run"], request["folder"], *fds), fds
+    )
+    children[child.pid] = child
+    return child.pid
 
 
 if __name__ == "__main__":

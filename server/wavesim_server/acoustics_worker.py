@@ -55,6 +55,7 @@ from wavesim_server.acoustics import loss_planes
 from wavesim_server.acoustics.propagation_model import DEFAULT_FREQUENCY, PropagationModel
 from wavesim_world import data_files
 from wavesim_world.config import load, load_text
+from wavesim_world.config.named_files import file_states, named_files
 
 __all__ = ["AcousticsWorker", "arrival_rows", "serve"]
 
@@ -79,6 +80,8 @@ class AcousticsWorker:
 
     def __init__(self) -> None:
         self._key: Any = None
+        self._files: list[Path] = []  # of the kept configuration
+        self._states: list[tuple[int, int] | None] = []
         self._model: PropagationModel
 
     def answer(self, line: str) -> str:
@@ -115,9 +118,15 @@ class AcousticsWorker:
         if not isinstance(config, str) or not isinstance(folder, str | None):
             raise InvalidArgument("`config` must be the path of a configuration or its text, and `folder` a path")
         is_text = config.lstrip().startswith("<")
-        key = (config, folder, 0 if is_text else Path(config).stat().st_mtime_ns if Path(config).is_file() else -1)
-        if key != self._key:
+        key = (config, folder)
+        if key != self._key or file_states(self._files) != self._states:
             self._key = None
+            # before the files are read, so that no change is missed
+            if is_text:
+                self._files = named_files(Path(folder) / "configuration", config) if folder is not None else []
+            else:
+                self._files = named_files(Path(config))
+            self._states = file_states(self._files)
             loaded = load_text(config, folder) if is_text else load(config)
             data_files.check(loaded)
             self._model = PropagationModel(loaded)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from wavesim_sdk.errors import ConfigError
 from wavesim_world import data_files
 from wavesim_world.cli import check
-from wavesim_world.config import LoadedConfig
+from wavesim_world.config import LoadedConfig, load
 from wavesim_world.ocean import seawater, sound
 from wavesim_world.ocean.sound_warnings import sound_warnings
 from wavesim_world.ocean.volume import EARTH_RADIUS, SPEED_COLUMN, VOLUME_COLUMNS
@@ -242,3 +242,31 @@ def test_check_says_what_the_volume_does_not_cover(volume: Callable[..., LoadedC
     done = CliRunner().invoke(check, [str(deep.path)])
     assert "ends at a depth of 120 m, but the bed is up to 150 m deep" in done.output
     assert sound_warnings(volume()) == []
+
+
+def test_check_says_that_a_profile_ignores_the_volume(
+    volume: Callable[..., LoadedConfig], config: Callable[..., LoadedConfig], tmp_path: Path
+) -> None:
+    (text,) = sound_warnings(volume("<acoustics/>"))
+    c = field_of(volume()).c
+    assert f'is between {c.min():.1f} and {c.max():.1f} m/s; use profile="volume"' in text
+    (text,) = sound_warnings(volume('<acoustics profile="gradient"/>'))
+    said = float(text.partition("by up to ")[2].split()[0])
+    assert said == pytest.approx(float(np.ptp(c[0], axis=(1, 2)).max()), abs=0.06)
+    layered = {"speed": lambda north, east, z, time: 1500.0 - 0.1 * z}
+    assert sound_warnings(volume('<acoustics profile="gradient" gradient="-0.1"/>', **layered)) == []
+    assert len(sound_warnings(volume("<acoustics/>", **layered))) == 1
+    uniform = {"speed": lambda north, east, z, time: 1500.0}
+    assert sound_warnings(volume("<acoustics/>", **uniform)) == []
+    (tmp_path / "c.txt").write_text("0 1500\n")
+    assert sound_warnings(volume('<acoustics profile="file" file="c.txt"/>')) == []
+
+
+def test_check_says_which_keys_have_no_effect(volume: Callable[..., LoadedConfig]) -> None:
+    uniform = {"speed": lambda north, east, z, time: 1500.0}
+    (text,) = sound_warnings(volume('<acoustics refinement="2"/>', **uniform))
+    assert text.startswith('`refinement` has no effect with profile="constant"')
+    assert sound_warnings(volume('<acoustics profile="volume" refinement="3" blocking="no"/>')) == []
+    level = volume('<acoustics profile="volume" blocking="no"/>')
+    level.path.write_text(level.text.replace('<bed depth="100 m"/>', '<bed depth="100 m" slope_north="0.001"/>'))
+    assert sound_warnings(load(level.path))[0].startswith('blocking="no" has no effect on the sea bed')

@@ -15,6 +15,7 @@ from PIL import Image
 from wavesim_sdk.cli import cli, load_commands
 from wavesim_server.acoustics_worker import AcousticsWorker
 from wavesim_server.cli_acoustics import acoustics, notes_text, table_text
+from wavesim_world.config.named_files import named_files
 
 WORLD = """<wavesim><world><bed depth="60 m" slope_north="0.04"/></world>
 <acoustics profile="gradient" gradient="-0.05 ">{inner}</acoustics>
@@ -142,6 +143,38 @@ def test_worker(file: Path) -> None:
     assert section["speed"][0] == pytest.approx([1500.0] * 6) and len(section["bed"]) == 6
     text = ask(worker, id=3, kind="rays", **(common | {"config": file.read_text()}))
     assert text["arrivals"] == rays["arrivals"]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_worker_sees_changes_of_the_files(tmp_path: Path, as_text: bool) -> None:
+    whole, sound, models = tmp_path / "c.xml", tmp_path / "sound.txt", tmp_path / "models.xml"
+    text = (
+        '<wavesim><world><bed depth="60 m"/></world><acoustics profile="file" file="sound.txt"/>'
+        '<models><include file="models.xml"/></models></wavesim>'
+    )
+    whole.write_text(text)
+    models.write_text("<models/>")
+    sound.write_text("0 1500\n60 1500\n")
+    given = {"config": text, "folder": str(tmp_path)} if as_text else {"config": str(whole)}
+    assert set(named_files(tmp_path / "c.xml", text if as_text else None)) == {
+        models,
+        sound,
+        *([] if as_text else [whole]),
+    }
+    worker = AcousticsWorker()
+    asked: dict[str, Any] = {"kind": "section", "from": [0, 0, 20], "to": [800, 0, 30], "shape": [2, 2], **given}
+    assert ask(worker, **asked)["speed"][0] == pytest.approx([1500.0, 1500.0])
+    kept = worker._model
+    ask(worker, **asked)
+    assert worker._model is kept, "nothing has changed"
+    sound.write_text("0 1450\n60 1450\n \n")
+    assert ask(worker, **asked)["speed"][0] == pytest.approx([1450.0, 1450.0])
+    models.write_text("<models/")
+    assert "models.xml" in ask(worker, **asked)["error"]
+    models.unlink()
+    assert "models.xml" in ask(worker, **asked)["error"]
+    models.write_text("<models/>")
+    assert ask(worker, **asked)["speed"][0] == pytest.approx([1450.0, 1450.0])
 
 
 @pytest.mark.parametrize(

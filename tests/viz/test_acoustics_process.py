@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from wavesim_viz.page_acoustics import FieldAnswer, RaysAnswer
 from wavesim_viz.replay import ReplaySource
 from wavesim_viz.web import ACOUSTICS, AccessPolicy, make_app
 from wavesim_viz.xml_trees import RequestFailed
-from wavesim_world.config import LoadedConfig
+from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.load import load_text
-from wavesim_world.config.standalone_xml import omitted_water
+from wavesim_world.config.standalone_xml import load_standalone, omitted_water
 
 STAND_IN = (sys.executable, str(ROOT / "tests/viz/acoustics_stand_in.py"))
 PAIR = {"from": [0.0, 0.0, 5.0], "to": [300.0, 400.0, 12.0], "time": 3.0}
@@ -247,7 +248,12 @@ def test_a_log_states_which_files_its_configuration_lacks(config: Callable[..., 
     (tmp_path / "bed.xyz").write_text("0 0 20\n0 100 20\n100 0 21\n100 100 22\n")
     fleet = '<fleet><vehicle name="a" model="lauv" position="10 10 5 m"/></fleet>'
     whole = config(f'<world><soundings file="bed.xyz"/></world>{fleet}')
-    for loaded, lacking in ((config(fleet), ""), (whole, "the log does not contain the files of <soundings>")):
+    water = '<world><volume file="bed.xyz" latitude="0 deg" longitude="0 deg"/></world><acoustics profile="volume" refinement="3" sound_speed="1494 m/s"/>'
+    for loaded, lacking in (
+        (config(fleet), ""),
+        (whole, "the log does not contain the files of <soundings>"),
+        (config(water + fleet), "the log does not contain the files of <volume>"),
+    ):
         path = tmp_path / f"{len(lacking)}.mcap"
         writer = LogWriter(path, loaded, 1)
         writer.body(0, 0, "a", "lauv", "underwater", True)
@@ -258,5 +264,9 @@ def test_a_log_states_which_files_its_configuration_lacks(config: Callable[..., 
         assert load_text(shown.text).config.fleet.vehicle[0].name == "a"
     given = ReplaySource(path, config=whole.path).configuration()
     assert given == SourceConfiguration(str(whole.path))
+    front, _ = load_standalone((ROOT / "examples/trials/front.xml").read_text())
+    assert front.config.acoustics == replace(
+        load(ROOT / "examples/trials/front.xml").config.acoustics, profile="constant"
+    )
     text = '<wavesim><world><volume file="b"/></world><acoustics profile="file" file="c"/></wavesim>'
     assert omitted_water(text) == ("<volume>", "<acoustics>")

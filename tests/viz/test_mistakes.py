@@ -126,15 +126,21 @@ def test_a_configuration_that_changed_is_reported(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
 ) -> None:
     """The viewer reads the server's file: if that is another by now, it says so and draws what it can."""
-    from wavesim_viz.live import LiveSource
+    from wavesim_viz.live import LiveSource, SourceConfiguration
 
     path = config(EMPTY).path
     serve(path)
-    assert LiveSource(name).scene()[1]["warning"] == ""
+    before = LiveSource(name)
+    assert before.scene()[1]["warning"] == "" and before.configuration() == SourceConfiguration(str(path))
     path.write_text(path.read_text() + " ")
-    assert "has changed since the server loaded it" in LiveSource(name).scene()[1]["warning"]
+    after = LiveSource(name)
+    assert "has changed since the server loaded it" in after.scene()[1]["warning"]
+    for live in (before, after):
+        shown = live.configuration()
+        assert shown.text == str(path) and "has changed since the start" in shown.note, "rays of another configuration"
     path.unlink()
     live = LiveSource(name)
+    assert live.configuration() == SourceConfiguration("")
     assert "cannot read the configuration" in live.scene()[1]["warning"]
     frame = live.frame()
     assert frame is not None and len(frame.bodies) == 1

@@ -59,6 +59,7 @@ from wavesim_viz.page_content import (
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
+from wavesim_world.config.named_files import file_states, named_files
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: time in ns by which the age of a value is reduced before it is converted to periods
@@ -71,12 +72,28 @@ MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receiv
 
 
 class SourceConfiguration(NamedTuple):
-    """Path or XML text of a configuration, and a note about files that it lacks. An empty text means that the
+    """Path or XML text of a configuration, and a note about files that it lacks or that have changed. An empty text means that the
     configuration is not on this machine.
     """
 
     text: str
     note: str = ""
+
+
+class WatchedConfiguration:
+    """The configuration file of a simulation, and whether it or a file that it names has changed since the start."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._files = path, named_files(path)
+        self._states = file_states(self._files)
+        self.has_changed = False
+
+    def configuration(self) -> SourceConfiguration:
+        """Return the path, with a note after a change."""
+        if not self.has_changed and file_states(self._files) == self._states:
+            return SourceConfiguration(str(self._path))
+        note = f"{self._path}, or a file that it names, has changed since the start: the simulation may differ"
+        return SourceConfiguration(str(self._path), note)
 
 
 class ViewerSource(Protocol):
@@ -272,7 +289,9 @@ class LiveSource:
         self._sea_surface: SeaSurface | None = None
         try:
             loaded = load(self.config or status["configuration"])
+            self._watched = WatchedConfiguration(loaded.path)
             if loaded.digest != status["digest"]:
+                self._watched.has_changed = True
                 warning = f"{loaded.path} has changed since the server loaded it: the bed and the missions may differ"
             else:
                 self._sea_surface = SeaSurface(loaded, int(self.state.world()["seed"]))
@@ -288,7 +307,7 @@ class LiveSource:
         return self._version, self._scene
 
     def configuration(self) -> SourceConfiguration:
-        return SourceConfiguration(str(self._loaded.path) if self._loaded is not None else "")
+        return self._watched.configuration() if self._loaded is not None else SourceConfiguration("")
 
     def _alive(self) -> bool:
         now = time.monotonic()

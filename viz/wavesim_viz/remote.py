@@ -18,7 +18,7 @@ from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.fences import configured_fences
 from wavesim_viz.frame import NEW_RUN, SIGNAL, HeldBodyDetector, ViewerFrame, bodies
-from wavesim_viz.live import MAX_SIGNALS, SourceConfiguration, motion
+from wavesim_viz.live import MAX_SIGNALS, SourceConfiguration, WatchedConfiguration, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
@@ -52,6 +52,7 @@ class RemoteSource:
         self.name = f"{server[0]}:{server[1]}"
         self.trouble = ""
         self._loaded = load(config) if config is not None else None
+        self._watched = WatchedConfiguration(self._loaded.path) if self._loaded is not None else None
         self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
         self._fences = configured_fences(self._loaded)
         self._listening: dict[int, tuple[BodyListener, float]] = {}  # row -> session, time of the last request
@@ -167,7 +168,8 @@ class RemoteSource:
         return 1, self._described
 
     def configuration(self) -> SourceConfiguration:
-        return SourceConfiguration(str(self._loaded.path) if self._loaded is not None else "")
+        # the server does not send the digest of its configuration to an observer
+        return self._watched.configuration() if self._watched is not None else SourceConfiguration("")
 
     def roster(self) -> list[RosterEntry]:
         kinds = {n: m["type"] for n, m in self._described["models"].items()}

@@ -144,7 +144,11 @@ class Acoustics:
         0.0,
         low=0.0,
     )
-    blocking: bool = flag("Whether obstacles and hills of the sea bed block sound.", True)
+    blocking: bool = flag(
+        "Whether obstacles and hills of the sea bed block sound. With profile=volume, the sea bed always stops or reflects "
+        "a ray, and this key only applies to obstacles.",
+        True,
+    )
     multipath: Multipath | None = child(Multipath, "Echoes from the surface and the bottom.")
 
 

@@ -29,7 +29,8 @@ def omitted_water(text: str) -> tuple[str, ...]:
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
     """Return a configuration without the elements that need other files, and whether its sea bed is read from a file.
 
-    Bodies whose models are in another file are omitted. Raises ConfigError if the text is not a valid configuration.
+    Bodies whose models are in another file are omitted. A sound speed that needs a file becomes constant. Raises
+    ConfigError if the text is not a valid configuration.
     """
     root = xml.parse(text.encode())
     root.attrib.pop("files", None)  # of logs of former releases
@@ -44,8 +45,9 @@ def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
             for name in names:
                 element.attrib.pop(name, None)
     for element in root.findall("acoustics"):
-        if element.get("profile") == "file":
+        if element.get("profile") in ("file", "volume"):
             element.attrib.pop("profile")
+            element.attrib.pop("refinement", None)
     known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
     for body in root.findall("fleet/*"):
         if body.tag in ("vehicle", "buoy") and body.get("model") not in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from wavesim_sdk.algebra import interpolate, norm
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
+from wavesim_world.config import xml
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.ocean.bed import profile_depth
 from wavesim_world.ocean.sound import SoundSpeedVolume, sound_speed_on_grid, sound_speed_profile
@@ -18,6 +20,10 @@ from wavesim_world.ocean.volume import VolumeGrid
 from wavesim_world.ocean.water import Water
 
 LEAST_RANGE_ERROR_M = 0.05  #: range error in m, due to the volume, below which there is no warning
+#: difference in m/s of the sound speed in a volume that is not used, below which there is no warning
+LEAST_DIFFERENCE_M_S = 1.0
+#: approximate maximum number of times, and of rows in each direction, of which this difference is computed
+MAX_SAMPLES = 9
 
 
 class NodePlace(NamedTuple):
@@ -28,10 +34,28 @@ class NodePlace(NamedTuple):
 
 
 def sound_warnings(loaded: LoadedConfig) -> list[str]:
-    """Return warnings about a moving surface that has no effect, and about a <volume> that the sound-speed profile
-    ignores or that does not cover the run.
+    """Return warnings about keys that have no effect, about a moving surface that has none, and about a <volume> that
+    the sound-speed profile ignores or that does not cover the run.
     """
-    return _idle_surface(loaded) + _idle_volume(loaded)
+    return _idle_keys(loaded) + _idle_surface(loaded) + _idle_volume(loaded)
+
+
+def _idle_keys(loaded: LoadedConfig) -> list[str]:
+    """Return a warning for each key of <acoustics> that the sound-speed profile makes ineffective."""
+    acoustics, world = loaded.config.acoustics, loaded.config.world
+    found = []
+    if acoustics.profile != "volume":
+        element = xml.parse(loaded.text.encode()).find("acoustics")
+        if element is not None and element.get("refinement") is not None:
+            found.append(f'`refinement` has no effect with profile="{acoustics.profile}"; use it with profile="volume"')
+    elif not acoustics.blocking:
+        bed = world.bed
+        if world.soundings is not None or bed.bump or bed.slope_north or bed.slope_east:
+            found.append(
+                'blocking="no" has no effect on the sea bed with profile="volume": rays are traced over the bed itself, '
+                "which always stops or reflects them; only obstacles let sound through"
+            )
+    return found
 
 
 def _idle_surface(loaded: LoadedConfig) -> list[str]:
@@ -61,10 +85,12 @@ def _idle_volume(loaded: LoadedConfig) -> list[str]:
     if loaded.config.world.volume is None or not places:
         return []
     profile = loaded.config.acoustics.profile
-    if profile not in ("water", "volume"):
+    if profile == "file":  # measured sound speeds
         return []
     water = Water(loaded)
     assert water.volume is not None  # the world has one
+    if profile in ("constant", "gradient"):
+        return _unused(loaded, water, water.volume)
     if profile == "volume":
         return _uncovered(loaded, water.volume, places)
     try:
@@ -72,6 +98,36 @@ def _idle_volume(loaded: LoadedConfig) -> list[str]:
     except ConfigError:  # too large to trace sound in it, so the warning would suggest what is not possible
         return []
     return _ignored(loaded, water, field, places)
+
+
+def _unused(loaded: LoadedConfig, water: Water, grid: VolumeGrid) -> list[str]:
+    """Warn if the sound speed of a volume varies, but the profile does not use it. A gradient may stand for the
+    dependence on depth. Only a part of the grid is examined.
+    """
+    t, n, e = (max((count - 1) // (MAX_SAMPLES - 1), 1) for count in np.array(grid.values.shape)[[0, 3, 4]])
+    part = dataclasses.replace(
+        grid,
+        times=grid.times[::t],
+        values=grid.values[::t, :, :, ::n, ::e],
+        filled=grid.filled[::t, :, ::n, ::e],
+        spacing=(grid.spacing[0] * n, grid.spacing[1] * e),
+    )
+    acoustics = loaded.config.acoustics
+    coarse = dataclasses.replace(acoustics, refinement=1)
+    config = dataclasses.replace(loaded.config, acoustics=coarse)
+    try:
+        c = sound_speed_on_grid(dataclasses.replace(loaded, config=config), water, part).c
+    except ConfigError:  # too many depths to trace sound in it
+        return []
+    low, high = float(c.min()), float(c.max())
+    varies = high - low if acoustics.profile == "constant" else float(np.ptp(c, axis=(0, 2, 3)).max())
+    if varies < LEAST_DIFFERENCE_M_S:
+        return []
+    where = "" if acoustics.profile == "constant" else f", and by up to {varies:.1f} m/s at one depth"
+    return [
+        f'profile="{acoustics.profile}" ignores the sound speed of the <volume>, which is between {low:.1f} and '
+        f'{high:.1f} m/s{where}; use profile="volume" if sound shall see this water'
+    ]
 
 
 def _node_places(loaded: LoadedConfig) -> list[NodePlace]:
