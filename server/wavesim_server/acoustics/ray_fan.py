@@ -159,9 +159,9 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
     signal, w, p, states = m.signals[0], m.water[0], fan.track, fan.states
     for i in range(p.shape[0]):
         p[i, 0] = math.nan
-    fan.whole[slot, ANGLE], fan.whole[slot, COUNT] = angle, 0.0
     if abs(angle) < eigenrays.MIN_LAUNCH_ANGLE:
         angle = eigenrays.MIN_LAUNCH_ANGLE if angle > 0.0 else -eigenrays.MIN_LAUNCH_ANGLE
+    fan.whole[slot, ANGLE], fan.whole[slot, COUNT] = angle, 0.0
     level, rise = cos(angle), sin(angle)
     start = RayStart(Vector(signal.x, signal.y, signal.z), Vector(level * plan.hx, level * plan.hy, rise))
     legs = waveguides.legs_view(m.legs)[waveguides.NOW]
