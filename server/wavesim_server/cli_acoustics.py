@@ -64,7 +64,8 @@ def find_end_point(loaded: LoadedConfig, text: str, option: str) -> EndPoint:
     words = text.split(",")
     if len(words) != 3:
         known = suggest_name(text, bodies) or "; the configuration has no bodies"
-        raise UnknownName(f"{option}: no body named '{shorten(text)}'{known}. Or use a position: north,east,depth")
+        known += "" if known.endswith("?") else "."
+        raise UnknownName(f"{option}: no body named '{shorten(text)}'{known} Or use a position: north,east,depth")
     numbers = []
     for name, word in zip(("north", "east", "depth"), words, strict=True):
         try:
@@ -201,19 +202,8 @@ def acoustics(
     wavesim acoustics config.xml --from 0,0,20 --to 1500,200,60 --png rays.png
     wavesim acoustics config.xml --from auv1 --to 5000,0,50 --loss vertical --png loss.png
     """
-    from wavesim_server.acoustics_worker import serve as serve_requests
-
     if serving:
-        unused(
-            "with --serve", "config", "source", "receiver", "frequency", "time_s", "png", "csv_file", "as_json", "loss"
-        )
-        unused("with --serve", "reach", "depth", "coherent")
-
-        def write(answer: str) -> None:
-            sys.stdout.write(answer + "\n")
-            sys.stdout.flush()
-
-        serve_requests(sys.stdin, write)
+        _serve()
         return
     if source is None or receiver is None:
         raise click.UsageError("both --from and --to are required")
@@ -263,6 +253,21 @@ def acoustics(
         echo(f"wrote {png}", err=True)
     if not len(table):
         raise AcousticShadow(f"acoustic shadow: no path leads from {a} to {b}")
+
+
+def _serve() -> None:
+    """Answer requests from standard input until it ends."""
+    from wavesim_server.acoustics_worker import serve
+
+    unused("with --serve", "config", "source", "receiver", "frequency", "time_s", "png", "csv_file", "as_json", "loss")
+    unused("with --serve", "reach", "depth", "coherent")
+
+    def write(answer: str) -> None:
+        sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
+
+    if sys.stdin is not None:  # None if the program was started with a closed input
+        serve(sys.stdin.buffer, write)  # bytes, because a line may not be valid UTF-8
 
 
 def _print_json(a: EndPoint, b: EndPoint, time_s: float, carrier: float, distance: float, table: Any) -> None:

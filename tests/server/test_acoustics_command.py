@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from wavesim_sdk.cli import cli, load_commands
+from wavesim_server.acoustics import loss_planes
 from wavesim_server.acoustics_worker import AcousticsWorker
 from wavesim_server.cli_acoustics import acoustics, notes_text, table_text
 
@@ -68,7 +69,8 @@ def test_json_equals_the_library(file: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--from", "boy1", "--to", "auv1"), 2, "--from: no body named 'boy1'; did you mean 'buoy1'?"),
+        (("--from", "boy1", "--to", "auv1"), 2, "--from: no body named 'boy1'; did you mean 'buoy1'? Or use"),
+        (("--from", "xyzzy", "--to", "auv1"), 2, "allowed: auv1, buoy1. Or use a position: north,east,depth"),
         (("--from", "buoy1", "--to", "1,2"), 2, "--to: no body named '1,2'"),
         (("--from", "buoy1", "--to", "1,2,3 kg"), 2, "--to: invalid depth: 'kg' is not a unit of length"),
         (("--from", "buoy1", "--to", "auv1,2,3"), 2, "--to: invalid north"),
@@ -147,6 +149,15 @@ def test_worker(file: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"kind": ["rays"]}, "unknown kind '['rays']'"),
+        ({"dept": 3}, "unknown member 'dept'; did you mean 'depth'?"),
+        ({"from": [0, 0, 10**400]}, "`from` must be a list of three numbers"),
+        ({"to": [2e6, 0, 20]}, "from -1e+06 to 1e+06"),
+        ({"time": 10**400}, "`time` must be a finite number"),
+        ({"config": "a\0b"}, "`config` contains the character NUL"),
+        ({"folder": "a\0b"}, "`folder` contains the character NUL"),
+        ({"config": "\ud800"}, "`config` contains half of a surrogate pair"),
+        ({"kind": "\ud800"}, "unknown kind"),
         ({"kind": "lost"}, "unknown kind 'lost'; did you mean 'loss'?"),
         ({"config": "none.xml"}, "none.xml: cannot read the file"),
         ({"config": "<wavesim><x/></wavesim>"}, "x"),
@@ -177,3 +188,39 @@ def test_lines_that_are_not_requests(file: Path) -> None:
     )
     done = CliRunner().invoke(acoustics, ["--serve"], input=f"{request}\n\nnonsense\n")
     assert [set(json.loads(line)) >= {"id"} for line in done.stdout.splitlines()] == [True, True]
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "message"),
+    [
+        (b'{"id":NaN}', None, "cannot answer the request"),
+        (b'{"id":4,"kind":' + b"[" * 100_000 + b"]" * 100_000 + b"}", None, "too many levels"),
+        (b'{"id":4,"time":' + b"9" * 5000 + b"}", None, "cannot answer the request"),
+        (b'{"id":"\xff"}', None, "the request is not valid JSON"),
+        (b'{"id":"\\ud800"}', "\ud800", "unknown kind"),
+    ],
+)
+def test_lines_that_no_program_should_write(line: bytes, number: Any, message: str) -> None:
+    done = CliRunner().invoke(acoustics, ["--serve"], input=line + b"\nnonsense\n")
+    first, second = (json.loads(text) for text in done.stdout.splitlines())
+    assert first["id"] == number and message in first["error"] and "not valid JSON" in second["error"]
+
+
+def test_a_closed_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from wavesim_server import cli_acoustics
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", None)
+        cli_acoustics.acoustics.main(["--serve"], standalone_mode=False)
+
+
+def test_the_default_range_ends_at_the_maximum(file: Path) -> None:
+    asked: list[float] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loss_planes, "vertical_plane", lambda *words: asked.append(words[3]) or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ask(AcousticsWorker(), kind="loss", config=str(file), **{"from": [0, 0, 20], "to": [0, 1e6, 20]})
+    assert asked == [loss_planes.MAX_RANGE]
