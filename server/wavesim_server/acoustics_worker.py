@@ -27,7 +27,8 @@ member of a request   meaning
 Coordinates are from -1e6 to 1e6 m. The worker refuses members that the table does not contain.
 
 An answer has the member ``id``, and ``error`` if the request failed, with a message for the user. The ``id`` of an answer
-is null if the request is not valid JSON. Otherwise:
+is null if the request is not valid JSON. Otherwise, ``notes`` is a list of sentences about the limits of the answer, such
+as a time after the end of the volume, and:
 
 * ``rays``: ``arrivals`` is a list of objects with the columns of :data:`propagation_model.ARRIVAL`, angles in deg, in the
   order of their times. ``rays`` contains the points [north, east, depth] of each of these rays, in the same order.
@@ -57,6 +58,7 @@ from wavesim_server.acoustics import loss_planes
 from wavesim_server.acoustics.propagation_model import DEFAULT_FREQUENCY, PropagationModel
 from wavesim_world import data_files
 from wavesim_world.config import load, load_text
+from wavesim_world.ocean.sound_warnings import NodePlace
 
 __all__ = ["AcousticsWorker", "arrival_rows", "serve"]
 
@@ -135,7 +137,10 @@ class AcousticsWorker:
         kind = request.get("kind")
         if not isinstance(kind, str) or kind not in kinds:
             raise InvalidArgument(f"unknown kind '{shorten(kind)}'{suggest_name(shorten(kind), kinds)}")
-        return kinds[kind](self._medium(request), request)
+        model = self._medium(request)
+        found = kinds[kind](model, request)
+        ends = [NodePlace(name, _position(request, name)) for name in ("from", "to") if name in request]
+        return {**found, "notes": model.notes(ends, _number(request, "time", 0.0))}
 
     def _medium(self, request: dict[str, Any]) -> PropagationModel:
         """Return the medium of the configuration of a request."""
