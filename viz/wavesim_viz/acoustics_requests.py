@@ -62,8 +62,8 @@ async def answer_acoustics(
         request |= {"plane": "horizontal", "depth": wanted["depth"]}
     found = await process.ask(request)
     notes = [configuration.note] if configuration.note else []
-    notes += found.get("notes", [])
     try:
+        notes += found.get("notes", [])
         return _rays(found, notes) if wanted["kind"] == "rays" else _field(found, notes)
     except (KeyError, TypeError, ValueError) as error:
         raise RequestFailed(

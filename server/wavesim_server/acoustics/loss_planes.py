@@ -76,7 +76,7 @@ def horizontal_plane(source: Position, depth: float, reach: float, shape: tuple[
 
 def check_in_water(model: PropagationModel, plane: HorizontalPlane) -> None:
     """Raise InvalidArgument if no point of a horizontal plane is in the water."""
-    n, e = np.broadcast_arrays(plane.north[:, None], plane.east[None, :])
+    n, e = np.broadcast_arrays(np.asarray(plane.north)[:, None], np.asarray(plane.east)[None, :])
     if not plane.depth >= 0.0:
         raise InvalidArgument(f"a plane cannot be {-plane.depth:.6g} m above the surface; use a depth from 0 m")
     bed = model.bed_depth(n, e)
