@@ -18,14 +18,18 @@ member of a request   meaning
 ``frequency``         carrier in Hz (default: 25000)
 ``plane``             for ``loss``: ``vertical`` (default) or ``horizontal``
 ``range``             for ``loss``: distance up to which the plane extends, in m (default: 1.1 times the distance of ``to``,
-                      or 1000 m without ``to``)
+                      up to 1e6 m, or 1000 m without ``to``)
 ``bearing``           for a vertical plane: its direction in deg, clockwise from north (default: towards ``to``, or 0)
 ``depth``             for a horizontal plane: its depth in m (default: that of ``to``, or of ``from``)
 ``shape``             for ``loss`` and ``section``: number of rows and columns, 2 to 600 each (default: 100 and 200)
 ``coherent``          for ``loss``: whether the pressures of all paths are added instead of their powers (default: false)
 ====================  ====================================================================================================
 
-An answer has the member ``id``, and ``error`` if the request failed, with a message for the user. Otherwise:
+Coordinates are from -1e6 to 1e6 m. The worker refuses members that the table does not contain.
+
+An answer has the member ``id``, and ``error`` if the request failed, with a message for the user. The ``id`` of an answer
+is null if the request is not valid JSON. Otherwise, ``notes`` is a list of sentences about the limits of the answer, such
+as a time after the end of the volume, and:
 
 * ``rays``: ``arrivals`` is a list of objects with the columns of :data:`propagation_model.ARRIVAL`, angles in deg, in the
   order of their times. ``rays`` contains the points [north, east, depth] of each of these rays, in the same order.
@@ -56,10 +60,31 @@ from wavesim_server.acoustics.propagation_model import DEFAULT_FREQUENCY, Propag
 from wavesim_world import data_files
 from wavesim_world.config import load, load_text
 from wavesim_world.config.named_files import file_states, named_files
+from wavesim_world.ocean.sound_warnings import NodePlace
 
 __all__ = ["AcousticsWorker", "arrival_rows", "serve"]
 
 MAX_SHAPE = 600
+MAX_COORDINATE = 1e6  #: maximum absolute value of a coordinate, m
+MAX_NUMBER = 1e12  #: maximum absolute value of other numbers
+MEMBERS = (
+    *(
+        "id",
+        "kind",
+        "config",
+        "folder",
+        "from",
+        "to",
+        "time",
+        "frequency",
+        "plane",
+        "range",
+        "bearing",
+        "depth",
+        "shape",
+    ),
+    "coherent",
+)
 #: number of decimals of the columns of an arrival; other numbers have three
 _DECIMALS = {"time": 9, "length": 4, "phase": 6, "straight_line_error": 4}
 _ANGLES = ("launch_bearing", "launch_elevation", "arrival_bearing", "arrival_elevation")
@@ -84,22 +109,27 @@ class AcousticsWorker:
         self._states: list[tuple[int, int] | None] = []
         self._model: PropagationModel
 
-    def answer(self, line: str) -> str:
+    def answer(self, line: str | bytes) -> str:
         """Return the answer to one request. An invalid request never raises an exception; its answer contains
         ``error``.
         """
         number = None
         try:
-            request = json.loads(line)
+            request = json.loads(line.decode() if isinstance(line, bytes) else line)
             if not isinstance(request, dict):
                 raise InvalidArgument("a request must be a JSON object")
+            json.dumps(request.get("id"), allow_nan=False)  # raises ValueError if the answer cannot repeat it
             number = request.get("id")
-            found = {"id": number, **self._answer(request)}
-        except json.JSONDecodeError as error:
-            found = {"id": None, "error": f"the request is not valid JSON: {error}"}
+            return json.dumps({"id": number, **self._answer(request)}, separators=(",", ":"), allow_nan=False)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            message = f"the request is not valid JSON: {error}"
         except (WaveSimError, OSError) as error:
-            found = {"id": number, "error": str(error)}
-        return json.dumps(found, separators=(",", ":"), allow_nan=False)
+            message = str(error)
+        except RecursionError:
+            message = "the request has too many levels of nested lists or objects"
+        except (ValueError, OverflowError, MemoryError) as error:  # such as an integer of thousands of digits
+            message = f"cannot answer the request: {error or 'not enough memory'}"
+        return json.dumps({"id": number, "error": message}, separators=(",", ":"), allow_nan=False)
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         kinds: dict[str, Callable[[PropagationModel, dict[str, Any]], dict[str, Any]]] = {
@@ -107,16 +137,24 @@ class AcousticsWorker:
             "loss": _loss,
             "section": _section,
         }
+        for name in request:
+            if name not in MEMBERS:
+                raise InvalidArgument(f"unknown member '{shorten(name)}'{suggest_name(shorten(name), MEMBERS)}")
         kind = request.get("kind")
-        if kind not in kinds:
-            raise InvalidArgument(f"unknown kind '{shorten(kind)}'{suggest_name(str(kind), kinds)}")
-        return kinds[kind](self._medium(request), request)
+        if not isinstance(kind, str) or kind not in kinds:
+            raise InvalidArgument(f"unknown kind '{shorten(kind)}'{suggest_name(shorten(kind), kinds)}")
+        model = self._medium(request)
+        found = kinds[kind](model, request)
+        ends = [NodePlace(name, _position(request, name)) for name in ("from", "to") if name in request]
+        return {**found, "notes": model.notes(ends, _number(request, "time", 0.0))}
 
     def _medium(self, request: dict[str, Any]) -> PropagationModel:
         """Return the medium of the configuration of a request."""
         config, folder = request.get("config"), request.get("folder")
         if not isinstance(config, str) or not isinstance(folder, str | None):
             raise InvalidArgument("`config` must be the path of a configuration or its text, and `folder` a path")
+        _check_text(config, "config")
+        _check_text(folder or "", "folder")
         is_text = config.lstrip().startswith("<")
         key = (config, folder)
         if key != self._key or file_states(self._files) != self._states:
@@ -134,7 +172,7 @@ class AcousticsWorker:
         return self._model
 
 
-def serve(lines: Iterable[str], write: Callable[[str], None]) -> None:
+def serve(lines: Iterable[str | bytes], write: Callable[[str], None]) -> None:
     """Answer each line that is not blank with a call of ``write``."""
     worker = AcousticsWorker()
     for line in lines:
@@ -145,18 +183,34 @@ def serve(lines: Iterable[str], write: Callable[[str], None]) -> None:
 # -------------------------------------------------------------------- members of requests
 
 
+def _check_text(value: str, name: str) -> None:
+    """Refuse a text that can be neither a path nor XML."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"`{name}` contains half of a surrogate pair, which is not a character") from None
+    if "\0" in value:
+        raise InvalidArgument(f"`{name}` contains the character NUL")
+
+
 def _number(request: dict[str, Any], name: str, default: float) -> float:
     value = request.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidArgument(f"`{name}` must be a finite number, got {shorten(value)}")
+    if type(value) not in (int, float) or not -MAX_NUMBER <= value <= MAX_NUMBER:
+        raise InvalidArgument(f"`{name}` must be a finite number up to {MAX_NUMBER:g}, got {shorten(value)}")
     return float(value)
 
 
 def _position(request: dict[str, Any], name: str) -> Floats:
     value = request.get(name)
-    numbers = isinstance(value, list) and len(value) == 3 and all(type(v) in (int, float) for v in value)
-    if not numbers or not np.isfinite(np.asarray(value, float)).all():
-        raise InvalidArgument(f"`{name}` must be a list of three numbers: north, east and depth in m")
+    if not (
+        isinstance(value, list)
+        and len(value) == 3
+        and all(type(v) in (int, float) and -MAX_COORDINATE <= v <= MAX_COORDINATE for v in value)
+    ):
+        raise InvalidArgument(
+            f"`{name}` must be a list of three numbers: north, east and depth in m, from -{MAX_COORDINATE:g} to "
+            f"{MAX_COORDINATE:g}"
+        )
     return np.asarray(value, float)
 
 
@@ -201,12 +255,14 @@ def _loss(model: PropagationModel, request: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(coherent, bool):
         raise InvalidArgument(f"`coherent` must be true or false, got {shorten(coherent)}")
     far = float(hypot(target[0] - source[0], target[1] - source[1]))
-    reach = _number(request, "range", 1.1 * far if far > 0.0 else 1000.0)
+    reach = _number(request, "range", min(1.1 * far, loss_planes.MAX_RANGE) if far > 0.0 else 1000.0)
     if not 1.0 <= reach <= loss_planes.MAX_RANGE:
         raise InvalidArgument(f"`range` must be from 1 to {loss_planes.MAX_RANGE:g} m, got {reach:g}")
     kind = request.get("plane", "vertical")
     if kind not in ("vertical", "horizontal"):
-        raise InvalidArgument(f"unknown plane '{shorten(kind)}'{suggest_name(str(kind), ('vertical', 'horizontal'))}")
+        raise InvalidArgument(
+            f"unknown plane '{shorten(kind)}'{suggest_name(shorten(kind), ('vertical', 'horizontal'))}"
+        )
     model.check_position(source, "the source")
     if kind == "vertical":
         default = math.degrees(float(atan2(target[1] - source[1], target[0] - source[0])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AcousticShadow(WaveSimError):
-    """No path leads from the source to the receiver."""
+    """No free path leads from the source to the receiver."""
 
     exit_code = 20
 
@@ -64,7 +65,8 @@ def find_end_point(loaded: LoadedConfig, text: str, option: str) -> EndPoint:
     words = text.split(",")
     if len(words) != 3:
         known = suggest_name(text, bodies) or "; the configuration has no bodies"
-        raise UnknownName(f"{option}: no body named '{shorten(text)}'{known}. Or use a position: north,east,depth")
+        known += "" if known.endswith("?") else "."
+        raise UnknownName(f"{option}: unknown body '{shorten(text)}'{known} A position has the form north,east,depth")
     numbers = []
     for name, word in zip(("north", "east", "depth"), words, strict=True):
         try:
@@ -90,6 +92,9 @@ def carrier_of(*ends: EndPoint) -> float | None:
 
 def table_text(table: Any) -> str:
     """Return the arrivals as a table that is less than 100 characters wide."""
+    from wavesim_server.acoustics.propagation_model import first_free_path
+
+    first = first_free_path(table)
     names = ("time", "length", "error", "loss", "spread", "absorb", "surface", "bottom", "launch", "arrival", *"SBTC")
     unit_names = ("s", "m", "m", *["dB"] * 5, "deg", "deg", "", "", "", "")
     widths = (11, 11, 9, 7, 7, 7, 8, 7, 8, 8, 3, 3, 3, 3)
@@ -98,7 +103,7 @@ def table_text(table: Any) -> str:
         for row in (names, unit_names)
     ]
     for k, row in enumerate(table):
-        mark = "*" if k == 0 else " "
+        mark = "*" if k == first else " "
         mark += "x" if row["blocked_by"] else " " if row["followed"] else "-"
         columns = ("loss", "spreading", "absorption", "surface_loss", "bottom_loss")
         words = [f"{row['time']:.6f}", f"{row['length']:.2f}", f"{row['straight_line_error']:.2f}"]
@@ -112,7 +117,7 @@ def table_text(table: Any) -> str:
 def notes_text(table: Any) -> str:
     """Return the explanation of the marks and columns of a table of arrivals."""
     lines = [
-        "* first path. Angles are downwards from the horizontal.",
+        f"{'* first path that is free. ' if (table['blocked_by'] == '').any() else ''}Angles are downwards from the horizontal.",
         "S, B: bounces off the surface and the bottom; T: turning points; C: caustics.",
     ]
     for name in sorted({str(n) for n in table["blocked_by"] if n}):
@@ -124,10 +129,15 @@ def notes_text(table: Any) -> str:
 
 
 def first_path_text(model: PropagationModel, table: Any, distance: float) -> str:
-    """Return the range error of instruments that use the first path and assume a straight line."""
-    first, c = table[0], model.acoustics.sound_speed
+    """Return the range error of instruments that use the first free path and assume a straight line."""
+    from wavesim_server.acoustics.propagation_model import first_free_path
+
+    k, c = first_free_path(table), model.acoustics.sound_speed
+    if k is None:
+        return "All paths are blocked, so an instrument measures no range."
+    first = table[k]
     return (
-        f"The first path takes {first['time']:.9f} s. An instrument that assumes {c:g} m/s measures "
+        f"The first {'free ' if k else ''}path takes {first['time']:.9f} s. An instrument that assumes {c:g} m/s measures "
         f"{c * first['time']:.3f} m;\nthe straight-line error is {first['straight_line_error']:+.3f} m."
     )
 
@@ -190,43 +200,29 @@ def acoustics(
     coherent: bool,
     serving: bool,
 ) -> None:
-    """Compute the paths of sound from A to B, without a simulation.
+    """Compute the paths of sound between two points.
 
-    The command prints all arrivals, with travel times, losses and angles, and the range error of an instrument that
+    The command runs no simulation. It prints all arrivals, with travel times, losses and angles, and the range error of an instrument that
     assumes a straight line. Beam patterns are not included. Bodies are at their initial positions. The exit code is 20
-    if no path leads from A to B.
+    if no path leads from A to B, or if all paths are blocked.
 
     \b
     wavesim acoustics config.xml --from auv1 --to buoy2
     wavesim acoustics config.xml --from 0,0,20 --to 1500,200,60 --png rays.png
     wavesim acoustics config.xml --from auv1 --to 5000,0,50 --loss vertical --png loss.png
     """
-    from wavesim_server.acoustics_worker import serve as serve_requests
-
     if serving:
-        unused(
-            "with --serve", "config", "source", "receiver", "frequency", "time_s", "png", "csv_file", "as_json", "loss"
-        )
-        unused("with --serve", "reach", "depth", "coherent")
-
-        def write(answer: str) -> None:
-            sys.stdout.write(answer + "\n")
-            sys.stdout.flush()
-
-        serve_requests(sys.stdin, write)
+        _serve()
         return
     if source is None or receiver is None:
         raise click.UsageError("both --from and --to are required")
-    if loss is None:
-        unused("without --loss", "reach", "depth", "coherent")
-    elif png is None:
-        raise click.UsageError("--loss requires --png")
-    if loss == "vertical":
-        unused("with --loss vertical", "depth")
+    _check_options(loss, png)
     from wavesim_sdk.extras import check_installed
     from wavesim_world import data_files
     from wavesim_world.config import load
 
+    for path in filter(None, (png, csv_file)):
+        _check_writable(path)
     if png is not None:
         check_installed("matplotlib")
     loaded = load(config)
@@ -239,6 +235,15 @@ def acoustics(
     ends = (a.position, b.position)
     for end, option in ((a, "--from"), (b, "--to")):
         model.check_position(end.position, f"{option} {end.name}".rstrip())
+    from wavesim_server.acoustics import propagation_pictures
+    from wavesim_world.ocean.sound_warnings import NodePlace
+
+    view = propagation_pictures.View(*ends, time_s, carrier, loss, reach, depth, coherent)
+    if png is not None:
+        propagation_pictures.check(model, view, png)
+    places = [NodePlace(end.name or option, end.position) for end, option in ((a, "--from"), (b, "--to"))]
+    for note in model.notes(places, time_s):
+        echo(f"note: {note}", err=True)
     with compiling.compiled_on_first_use("sound-paths", "sound paths"):
         table = model.arrivals(*ends, time_s, carrier)
     distance = math.dist(*(p.tolist() for p in ends))
@@ -252,17 +257,62 @@ def acoustics(
         _write_csv(csv_file, table)
         echo(f"wrote {csv_file}", err=True)
     if png is not None:
-        from wavesim_server.acoustics import propagation_pictures
-
-        view = propagation_pictures.View(*ends, time_s, carrier, loss, reach, depth, coherent)
         if loss is None:
             propagation_pictures.draw(model, view, png)
         else:
             with compiling.compiled_on_first_use("sound-planes", "transmission loss"):
                 propagation_pictures.draw(model, view, png)
         echo(f"wrote {png}", err=True)
+    _check_free_path(a, b, table)
+
+
+def _check_options(loss: str | None, png: Path | None) -> None:
+    """Raise UsageError for options that have no effect together."""
+    if loss is None:
+        unused("without --loss", "reach", "depth", "coherent")
+    elif png is None:
+        raise click.UsageError("--loss requires --png")
+    if loss == "vertical":
+        unused("with --loss vertical", "depth")
+
+
+def _check_free_path(a: EndPoint, b: EndPoint, table: Any) -> None:
+    """Raise AcousticShadow if no path is free."""
+    from wavesim_server.acoustics.propagation_model import first_free_path
+
     if not len(table):
         raise AcousticShadow(f"acoustic shadow: no path leads from {a} to {b}")
+    if first_free_path(table) is None:
+        names = ", ".join(sorted(set(table["blocked_by"].tolist())))
+        raise AcousticShadow(f"all paths from {a} to {b} are blocked by {names}")
+
+
+def _check_writable(path: Path) -> None:
+    """Raise ConfigError if a file cannot be written, before the computation."""
+    problem = ""
+    if not path.parent.is_dir():
+        problem = "its folder does not exist"
+    elif path.is_dir():
+        problem = "it is a folder"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = "no permission"
+    if problem:
+        raise ConfigError(f"cannot write the file: {problem}", str(path))
+
+
+def _serve() -> None:
+    """Answer requests from standard input until it ends."""
+    from wavesim_server.acoustics_worker import serve
+
+    unused("with --serve", "config", "source", "receiver", "frequency", "time_s", "png", "csv_file", "as_json", "loss")
+    unused("with --serve", "reach", "depth", "coherent")
+
+    def write(answer: str) -> None:
+        sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
+
+    if sys.stdin is not None:  # None if the program was started with a closed input
+        serve(sys.stdin.buffer, write)  # bytes, because a line may not be valid UTF-8
 
 
 def _print_json(a: EndPoint, b: EndPoint, time_s: float, carrier: float, distance: float, table: Any) -> None:

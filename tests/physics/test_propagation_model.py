@@ -154,6 +154,16 @@ def test_lloyd_mirror() -> None:
         assert np.quantile(wrong, 0.99) < 0.01 and np.median(wrong) < 0.001, coherent
 
 
+def test_the_horizontal_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss around the depth of the source is 20 log r at long ranges, where the fan is refined around 0 deg."""
+    angles = loss_planes.launch_angles(100)
+    monkeypatch.setattr(loss_planes, "launch_angles", lambda: angles)
+    ranges = np.array([500.0, 2e3, 1e4, 3e4, 1e5])
+    plane = VerticalPlane(0.0, ranges, np.linspace(18.0, 22.0, 5))
+    found = transmission_loss(model_of(LEVEL, 'absorption="0 dB/m"'), (0.0, 0.0, 20.0), plane)
+    assert np.abs(found - 20.0 * np.log10(ranges)).max() < 0.01
+
+
 @pytest.mark.parametrize("kind", ["constant", "water over a slope"])
 def test_loss_in_a_plane_is_the_sum_over_eigenrays(kind: str) -> None:
     world, attributes, order = SEAS[kind]

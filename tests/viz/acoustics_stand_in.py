@@ -1,7 +1,7 @@
 """A small acoustics process for tests of the viewer: straight rays in 1500 m/s over a bed at 20 m, by the image method.
 
 It speaks the protocol of ``wavesim acoustics --serve``. The configuration in a request is a word that says how it behaves:
-`die`, `hang`, `refuse`, `babble`, or anything else for an answer.
+`die`, `hang`, `refuse`, `babble`, `list`, or anything else for an answer.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def main() -> None:
                 time.sleep(3600.0)
             case "babble":
                 print("no JSON", flush=True)
+            case "list":
+                print("[1]", flush=True)
             case "refuse":
                 print(json.dumps({"id": request["id"], "error": "the source is 3 m above the surface"}), flush=True)
             case _:

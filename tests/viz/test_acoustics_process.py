@@ -103,6 +103,9 @@ def test_a_request_that_ends_the_process_fails_with_its_last_words() -> None:
         assert (await worker.ask(rays()))["arrivals"]
         with pytest.raises(RequestFailed, match="the acoustics process ended"):
             await worker.ask(rays("babble"))
+        with pytest.raises(RequestFailed, match=r"^the acoustics process ended: its answer is not a JSON object$"):
+            await worker.ask(rays("list"))
+        assert worker.pid is None
         with pytest.raises(RequestFailed, match=r"^the source is 3 m above the surface$"):
             await worker.ask(rays("refuse"))
 

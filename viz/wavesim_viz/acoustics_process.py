@@ -85,6 +85,8 @@ class AcousticsProcess:
                 await process.stdin.drain()
                 while line := await process.stdout.readline():
                     answer = json.loads(line)
+                    if not isinstance(answer, dict):
+                        raise ValueError("its answer is not a JSON object")
                     if answer.get("id") == number:
                         return dict(answer)
         except TimeoutError:

@@ -63,6 +63,7 @@ async def answer_acoustics(
     found = await process.ask(request)
     notes = [configuration.note] if configuration.note else []
     try:
+        notes += found.get("notes", [])
         return _rays(found, notes) if wanted["kind"] == "rays" else _field(found, notes)
     except (KeyError, TypeError, ValueError) as error:
         raise RequestFailed(

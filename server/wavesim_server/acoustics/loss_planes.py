@@ -22,7 +22,14 @@ from wavesim_server.acoustics.propagation_model import Position, PropagationMode
 from wavesim_server.acoustics.waveguides import MAX_LEGS
 from wavesim_world.config import LoadedConfig
 
-__all__ = ["HorizontalPlane", "VerticalPlane", "horizontal_plane", "transmission_loss", "vertical_plane"]
+__all__ = [
+    "HorizontalPlane",
+    "VerticalPlane",
+    "check_in_water",
+    "horizontal_plane",
+    "transmission_loss",
+    "vertical_plane",
+]
 
 RAYS = 1500  #: number of rays in a fan, before it is refined
 FLAT = 0.15  #: launch angle in rad above which the steps between the rays of a fan grow
@@ -65,6 +72,19 @@ def horizontal_plane(source: Position, depth: float, reach: float, shape: tuple[
     """Return the horizontal plane at a depth that extends to the distance ``reach`` (m) on each side of a source."""
     north, east = (np.linspace(-reach, reach, n) + at for n, at in zip(shape, source, strict=False))
     return HorizontalPlane(depth, north, east)
+
+
+def check_in_water(model: PropagationModel, plane: HorizontalPlane) -> None:
+    """Raise InvalidArgument if no point of a horizontal plane is in the water."""
+    n, e = np.broadcast_arrays(np.asarray(plane.north)[:, None], np.asarray(plane.east)[None, :])
+    if not plane.depth >= 0.0:
+        raise InvalidArgument(f"a plane cannot be {-plane.depth:.6g} m above the surface; use a depth from 0 m")
+    bed = model.bed_depth(n, e)
+    deepest = float(np.max(bed, initial=0.0, where=np.isfinite(bed)))
+    if plane.depth > deepest:
+        raise InvalidArgument(
+            f"the plane at a depth of {plane.depth:.6g} m contains no water; use a depth from 0 to {deepest:.6g} m"
+        )
 
 
 def transmission_loss(
@@ -139,6 +159,7 @@ def _fan_loss(
 def _horizontal(model: PropagationModel, start: Floats, plane: HorizontalPlane, bounces: int, coherent: bool) -> Floats:
     """Return the loss on a horizontal plane, interpolated between fans at equal steps of the bearing."""
     north, east = _ascending(plane.north, "north coordinates"), _ascending(plane.east, "east coordinates")
+    check_in_water(model, plane)
     dx, dy = north[:, None] - start[0], east[None, :] - start[1]
     far = hypot(dx, dy)
     step = min(float(np.diff(north).min()), float(np.diff(east).min()))

@@ -33,9 +33,18 @@ from wavesim_server.environment import exposure
 from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean import sound
 from wavesim_world.ocean.bed import sea_bed
+from wavesim_world.ocean.sound_warnings import NodePlace, volume_warnings
 from wavesim_world.ocean.water import Water
 
-__all__ = ["ARRIVAL", "PropagationModel", "SoundSpeedSection", "arrivals", "ray_tracks", "sound_speed_section"]
+__all__ = [
+    "ARRIVAL",
+    "PropagationModel",
+    "SoundSpeedSection",
+    "arrivals",
+    "first_free_path",
+    "ray_tracks",
+    "sound_speed_section",
+]
 
 DEFAULT_FREQUENCY = 25e3  #: carrier in Hz if the caller does not give one
 SAGITTA = 0.02  #: maximum distance in m between a ray and the straight lines between its points
@@ -82,7 +91,10 @@ class SoundSpeedSection(NamedTuple):
 
 
 class PropagationModel:
-    """The acoustic medium of a configuration, for questions about the sound between two points."""
+    """The acoustic medium of a configuration, for questions about the sound between two points.
+
+    The surface is the flat mean surface: ``<multipath surface="moving">`` has an effect only in a simulation.
+    """
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded, self.acoustics = loaded, loaded.config.acoustics
@@ -152,6 +164,18 @@ class PropagationModel:
                 f"{name} is {p[2] - bed:.3g} m below the bed; use a depth from 0 to {bed:.6g} m ({place})"
             )
         return p
+
+    def notes(self, places: Sequence[NodePlace], time_s: float = 0.0) -> list[str]:
+        """Return the limits of the answers for these places and this time of emission, one sentence each."""
+        found, multipath = [], self.acoustics.multipath
+        if multipath is not None and multipath.surface == "moving" and multipath.order > 0:
+            found.append(
+                'the paths are those over the flat mean surface: <multipath surface="moving"> has an effect only in a '
+                "simulation"
+            )
+        if self.medium.water[0].mode == medium_arrays.VOLUME and self.water.volume is not None:
+            found += volume_warnings(self.water.volume, places, time_s)
+        return found
 
     # -- arrivals ------------------------------------------------------------------------------
 
@@ -312,6 +336,12 @@ class PropagationModel:
         p[..., :2], p[..., 2] = line, depths[:, None]
         speed = np.where(depths[:, None] <= bed, self.sound_speed(p, time_s), np.nan)
         return SoundSpeedSection(u * float(hypot(*(end - start))), depths, speed, bed, p)
+
+
+def first_free_path(table: Any) -> int | None:
+    """Return the row of the first arrival that is not blocked, or None if all are blocked."""
+    free = np.flatnonzero(table["blocked_by"] == "")
+    return int(free[0]) if len(free) else None
 
 
 def arrivals(

@@ -12,8 +12,9 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.elementary import atan2, cos, hypot, sin
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.extras import check_installed
+from wavesim_sdk.names import shorten
 from wavesim_server.acoustics import loss_planes
-from wavesim_server.acoustics.propagation_model import PropagationModel
+from wavesim_server.acoustics.propagation_model import PropagationModel, first_free_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,11 +41,27 @@ class View(NamedTuple):
     coherent: bool = False
 
 
-def draw(model: PropagationModel, view: View, path: Path) -> None:
-    """Draw the rays over the sound speed and, if requested, the transmission loss. The ending of ``path`` selects the
-    format, such as PNG or SVG. Raises ConfigError if the file cannot be written.
+def check(model: PropagationModel, view: View, path: Path) -> None:
+    """Check that the picture can be drawn, before its computation. Raises ConfigError for a path without the ending of a
+    known format, and InvalidArgument for a horizontal plane without water.
     """
     check_installed("matplotlib")
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    formats = FigureCanvasBase.get_supported_filetypes()
+    ending = path.suffix[1:].lower()
+    if ending not in formats:
+        problem = f"cannot draw this format: '{shorten(ending)}'" if ending else "the name has no ending"
+        raise ConfigError(f"{problem}; use one of {', '.join(sorted(formats))}", str(path))
+    if view.loss == "horizontal":
+        loss_planes.check_in_water(model, _level(view))
+
+
+def draw(model: PropagationModel, view: View, path: Path) -> None:
+    """Draw the rays over the sound speed and, if requested, the transmission loss. The ending of ``path`` selects the
+    format, such as PNG or SVG. Raises ConfigError if the file cannot be written, and the errors of :func:`check`.
+    """
+    check(model, view, path)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 9.0 if view.loss else 4.8), layout="constrained")
@@ -56,8 +73,6 @@ def draw(model: PropagationModel, view: View, path: Path) -> None:
         _draw_horizontal_loss(model, view, figure, axes[1])
     try:
         figure.savefig(path, dpi=120)
-    except ValueError as error:  # an unknown format
-        raise ConfigError(f"cannot draw this format: {error}", str(path)) from None
     except OSError as error:
         raise ConfigError(f"cannot write the file: {error.strerror}", str(path)) from None
 
@@ -107,12 +122,13 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
         vmin=middle - 0.5 * span,
         vmax=middle + 0.5 * span,
     )
-    figure.colorbar(shades, ax=axes, label="sound speed (m/s)", pad=0.01)
+    bar = figure.colorbar(shades, ax=axes, label="sound speed (m/s)", pad=0.01)
+    bar.ax.ticklabel_format(useOffset=False)
     _draw_bed(axes, ranges, section.bed, deepest)
     order = np.argsort(-table["loss"], kind="stable")  # the strongest paths on top
-    least = float(table["loss"].min()) if len(table) else 0.0
+    least, earliest = float(table["loss"].min()) if len(table) else 0.0, first_free_path(table)
     for k in order.tolist():
-        first, track = k == 0, tracks[k]
+        first, track = k == earliest, tracks[k]
         strength = max(0.0, 1.0 - (float(table["loss"][k]) - least) / 40.0)
         style: dict[str, Any] = {
             "color": "#d9480f" if first else INK,
@@ -138,8 +154,13 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
 def _rays_title(table: Any) -> str:
     if not len(table):
         return "acoustic shadow: no path from A to B"
-    parts = [f"{len(table)} path{'s' if len(table) > 1 else ''}; orange: first, {table['time'][0]:.6f} s"]
-    parts.append(f"straight-line error {table['straight_line_error'][0]:+.2f} m")
+    parts, first = [f"{len(table)} path{'s' if len(table) > 1 else ''}"], first_free_path(table)
+    if first is None:
+        return f"{parts[0]} from A to B, all blocked"
+    parts.append(
+        f"orange: first free, {table['time'][first]:.6f} s" if first else f"orange: first, {table['time'][0]:.6f} s"
+    )
+    parts.append(f"straight-line error {table['straight_line_error'][first]:+.2f} m")
     if (table["blocked_by"] != "").any():
         parts.append("dashed: blocked")
     return "; ".join(parts)
@@ -180,11 +201,18 @@ def _draw_vertical_loss(model: PropagationModel, view: View, figure: Figure, axe
     axes.set_title(f"{_loss_title(view)}, bearing {math.degrees(bearing) % 360.0:.1f} deg", fontsize=10, loc="left")
 
 
-def _draw_horizontal_loss(model: PropagationModel, view: View, figure: Figure, axes: Axes) -> None:
+def _level(view: View) -> loss_planes.HorizontalPlane:
+    """Return the horizontal plane of a view."""
     a, b = view.source, view.receiver
     far = float(hypot(b[0] - a[0], b[1] - a[1]))
-    reach, depth = view.reach or max(1.2 * far, 10.0), float(b[2]) if view.depth is None else view.depth
-    plane = loss_planes.horizontal_plane(a, depth, reach, (SHAPE[0], SHAPE[0]))
+    depth = float(b[2]) if view.depth is None else view.depth
+    return loss_planes.horizontal_plane(a, depth, view.reach or max(1.2 * far, 10.0), (SHAPE[0], SHAPE[0]))
+
+
+def _draw_horizontal_loss(model: PropagationModel, view: View, figure: Figure, axes: Axes) -> None:
+    a, b = view.source, view.receiver
+    plane = _level(view)
+    reach, depth = float(plane.east[-1] - a[1]), plane.depth
     loss = loss_planes.transmission_loss(model, a, plane, view.time_s, view.frequency, view.coherent)
     scale, unit = _kilometres(reach)
     low, high = _colour_range(loss)

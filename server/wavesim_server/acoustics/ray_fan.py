@@ -100,7 +100,7 @@ class Edge(NamedTuple):
     phase: float
 
 
-class Tube(NamedTuple):
+class RayTube(NamedTuple):
     """A ray tube at one range of the grid, with its power, divided by the sound speed at the source, and the caustics that
     it has passed.
     """
@@ -161,9 +161,9 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
     signal, w, p, states = m.signals[0], m.water[0], fan.track, fan.states
     for i in range(p.shape[0]):
         p[i, 0] = math.nan
-    fan.whole[slot, ANGLE], fan.whole[slot, COUNT] = angle, 0.0
     if abs(angle) < eigenrays.MIN_LAUNCH_ANGLE:
         angle = eigenrays.MIN_LAUNCH_ANGLE if angle > 0.0 else -eigenrays.MIN_LAUNCH_ANGLE
+    fan.whole[slot, ANGLE], fan.whole[slot, COUNT] = angle, 0.0
     level, rise = cos(angle), sin(angle)
     start = RayStart(Vector(signal.x, signal.y, signal.z), Vector(level * plan.hx, level * plan.hy, rise))
     legs = waveguides.legs_view(m.legs)[waveguides.NOW]
@@ -276,7 +276,7 @@ def _edge(of: Floats, mirror: float, like: Floats) -> Edge:
 
 
 @device_function
-def _fill(m: Medium, plan: FanPlan, tube: Tube, one: Edge, other: Edge, field: Floats) -> None:
+def _fill(m: Medium, plan: FanPlan, tube: RayTube, one: Edge, other: Edge, field: Floats) -> None:
     """Add the pressure between the two edges of a tube to the field."""
     w, signal, j = m.water[0], m.signals[0], tube.column
     height = other.depth - one.depth
@@ -324,7 +324,7 @@ def _add_tube(m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int],
         if many > common or many > few + 1:
             # neighbours on both sides of a change of the history, whose angle is as small as possible
             if s[BOUNCES] == t[BOUNCES] <= plan.max_bounces and abs(t[DEPTH] - s[DEPTH]) < 2.0 * plan.depth_step:
-                _fill(m, plan, Tube(j, radiated, caustics), _edge(s, math.nan, s), _edge(t, math.nan, t), field)
+                _fill(m, plan, RayTube(j, radiated, caustics), _edge(s, math.nan, s), _edge(t, math.nan, t), field)
             continue
         while met < few:
             bounces += 1 if events[one, met, 0] != TURNED else 0
@@ -348,7 +348,7 @@ def _add_tube(m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int],
         if now * side < 0.0:
             side = -side
             caustics += 1
-        tube = Tube(j, radiated, caustics)
+        tube = RayTube(j, radiated, caustics)
         _fill(m, plan, tube, a_edge, b_edge, field)
         if mirror == mirror and bounces < plan.max_bounces:
             after = t if not first_is_many else s

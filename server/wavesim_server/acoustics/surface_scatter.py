@@ -81,7 +81,7 @@ class Stream(NamedTuple):
 FIRST_INDEX = 64  #: first index of the random numbers for the parts; the reception uses the indices below it
 
 
-class Shares(NamedTuple):
+class ScatteringShares(NamedTuple):
     """Rayleigh parameter of a path, share of the scattering, and square of the coherent factor, exp(-R^2)."""
 
     rayleigh: float
@@ -97,7 +97,7 @@ class PartMotion(NamedTuple):
 
 
 @device_function
-def shares_of(surface: SurfaceMotion, bounces: Records, count: int, frequency: float) -> Shares:
+def shares_of(surface: SurfaceMotion, bounces: Records, count: int, frequency: float) -> ScatteringShares:
     """Return the shares of the parts of a path with ``count`` bounces (records BOUNCE) at a frequency in Hz."""
     square = 0.0
     for k in range(count):
@@ -106,7 +106,7 @@ def shares_of(surface: SurfaceMotion, bounces: Records, count: int, frequency: f
         square += phase * phase
     r = math.sqrt(square)
     u = min(max((r - MIRROR_LIMIT) / (FACET_LIMIT - MIRROR_LIMIT), 0.0), 1.0)
-    return Shares(r, u * u * (3.0 - 2.0 * u), exp(-min(square, 700.0)))
+    return ScatteringShares(r, u * u * (3.0 - 2.0 * u), exp(-min(square, 700.0)))
 
 
 @device_function
@@ -134,7 +134,7 @@ def blend(one: PartMotion, other: PartMotion, weight: float) -> PartMotion:
 
 
 @device_function
-def dominant_part(shares: Shares, stream: Stream) -> int:
+def dominant_part(shares: ScatteringShares, stream: Stream) -> int:
     """Draw the part that determines the time and the Doppler shift of a signal. The probability of each part is its
     share of the power.
     """

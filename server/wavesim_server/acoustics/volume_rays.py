@@ -109,7 +109,7 @@ class FirstGuess(NamedTuple):
     side: Vector
 
 
-class Passage(NamedTuple):
+class ClosestApproach(NamedTuple):
     """The point at which a ray is nearest to its target, relative to the target, with the ray's direction there and the
     number of reversals up to there, which is -1 if the ray does not pass the target.
 
@@ -254,7 +254,7 @@ def _arc_to_bed(guide: Waveguide, arc: Arc, end: float, to: float) -> float:
 @device_function
 def trace_ray(
     guide: Waveguide, start: RayStart, target: RayTarget, with_time: bool, legs: Floats, track: Floats, shot: Record
-) -> Passage:
+) -> ClosestApproach:
     """Follow a ray from its start; ``legs`` receives the points at which it crosses the receiver's depth.
 
     If the ray has a target, ``track`` (n, 3) receives points along the ray up to the point nearest to the target. With
@@ -276,7 +276,7 @@ def trace_ray(
     surface = beds = water = 0
     time = length = top = way = noted = levels = 0.0
     gz_above, gz_below, at_level = 0.0, 0.0, False
-    best = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    best = ClosestApproach(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     nearest, deflected, approaches = math.inf, True, False
     sparse = guide.max_range / 128.0
     if track.shape[0] >= DENSE_TRACK:
@@ -400,7 +400,7 @@ def trace_ray(
                 if rank < nearest:
                     nearest = rank
                     ux, uy, uz = _arc_direction(arc, p)
-                    best = Passage(leg, n, nx, ny, nz, ux, uy, uz, max(p - s, 0.0))
+                    best = ClosestApproach(leg, n, nx, ny, nz, ux, uy, uz, max(p - s, 0.0))
                     if with_time:
                         speed = ca + gz * ez
                         speed += _along(NORTH, first, middle, gf, gm, gl) * ex
@@ -491,7 +491,7 @@ def trace_ray(
     if best.reversals >= 0 and 0 < points < track.shape[0]:
         track[points, 0], track[points, 1], track[points, 2] = goal.x + best.x, goal.y + best.y, goal.z + best.z
         points += 1
-    return Passage(best.reversals, points, best.x, best.y, best.z, best.rx, best.ry, best.rz, best.beyond)
+    return ClosestApproach(best.reversals, points, best.x, best.y, best.z, best.rx, best.ry, best.rz, best.beyond)
 
 
 @device_function
@@ -517,7 +517,7 @@ def aim_ray(
     caustics, previous, fresh, found = 0, math.inf, is_old, False
     sx, sy, sz = guess.direction.x, guess.direction.y, guess.direction.z
     px, py, pz = sx, sy, sz
-    near = Passage(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    near = ClosestApproach(-1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for _ in range(MAX_AIM_STEPS):
         ray = RayStart(start, Vector(sx, sy, sz))
         near = trace_ray(guide, ray, target, True, legs[NOW], no_points, shot)
@@ -583,7 +583,7 @@ def _edges(
     guide: Waveguide,
     ray: RayStart,
     target: RayTarget,
-    near: Passage,
+    near: ClosestApproach,
     legs: Floats,
     no_points: Floats,
     shot: Record,
@@ -607,7 +607,7 @@ def _unit(x: float, y: float, z: float) -> tuple[float, float, float]:
 
 
 @device_function
-def _triple(near: Passage, a: Vector, b: Vector) -> float:
+def _triple(near: ClosestApproach, a: Vector, b: Vector) -> float:
     """Return r . (a x b), where r is the direction of a ray as it passes its target."""
     return near.rx * (a.y * b.z - a.z * b.y) + near.ry * (a.z * b.x - a.x * b.z) + near.rz * (a.x * b.y - a.y * b.x)
 
@@ -617,7 +617,7 @@ def _neighbour_shift(
     guide: Waveguide,
     start: RayStart,
     target: RayTarget,
-    near: Passage,
+    near: ClosestApproach,
     tilt: Vector,
     legs: Floats,
     no_points: Floats,

@@ -59,8 +59,8 @@ class Acoustics:
     )
     profile: str = choice(
         "Sound speed profile. constant: `sound_speed` everywhere. gradient: sound_speed + gradient * z at depth z. "
-        "file: linear between the rows of `file`. water: computed by `formula` from the temperature, salinity and "
-        "pressure at the origin. volume: computed by `formula` at each point and time of the <volume>.",
+        "file: linear between the rows of `file`. water: `formula`, from the temperature, salinity and pressure at the "
+        "origin. volume: `formula`, at each point and time of the <volume>.",
         ("constant", "gradient", "file", "water", "volume"),
         "constant",
     )

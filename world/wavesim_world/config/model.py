@@ -211,9 +211,8 @@ class BodyConfig:
     )
     speed: float = key(
         "Initial surge speed through the water. From the model, the server computes thruster commands that maintain "
-        "this speed in level motion, and the actuators start with these outputs instead of `initial`. For an "
-        "aircraft, it is the airspeed; pitch, roll and the angles of the control surfaces are then also computed. 0 "
-        "m/s = not used.",
+        "this speed in level motion; the actuators start with them instead of `initial`. For an aircraft, it is the "
+        "airspeed; pitch, roll and control surfaces are then also computed. 0 m/s = not used.",
         "speed",
         0.0,
     )
@@ -365,9 +364,8 @@ class NetworkConfig:
     )
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per simulated second "
-        "do not count towards the budget. When the budget of a client is used up, the client loses its session; when "
-        "the budget of an emulator is used up, the simulation stops waiting for it. Increase the budget for programs "
-        "with long computations.",
+        "do not count. A client that has used up its budget loses its session; the simulation stops waiting for such "
+        "an emulator. Increase the budget for programs with long computations.",
         "time",
         60.0,
         low=0.1,

@@ -381,8 +381,8 @@ class Model:
     )
     coriolis_added: str = choice(
         "Added mass used in the Coriolis matrix C_A. whole: all of it, for submerged bodies. plane: surge, sway and "
-        "yaw, for hulls on the surface. With `plane`, the heave components of inertia, drag and memory act along the "
-        "vertical, as in seakeeping theory; if they acted along the z axis of the body, they would capsize the hull.",
+        "yaw, for hulls on the surface. With `plane`, heave inertia, drag and memory act along the vertical, as in "
+        "seakeeping theory; along the z axis of the body, they would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

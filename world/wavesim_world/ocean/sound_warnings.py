@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +189,30 @@ def _horizontal_difference(field: SoundSpeedVolume, places: list[NodePlace]) -> 
 
 def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) -> list[str]:
     """Return warnings about the nodes, depths and times that the volume does not cover."""
+    found = _beyond_edge(grid, places)
+    bottom, last = profile_depth(loaded), float(grid.depths[-1])
+    if bottom > last:
+        found.append(
+            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: the water of the last "
+            "depth applies below"
+        )
+    end = loaded.config.time.duration
+    return found + _after_end(grid, end or math.inf, f"the run lasts {end:g} s" if end else "the run has no end")
+
+
+def volume_warnings(grid: VolumeGrid, places: Sequence[NodePlace], time_s: float) -> list[str]:
+    """Return warnings about a signal at a time and between some positions outside the edge or after the end of the volume."""
+    return _beyond_edge(grid, places) + _after_end(grid, time_s, f"the emission is at {time_s:g} s")
+
+
+def _after_end(grid: VolumeGrid, time_s: float, subject: str) -> list[str]:
+    until = float(grid.times[-1])
+    if len(grid.times) == 1 or time_s <= until:
+        return []
+    return [f"the <volume> ends at {until:g} s, but {subject}: the water of the last time applies later"]
+
+
+def _beyond_edge(grid: VolumeGrid, places: Sequence[NodePlace]) -> list[str]:
     found = []
     beyond: dict[str, float] = {}
     for name, p_W in places:
@@ -202,14 +228,4 @@ def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) 
             f"the <volume> does not contain all positions of {names} (up to {max(beyond.values()):.0f} m outside): "
             "beyond its edge, the sound speed at the edge applies"
         )
-    bottom, last = profile_depth(loaded), float(grid.depths[-1])
-    if bottom > last:
-        found.append(
-            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: below, the "
-            "water of the last depth applies"
-        )
-    end, until = loaded.config.time.duration, float(grid.times[-1])
-    if len(grid.times) > 1 and (end == 0.0 or end > until):
-        run = f"the run lasts {end:g} s" if end else "the run has no end"
-        found.append(f"the <volume> ends at {until:g} s, but {run}: its last values apply from then on")
     return found
