@@ -72,7 +72,7 @@ def test_json_equals_the_library(file: Path) -> None:
     ("words", "code", "message"),
     [
         (("--from", "boy1", "--to", "auv1"), 2, "--from: unknown body 'boy1'; did you mean 'buoy1'? A position"),
-        (("--from", "xyzzy", "--to", "auv1"), 2, "allowed: auv1, buoy1. Or use a position: north,east,depth"),
+        (("--from", "xyzzy", "--to", "auv1"), 2, "allowed: auv1, buoy1. A position has the form north,east,depth"),
         (("--from", "buoy1", "--to", "1,2"), 2, "--to: unknown body '1,2'"),
         (("--from", "buoy1", "--to", "1,2,3 kg"), 2, "--to: invalid depth: 'kg' is not a unit of length"),
         (("--from", "buoy1", "--to", "auv1,2,3"), 2, "--to: invalid north"),
@@ -161,7 +161,7 @@ def test_points_beyond_the_volume_are_noted(root: Path) -> None:
     assert model.notes([inside], until) == []
     late, far = model.notes([inside], until + 1.0), model.notes([inside, outside])
     assert len(late) == 1 and late[0].startswith(f"the <volume> ends at {until:g} s, but the emission is at")
-    assert len(far) == 1 and "the <volume> does not contain all places of 'b'" in far[0]
+    assert len(far) == 1 and "the <volume> does not contain all positions of 'b'" in far[0]
 
 
 def test_the_colour_bar_has_no_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
