@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wavesim_sdk import units
+from wavesim_sdk.algebra import norm
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName, WaveSimError
@@ -246,7 +247,7 @@ def acoustics(
         echo(f"note: {note}", err=True)
     with compiling.compiled_on_first_use("sound-paths", "sound paths"):
         table = model.arrivals(*ends, time_s, carrier)
-    distance = math.dist(*(p.tolist() for p in ends))
+    distance = float(norm(ends[1] - ends[0]))
     if as_json:
         _print_json(a, b, time_s, carrier, distance, table)
     elif len(table):

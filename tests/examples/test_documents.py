@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -408,6 +409,7 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
     trimesh.creation.box().export(tmp_path / "wreck.stl")
     item = {"type": "SimpleItem", "command": 16, "frame": 1, "params": [0, 0, 0, None, 50, 10, 0]}
     (tmp_path / "survey.plan").write_text(json.dumps({"fileType": "Plan", "mission": {"items": [item]}}))
+    shutil.copy(root / "examples/trials/front-water.csv", tmp_path)
     for name in ("temperature_0", "temperature_1", "salinity_0"):
         (tmp_path / f"{name}.ini").touch()
     for block in of_others(root):

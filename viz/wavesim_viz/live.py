@@ -80,7 +80,7 @@ class SourceConfiguration(NamedTuple):
     note: str = ""
 
 
-class WatchedConfiguration:
+class LiveConfiguration:
     """The configuration file of a simulation, and whether it or a file that it names has changed since the start."""
 
     def __init__(self, path: Path) -> None:
@@ -289,7 +289,7 @@ class LiveSource:
         self._sea_surface: SeaSurface | None = None
         try:
             loaded = load(self.config or status["configuration"])
-            self._watched = WatchedConfiguration(loaded.path)
+            self._watched = LiveConfiguration(loaded.path)
             if loaded.digest != status["digest"]:
                 self._watched.has_changed = True
                 warning = f"{loaded.path} has changed since the server loaded it: the bed and the missions may differ"

@@ -18,7 +18,7 @@ from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.fences import configured_fences
 from wavesim_viz.frame import NEW_RUN, SIGNAL, HeldBodyDetector, ViewerFrame, bodies
-from wavesim_viz.live import MAX_SIGNALS, SourceConfiguration, WatchedConfiguration, motion
+from wavesim_viz.live import MAX_SIGNALS, SourceConfiguration, LiveConfiguration, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
@@ -52,7 +52,7 @@ class RemoteSource:
         self.name = f"{server[0]}:{server[1]}"
         self.trouble = ""
         self._loaded = load(config) if config is not None else None
-        self._watched = WatchedConfiguration(self._loaded.path) if self._loaded is not None else None
+        self._watched = LiveConfiguration(self._loaded.path) if self._loaded is not None else None
         self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
         self._fences = configured_fences(self._loaded)
         self._listening: dict[int, tuple[BodyListener, float]] = {}  # row -> session, time of the last request
