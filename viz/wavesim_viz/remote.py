@@ -18,7 +18,7 @@ from wavesim_viz.alarms import BodyHealth
 from wavesim_viz.body_listener import BodyListener
 from wavesim_viz.fences import configured_fences
 from wavesim_viz.frame import NEW_RUN, SIGNAL, HeldBodyDetector, ViewerFrame, bodies
-from wavesim_viz.live import MAX_SIGNALS, SourceConfiguration, LiveConfiguration, motion
+from wavesim_viz.live import MAX_SIGNALS, LiveConfiguration, SourceConfiguration, motion
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
