@@ -69,7 +69,7 @@ def speed() -> None:
         "bare kernel, one RK4 step": lambda: integrators.step_all(
             bodies, ModelArrays(f.kinds, f.tables), turn, f.work, 0.05, integrators.RK4
         ),
-        **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]
+        **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]  # mypy cannot infer a lambda with a default
         "Gymnasium's vector": lambda: envs.step(actions),
         "a policy of 2 x 64": lambda: np.tanh(np.tanh(cores["all of it"].outputs.observation @ first) @ second) @ third,
     }
@@ -108,7 +108,7 @@ def own() -> None:
         core.step(actions[name])
     for _ in range(9):
         for name, core in cores.items():
-            found[name].append(cost(lambda c=core, a=actions[name]: c.step(a)))  # type: ignore[misc]
+            found[name].append(cost(lambda c=core, a=actions[name]: c.step(a)))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
     for name, values in found.items():
         print(
             f"{name:28} {1e3 / min(values):5.2f} M steps/s (best), {1e3 / median(values):5.2f} (median), "
@@ -134,7 +134,7 @@ def shells() -> None:
             print(f"{name}: {error}")
             continue
         envs.reset()
-        acts[name] = lambda envs=envs: envs.step(actions)  # type: ignore[misc]
+        acts[name] = lambda envs=envs: envs.step(actions)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
     found: dict[str, list[float]] = {name: [] for name in acts}
     for _ in range(9):
         for name, act in acts.items():

@@ -93,8 +93,8 @@ class Judge:
             actuate(row, token, values)
 
         engine.events.emit = emitted  # type: ignore[method-assign]  # to see what the engine does
-        engine.command_executor._actuate = actuated  # type: ignore[method-assign, assignment]
-        engine.watchdog.note_command = commanded  # type: ignore[method-assign]
+        engine.command_executor._actuate = actuated  # type: ignore[method-assign, assignment]  # to see commands
+        engine.watchdog.note_command = commanded  # type: ignore[method-assign]  # to see commands
 
     # -- the network ---------------------------------------------------------------------------------
 

@@ -235,7 +235,7 @@ def _listed(values: Floats, decimals: int = 2) -> list[Any]:
 def _rays(model: PropagationModel, request: dict[str, Any]) -> dict[str, Any]:
     a, b = _position(request, "from"), _position(request, "to")
     asked = (a, b, _number(request, "time", 0.0), _number(request, "frequency", DEFAULT_FREQUENCY))
-    table, tracks = model.arrivals(*asked), model.ray_tracks(*asked)
+    table, tracks = model.arrivals_and_tracks(*asked)
     distance = round(float(hypot(hypot(b[0] - a[0], b[1] - a[1]), b[2] - a[2])), 4)
     rays = [_listed(track[:, [2, 3, 1]]) for track in tracks]
     return {"distance": distance, "arrivals": arrival_rows(table), "rays": rays}

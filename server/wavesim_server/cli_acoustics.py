@@ -203,9 +203,9 @@ def acoustics(
 ) -> None:
     """Compute the paths of sound between two points.
 
-    The command runs no simulation. It prints all arrivals, with travel times, losses and angles, and the range error of an instrument that
-    assumes a straight line. Beam patterns are not included. Bodies are at their initial positions. The exit code is 20
-    if no path leads from A to B, or if all paths are blocked.
+    The command runs no simulation. It prints all arrivals, with travel times, losses and angles, and the range error of
+    an instrument that assumes a straight line. Beam patterns are not included. Bodies are at their initial positions.
+    The exit code is 20 if no path leads from A to B, or if all paths are blocked.
 
     \b
     wavesim acoustics config.xml --from auv1 --to buoy2

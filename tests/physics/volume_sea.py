@@ -11,7 +11,8 @@ import numpy as np
 from tests.physics.sea import records
 from wavesim_server.acoustics import eigenrays, fans, image_paths, medium_arrays, medium_setup, waveguides
 from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import FirstGuess, RayTarget
+from wavesim_server.acoustics.volume_aiming import FirstGuess
+from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.acoustics.waveguides import Waveguide
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 from wavesim_world.ocean.sound import SoundSpeedVolume

@@ -48,7 +48,7 @@ def test_table_and_files(file: Path, tmp_path: Path) -> None:
     assert "24000 Hz" in done.output, "the carrier of its modem"
     assert max(len(line) for line in done.stdout.splitlines()) <= 100
     rows = list(csv.DictReader(table.open()))
-    marked = [line for line in done.stdout.splitlines() if line.startswith("*")]
+    marked = [line for line in done.stdout.splitlines() if line.startswith("*  ")]
     assert len(marked) == 1 and float(marked[0][2:].split()[0]) == pytest.approx(float(rows[0]["time"]), abs=1e-6)
     assert f"the straight-line error is {float(rows[0]['straight_line_error']):+.3f} m" in done.output
     with Image.open(picture) as image:

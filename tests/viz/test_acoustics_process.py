@@ -235,7 +235,7 @@ def test_a_page_receives_answers_as_the_protocol_declares_them(tmp_path: Any) ->
                 await client.post("/acoustics", json=ASKED, headers=headers, timeout=ClientTimeout(1.0))
             worker = app[ACOUSTICS]["rays"]
             async with asyncio.timeout(20):
-                while worker.pid is not None:  # nobody waits any more
+                while worker.pid is not None:  # no request is waiting any longer
                     await asyncio.sleep(0.01)
             source.described["file"] = "refuse"
             assert await post() == (400, {"error": "the source is 3 m above the surface"})

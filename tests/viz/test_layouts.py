@@ -190,20 +190,20 @@ def test_the_next_visit_finds_the_layout_that_was_chosen_last(url: str, open_pag
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("{", "it is incomplete"),
         ("{}", "the layout has version 0, but this page reads version 1"),
         ('{"version": 1, "mode": "free"}', "the 'split' part is missing or invalid"),
     ],
 )
-def test_a_damaged_or_old_link(url: str, open_page: Opener, text: str, told: str) -> None:
+def test_a_damaged_or_old_link(url: str, open_page: Opener, text: str, reason: str) -> None:
     """One message, and the layout of a first visit."""
     page = open_page(url)
     at_rest(page, 1.0)
     arranged(page)
     page.page.goto(f"{url}#view={urllib.parse.quote(text)}")
-    page.wait(f'{TOAST} === "cannot show the view of this link: {told}; showing the default layout instead"')
+    page.wait(f'{TOAST} === "cannot show the view of this link: {reason}; showing the default layout instead"')
     assert page.page.locator(".toast").count() == 1
     assert page.see(PANES) == ["signals"] and page.page.locator("#stage.split").count() == 0
     page.clean()

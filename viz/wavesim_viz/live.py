@@ -72,8 +72,8 @@ MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receiv
 
 
 class SourceConfiguration(NamedTuple):
-    """Path or XML text of a configuration, and a note about files that it lacks or that have changed. An empty text means that the
-    configuration is not on this machine.
+    """Path or XML text of a configuration, and a note about files that it lacks or that have changed. An empty text means
+    that the configuration is not on this machine.
     """
 
     text: str

@@ -20,10 +20,12 @@ from wavesim_server.acoustics.propagation import (
     PropagationPath,
     eigenray_search,
     find_bed_eigenrays,
-    found_way,
+    keep_direction,
     path_points,
+    reflected_path,
     refracted_path,
     straight_path,
+    travel_time,
 )
 from wavesim_server.acoustics.reception import level_of, spreading_loss
 from wavesim_server.acoustics.sound_field import speed_at
@@ -139,13 +141,15 @@ def find_paths(t: MediumTable, scene: AcousticScene, results: PathResults) -> in
             count, more = find_bed_eigenrays(m, scene, 0, point, count)
             counts[DROPPED] += more
         for k in range(count):
-            ray = m.eigenrays[k]
-            there, way = found_way(m, scene, 0, k, point)
-            if there:
-                candidate.path, candidate.bed = 2 * ray.reversals + ray.down, ray.bed
-                m.kept_rays[0].angle = ray.angle
-                turns = ray.reversals - way.surface - way.bottom
-                _add_path(m, scene, way, m.shot[0].time if ray.bed else ray.time, turns, results)
+            ray, kept = m.eigenrays[k], m.kept_rays[0]
+            candidate.path, candidate.bed = 2 * ray.reversals + ray.down, ray.bed
+            kept.angle, kept.travel = ray.angle, ray.time
+            keep_direction(kept, ray)
+            travel = travel_time(m, scene, 0, 0, point, True)
+            if travel == travel:
+                path = a.to_row(candidate.path)
+                way = reflected_path(m, 0, point) if candidate.bed else refracted_path(m, 0, path, point)
+                _add_path(m, scene, way, travel, path // 2 - way.surface - way.bottom, results)
     return int(counts[PATHS])
 
 

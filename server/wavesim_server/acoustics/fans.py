@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
-from wavesim_server.acoustics import eigenrays, range_dependent_rays, volume_rays
+from wavesim_server.acoustics import eigenrays, range_dependent_rays, volume_aiming, volume_rays
 from wavesim_server.acoustics.root_bracket import Bracket, estimate_root, narrow_bracket
 from wavesim_server.acoustics.types import Record, Records, Vector
-from wavesim_server.acoustics.volume_rays import FirstGuess, RayTarget
+from wavesim_server.acoustics.volume_aiming import FirstGuess
+from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.acoustics.waveguides import (
     BEDS_MET,
     BEFORE,
@@ -147,7 +148,7 @@ def aim_ray(
     such ray. The level of the ray is valid only if ``with_level`` is true.
     """
     if has_field(guide):
-        return volume_rays.aim_ray(guide, a, target, guess, with_level, legs, no_points, shot)
+        return volume_aiming.aim_ray(guide, a, target, guess, with_level, legs, no_points, shot)
     return range_dependent_rays.aim_ray(
         guide, a, target.position, target.reversals, guess.direction, legs, no_points, shot
     )
@@ -354,7 +355,7 @@ def store_eigenray(eigenray: Record, angle: float, shot: Record) -> None:
 def is_known(guide: Waveguide, found: Records, count: int, shot: Record) -> bool:
     """Return whether an aimed ray has already been found. Newton's method can jump between the two rays of a pair."""
     # directions of the same ray through a field differ by the tolerance of its aim
-    apart = max(1e-9, 10.0 * volume_rays.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(guide) else 1e-9
+    apart = max(1e-9, 10.0 * volume_aiming.AIM_TOLERANCE / max(shot.length, 1.0)) if has_field(guide) else 1e-9
     for k in range(count):
         ray = found[k]
         same = ray.bed and ray.reversals == shot.reversals and (ray.down > 0) == (shot.sz > 0.0)

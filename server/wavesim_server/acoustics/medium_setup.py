@@ -20,7 +20,7 @@ from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import Acoustics, BeamPattern, UsblHead
 from wavesim_world.config.world import World
 from wavesim_world.ocean import sound
-from wavesim_world.ocean.bed import profile_depth, triangulated_bed
+from wavesim_world.ocean.bed import is_uneven, profile_depth, triangulated_bed
 from wavesim_world.ocean.surface import sea_state
 from wavesim_world.ocean.water import Water
 
@@ -44,7 +44,7 @@ def make_medium(
     echoes = a.multipath is not None and a.multipath.order > 0
     if mode == medium_arrays.GRADIENT and echoes:
         mode = medium_arrays.RAYS
-    rough = bool(world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east)
+    rough = is_uneven(world)
     uneven = rough and (mode == medium_arrays.ISOVELOCITY or (mode == medium_arrays.RAYS and echoes))
     if volume is not None:
         z, c = volume.depths, volume.c.mean(axis=(0, 2, 3))

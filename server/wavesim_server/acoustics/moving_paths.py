@@ -21,13 +21,18 @@ import numpy as np
 
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
-from wavesim_server.acoustics import image_paths, rays, sloping_bed_images, surface_scatter
+from wavesim_server.acoustics import image_paths, sloping_bed_images, surface_scatter
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.moving_surface import SurfaceMotion
-from wavesim_server.acoustics.propagation import PropagationPath, path_points, source_image, travel_time
-from wavesim_server.acoustics.sound_field import speed_at
+from wavesim_server.acoustics.propagation import (
+    PropagationPath,
+    path_points,
+    sound_speed_of_signal,
+    source_image,
+    travel_time,
+)
 from wavesim_server.acoustics.surface_scatter import MIRROR, PartMotion, Stream
 from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.elementary import atan2, log10
@@ -117,17 +122,6 @@ def _part_motion(m: Medium, s: int, e: int, count: int, part: int) -> PartMotion
 
 
 @device_function
-def _sound_speed_at(m: Medium, s: int, k: int) -> float:
-    """Return the sound speed at point ``k`` of a path of a signal."""
-    mode, p = m.water[0].mode, m.points[k]
-    if mode == a.ISOVELOCITY:
-        return float(m.water[0].speed)
-    if mode == a.VOLUME:
-        return float(speed_at(a.sound_field(m, m.signals[s].emission), Vector(p[0], p[1], p[2])))
-    return rays.sound_speed_at(a.sound_speed_profile(m), p[2])
-
-
-@device_function
 def _read_bounces(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector, travel: float) -> int:
     """Fill ``m.bounces`` with the reflections of a candidate's path off the surface, as if the surface were flat;
     return their number.
@@ -135,9 +129,9 @@ def _read_bounces(m: Medium, scene: AcousticScene, s: int, e: int, point: Vector
     n, count = path_points(m, scene, s, e, point), 0
     p, top = m.points, m.profile_z[0]
     time = way = 0.0
-    before = _sound_speed_at(m, s, 0)
+    before = sound_speed_of_signal(m, s, Vector(p[0, 0], p[0, 1], p[0, 2]))
     for k in range(1, n):
-        here = _sound_speed_at(m, s, k)
+        here = sound_speed_of_signal(m, s, Vector(p[k, 0], p[k, 1], p[k, 2]))
         x, y, z = p[k, 0] - p[k - 1, 0], p[k, 1] - p[k - 1, 1], p[k, 2] - p[k - 1, 2]
         chord = math.sqrt(x * x + y * y + z * z)
         time, way = time + chord / math.sqrt(before * here), way + chord

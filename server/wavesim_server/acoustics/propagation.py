@@ -23,7 +23,8 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.sound_field import speed_at
 from wavesim_server.acoustics.types import Record, Vector
-from wavesim_server.acoustics.volume_rays import FirstGuess, RayTarget
+from wavesim_server.acoustics.volume_aiming import FirstGuess
+from wavesim_server.acoustics.volume_rays import RayTarget
 from wavesim_server.acoustics.waveguides import RayStart, Waveguide
 from wavesim_server.elementary import cos
 
@@ -208,9 +209,19 @@ def _aim_at_point(m: Medium, scene: AcousticScene, s: int, ray: KeptRay, with_le
 
 
 @device_function
+def sound_speed_of_signal(m: Medium, s: int, point: Vector) -> float:
+    """Return the sound speed at a point in m/s, at the time of emission of a signal."""
+    if m.water[0].mode == a.ISOVELOCITY:
+        return float(m.water[0].speed)
+    if m.water[0].mode == a.VOLUME:
+        return float(speed_at(a.sound_field(m, m.signals[s].emission), point))
+    return rays.sound_speed_at(a.sound_speed_profile(m), point.z)
+
+
+@device_function
 def reflected_path(m: Medium, s: int, point: Vector) -> PropagationPath:
     """Return the path of the ray in ``m.shot`` over a bed that is not level, or through a sound field."""
-    w, shot, profile = m.water[0], m.shot[0], a.sound_speed_profile(m)
+    w, shot = m.water[0], m.shot[0]
     bottom_loss, turned = waveguides.bed_loss(
         waveguides.legs_view(m.legs)[waveguides.NOW],
         shot.bottom,
@@ -221,11 +232,8 @@ def reflected_path(m: Medium, s: int, point: Vector) -> PropagationPath:
     )
     spread = shot.spread if w.spreading == 0.0 else -1.0
     signal = m.signals[s]
-    if w.mode == a.VOLUME:
-        field = a.sound_field(m, signal.emission)
-        c_source, c_receiver = speed_at(field, Vector(signal.x, signal.y, signal.z)), speed_at(field, point)
-    else:
-        c_source, c_receiver = rays.sound_speed_at(profile, signal.z), rays.sound_speed_at(profile, point.z)
+    c_source = sound_speed_of_signal(m, s, Vector(signal.x, signal.y, signal.z))
+    c_receiver = sound_speed_of_signal(m, s, point)
     return PropagationPath(
         shot.length,
         shot.sx,

@@ -122,8 +122,8 @@ class PropagationModel:
         arrival_search.fill_speeds(self.table, float(time_s), points, speeds)
         return speeds.reshape(p.shape[:-1])
 
-    def sound_speed_gradient(self, p_W: Floats, time_s: float = 0.0) -> Floats:
-        """Return the gradient (..., 3) of the sound speed in 1/s at positions (..., 3)."""
+    def _layer_gradient(self, p_W: Floats) -> Floats:
+        """Return the gradient (..., 3) of the sound speed in 1/s at positions (..., 3), in layered water."""
         z, c = self.medium.profile_z, self.medium.profile_c
         p = np.asarray(p_W, float)
         layer = np.clip(np.searchsorted(z, p[..., 2], "right") - 1, 0, len(z) - 2)
@@ -191,8 +191,7 @@ class PropagationModel:
 
         ``frequency`` is in Hz (default: 25 kHz); absorption and the losses at the surface depend on it.
         """
-        found, _, distance = self._search(source, receiver, time_s, frequency)
-        return self._table(found, distance)
+        return self.arrivals_and_tracks(source, receiver, time_s, frequency)[0]
 
     def ray_tracks(
         self,
@@ -206,19 +205,29 @@ class PropagationModel:
         The range is the horizontal distance from the source, measured along the line to the receiver. A ray is within 2
         cm of the straight lines between its points.
         """
-        found, track, _ = self._search(source, receiver, time_s, frequency)
+        return self.arrivals_and_tracks(source, receiver, time_s, frequency)[1]
+
+    def arrivals_and_tracks(
+        self,
+        source: Position,
+        receiver: Position,
+        time_s: float = 0.0,
+        frequency: float | None = None,
+    ) -> tuple[Any, list[Floats]]:
+        """Return both :meth:`arrivals` and :meth:`ray_tracks` from one search."""
+        found, track, distance = self._search(source, receiver, time_s, frequency)
         ends = np.cumsum(found["points"])
         a, b = np.asarray(source, float), np.asarray(receiver, float)
         far = float(hypot(b[0] - a[0], b[1] - a[1]))
         along = (b[:2] - a[:2]) / far if far > 0.0 else np.array([1.0, 0.0])
         rays = []
         for k in np.argsort(found["time"], kind="stable"):
-            points = self.curved(track[ends[k] - found["points"][k] : ends[k]], time_s)
+            points = self._curved(track[ends[k] - found["points"][k] : ends[k]], time_s)
             across = points[:, :2] - a[:2]
             rays.append(np.column_stack([across[:, 0] * along[0] + across[:, 1] * along[1], points[:, [2, 0, 1]]]))
-        return rays
+        return self._table(found, distance), rays
 
-    def curved(self, points: Floats, time_s: float = 0.0) -> Floats:
+    def _curved(self, points: Floats, time_s: float) -> Floats:
         """Return the points (n, 3) of a ray, with additional points inserted on the arcs between them.
 
         Between two points, the sound speed is linear. The ray is therefore an arc of a circle, whose centre is where
@@ -237,7 +246,7 @@ class PropagationModel:
         if not len(d):
             return points
         middle, e = start + 0.5 * chord, chord / d[:, None]
-        g = self.sound_speed_gradient(middle, time_s)
+        g = self._layer_gradient(middle)
         g = g - (g * e).sum(axis=1)[:, None] * e  # across the chord
         bend = g / self.sound_speed(middle, time_s)[:, None]  # 1 / distance of the centre
         k = norm(bend)

@@ -98,8 +98,7 @@ def _draw_rays(model: PropagationModel, view: View, figure: Figure, axes: Axes) 
     from matplotlib.colors import LinearSegmentedColormap
 
     a, b = view.source, view.receiver
-    table = model.arrivals(a, b, view.time_s, view.frequency)
-    tracks = model.ray_tracks(a, b, view.time_s, view.frequency)
+    table, tracks = model.arrivals_and_tracks(a, b, view.time_s, view.frequency)
     far = float(hypot(b[0] - a[0], b[1] - a[1]))
     along = (b[:2] - a[:2]) / far if far > 1.0 else np.array([1.0, 0.0])
     reach = [min([0.0, *(t[:, 0].min() for t in tracks)]), max([far, 1.0, *(t[:, 0].max() for t in tracks)])]

@@ -35,11 +35,11 @@ from wavesim_server.acoustics import (
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
-from wavesim_server.acoustics.sound_field import gradient_at, speed_at
+from wavesim_server.acoustics.sound_field import gradient_at
 from wavesim_server.acoustics.types import Vector
-from wavesim_server.acoustics.volume_rays import RayTarget
-from wavesim_server.acoustics.waveguides import MAX_LEGS, RayStart, Waveguide, bed_depth_at, has_field
-from wavesim_server.elementary import asinh, atan2, cos, log10, power, sin, sin_cos
+from wavesim_server.acoustics.volume_rays import RayTarget, arc_length, chord_time
+from wavesim_server.acoustics.waveguides import MAX_LEGS, RayStart, Waveguide, bed_depth_at, has_field, sound_speed
+from wavesim_server.elementary import cos, log10, power, sin, sin_cos
 
 HALVINGS = 10  #: maximum number of times that the angle between two rays of the fan is halved
 #: an angle is not halved if it is smaller than its initial size divided by this number, which is 0.75 * 2^HALVINGS
@@ -111,14 +111,6 @@ class RayTube(NamedTuple):
 
 
 @device_function
-def _speed(guide: Waveguide, x: float, y: float, z: float) -> float:
-    """Return the sound speed at a point."""
-    if has_field(guide):
-        return speed_at(guide.field, Vector(x, y, z))
-    return rays.sound_speed_at(guide.profile, z)
-
-
-@device_function
 def _gradient(guide: Waveguide, x: float, y: float, z: float) -> Vector:
     """Return the gradient of the sound speed at a point."""
     if has_field(guide):
@@ -131,19 +123,10 @@ def _gradient(guide: Waveguide, x: float, y: float, z: float) -> Vector:
 
 
 @device_function
-def _travel(chord: float, gradient: float, ca: float, cb: float) -> float:
-    """Return the travel time along an arc in water with a linear sound speed."""
-    mean = math.sqrt(ca * cb)
-    u = abs(gradient) * chord / (2.0 * mean)
-    return chord / mean * (asinh(u) / u if u > 1e-4 else 1.0 - u * u / 6.0)
-
-
-@device_function
-def _arc_length(chord: float, bend: float) -> float:
+def _length(chord: float, bend: float) -> float:
     """Return the length of an arc; ``bend`` is half of the chord divided by the distance of the centre from it."""
-    if abs(bend) < 1e-4:
-        return chord * (1.0 + bend * bend / 6.0)
-    return chord * atan2(abs(bend), 1.0) * math.sqrt(1.0 + bend * bend) / abs(bend)
+    q = bend * bend
+    return arc_length(chord * math.sqrt(1.0 + q), q)
 
 
 @device_function
@@ -156,13 +139,20 @@ def _note(fan: FanRays, slot: int, kind: float, u: float) -> None:
 
 
 @device_function
+def _not_level(angle: float) -> float:
+    """Return a launch angle, or the minimum launch angle if it is closer to the horizontal."""
+    if abs(angle) >= eigenrays.MIN_LAUNCH_ANGLE:
+        return angle
+    return eigenrays.MIN_LAUNCH_ANGLE if angle > 0.0 else -eigenrays.MIN_LAUNCH_ANGLE
+
+
+@device_function
 def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, fan: FanRays) -> None:
     """Trace a ray and store its states at the ranges of the grid."""
     signal, w, p, states = m.signals[0], m.water[0], fan.track, fan.states
     for i in range(p.shape[0]):
         p[i, 0] = math.nan
-    if abs(angle) < eigenrays.MIN_LAUNCH_ANGLE:
-        angle = eigenrays.MIN_LAUNCH_ANGLE if angle > 0.0 else -eigenrays.MIN_LAUNCH_ANGLE
+    angle = _not_level(angle)
     fan.whole[slot, ANGLE], fan.whole[slot, COUNT] = angle, 0.0
     level, rise = cos(angle), sin(angle)
     start = RayStart(Vector(signal.x, signal.y, signal.z), Vector(level * plan.hx, level * plan.hy, rise))
@@ -180,7 +170,7 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
         level * plan.hx,
         level * plan.hy,
         rise > 0.0,
-        _speed(guide, signal.x, signal.y, signal.z),
+        sound_speed(guide, Vector(signal.x, signal.y, signal.z)),
     )
     j, n, limit = 0, plan.ranges.shape[0], math.inf
     for i in range(1, p.shape[0]):
@@ -193,12 +183,12 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
         if chord < _SHORT:
             continue
         u2 = (x2 - signal.x) * plan.hx + (y2 - signal.y) * plan.hy
-        c2 = _speed(guide, x2, y2, z2)
+        c2 = sound_speed(guide, Vector(x2, y2, z2))
         g = _gradient(guide, x1 + 0.5 * dx, y1 + 0.5 * dy, z1 + 0.5 * dz)
-        gradient = math.sqrt(g.x * g.x + g.y * g.y + g.z * g.z)
         eh, ez = across / chord, dz / chord
         # half of the chord over the distance of the centre of the arc, in the vertical plane of the chord
         ahead = (g.x * dx + g.y * dy) / across if across > 0.0 else 0.0
+        gradient = math.sqrt(ahead * ahead + g.z * g.z)
         bend = 0.5 * chord * (g.z * eh - ahead * ez) / (0.5 * (c1 + c2))
         ch = 1.0 / math.sqrt(1.0 + bend * bend)
         sh = bend * ch
@@ -234,13 +224,13 @@ def _trace(m: Medium, guide: Waveguide, plan: FanPlan, angle: float, slot: int, 
             speed = c1 + g.z * drop + (c2 - c1 - g.z * dz) * (way / across)
             to = states[slot, j]
             to[DEPTH], to[SINE], to[COSINE], to[SPEED] = z1 + drop, s, c, speed
-            to[TIME] = time + _travel(part, gradient, c1, speed)
-            to[LENGTH] = length + _arc_length(part, bend * part / chord)
+            to[TIME] = time + chord_time(part, gradient, c1, speed)
+            to[LENGTH] = length + _length(part, bend * part / chord)
             to[LOSS], to[PHASE], to[EVENTS], to[BOUNCES] = loss, phase, fan.whole[slot, COUNT], bounces
             j += 1
         if j >= n and math.isinf(limit):
             limit = fan.whole[slot, COUNT]  # only the next event still matters, for the comparison with its neighbours
-        time, length = time + _travel(chord, gradient, c1, c2), length + _arc_length(chord, bend)
+        time, length = time + chord_time(chord, gradient, c1, c2), length + _length(chord, bend)
         x1, y1, z1, u1, c1, sine = x2, y2, z2, u2, c2, sb
         ax, ay = cb * dx / across, cb * dy / across
     fan.whole[slot, COLUMNS] = j
@@ -315,7 +305,7 @@ def _add_tube(m: Medium, guide: Waveguide, plan: FanPlan, pair: tuple[int, int],
     one, other = pair
     start, whole, events = m.signals[0], fan.whole, fan.events
     common = _common_events(fan, one, other)
-    source_speed = _speed(guide, start.x, start.y, start.z)
+    source_speed = sound_speed(guide, Vector(start.x, start.y, start.z))
     radiated = abs(sin(whole[other, ANGLE]) - sin(whole[one, ANGLE])) / source_speed
     side, caustics, met, bounces = 1.0, 0, 0, 0
     for j in range(int(min(whole[one, COLUMNS], whole[other, COLUMNS]))):
@@ -391,9 +381,9 @@ def add_fan(t: MediumTable, scene: AcousticScene, plan: FanPlan, fan: FanRays, f
         _trace(m, guide, plan, plan.angles[k], 1, fan)
         top, finest = 1, (plan.angles[k] - plan.angles[k - 1]) / FINEST
         while top > 0:
-            size = fan.whole[top, ANGLE] - fan.whole[0, ANGLE]
-            if top <= HALVINGS and size > finest and _differ(plan, fan, 0, top):
-                middle = fan.whole[0, ANGLE] + 0.5 * size
+            low, high = fan.whole[0, ANGLE], fan.whole[top, ANGLE]
+            middle = _not_level(low + 0.5 * (high - low))
+            if top <= HALVINGS and high - low > finest and low < middle < high and _differ(plan, fan, 0, top):
                 top += 1
                 count += 1
                 _trace(m, guide, plan, middle, top, fan)

@@ -135,13 +135,25 @@ def axes_at(field: SoundField, point: Vector, direction: Vector) -> tuple[int, A
 
 
 @device_function
+def corner_speeds(
+    field: SoundField, corner: int, first: Axis, middle: Axis, last: Axis
+) -> tuple[float, float, float, float]:
+    """Return the sound speeds at the four corners of a tetrahedron, in the order in which its sorted axes reach them."""
+    second = corner + first.stride
+    third = second + middle.stride
+    return (
+        value_at(field, corner),
+        value_at(field, second),
+        value_at(field, third),
+        value_at(field, third + last.stride),
+    )
+
+
+@device_function
 def speed_at(field: SoundField, point: Vector) -> float:
     """Return the sound speed at a point in m/s."""
     corner, first, middle, last = axes_at(field, point, point)
-    c0 = value_at(field, corner)
-    c1 = value_at(field, corner + first.stride)
-    c2 = value_at(field, corner + first.stride + middle.stride)
-    c3 = value_at(field, corner + first.stride + middle.stride + last.stride)
+    c0, c1, c2, c3 = corner_speeds(field, corner, first, middle, last)
     return (
         c0
         + (c1 - c0) * (first.place * first.inverse)
@@ -154,10 +166,7 @@ def speed_at(field: SoundField, point: Vector) -> float:
 def gradient_at(field: SoundField, point: Vector) -> Vector:
     """Return the gradient of the sound speed at a point in 1/s, in W."""
     corner, first, middle, last = axes_at(field, point, point)
-    c0 = value_at(field, corner)
-    c1 = value_at(field, corner + first.stride)
-    c2 = value_at(field, corner + first.stride + middle.stride)
-    c3 = value_at(field, corner + first.stride + middle.stride + last.stride)
+    c0, c1, c2, c3 = corner_speeds(field, corner, first, middle, last)
     x = y = z = 0.0
     for axis, rise in ((first, c1 - c0), (middle, c2 - c1), (last, c3 - c2)):
         slope = rise * axis.inverse

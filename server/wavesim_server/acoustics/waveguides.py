@@ -12,9 +12,9 @@ from typing import NamedTuple
 from wavesim_kernels.compiler import device_function
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.tables import Table, integer, value
-from wavesim_server.acoustics import eigenrays, image_paths, sloping_bed_images
+from wavesim_server.acoustics import eigenrays, image_paths, rays, sloping_bed_images
 from wavesim_server.acoustics.image_paths import AcousticScene
-from wavesim_server.acoustics.sound_field import SoundField
+from wavesim_server.acoustics.sound_field import SoundField, speed_at
 from wavesim_server.acoustics.types import SoundSpeedProfile, Vector
 from wavesim_server.elementary import hypot
 from wavesim_server.seabed import bed_depth
@@ -108,6 +108,14 @@ def has_field(guide: Waveguide) -> bool:
 
 
 @device_function
+def sound_speed(guide: Waveguide, point: Vector) -> float:
+    """Return the sound speed at a point in m/s."""
+    if has_field(guide):
+        return speed_at(guide.field, point)
+    return rays.sound_speed_at(guide.profile, point.z)
+
+
+@device_function
 def legs_view(legs: Floats) -> Floats:
     """Return a three-dimensional view (LEG_ARRAYS, MAX_LEGS, COLUMNS) of the arrays of legs."""
     return legs.reshape(LEG_ARRAYS, MAX_LEGS, COLUMNS)
@@ -190,7 +198,8 @@ def bed_loss(
     legs: Floats, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
     """Return (loss in dB, phase in rad), each summed over the bounces of the ray ``legs`` off the bed. The phase is
-    computed only if ``phases`` is true. The ratio of the sound speeds is ``speed`` times the column SPEED. See :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    computed only if ``phases`` is true. The ratio of the sound speeds is ``speed`` times the column SPEED. See
+    :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):

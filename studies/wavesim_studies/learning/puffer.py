@@ -74,4 +74,4 @@ class Puffer(Base):  # type: ignore[misc]
         return self._give(), self.rewards, self.terminals, self.truncations, infos
 
     def close(self) -> None:
-        """Do nothing, because there are no resources to release."""
+        """Do nothing: there are no resources to release."""

@@ -122,7 +122,7 @@ class VecEnv(Base):  # type: ignore[misc]
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 
     def close(self) -> None:
-        """Do nothing, because there are no resources to release."""
+        """Do nothing: there are no resources to release."""
 
     def _count(self, indices: Indices) -> int:
         return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))

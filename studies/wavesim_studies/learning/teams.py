@@ -143,10 +143,10 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return self.vector.state().astype(np.float32).ravel()
 
     def render(self) -> None:
-        """Do nothing, because rendering is not supported."""
+        """Do nothing: rendering is not supported."""
 
     def close(self) -> None:
-        """Do nothing, because there are no resources to release."""
+        """Do nothing: there are no resources to release."""
 
 
 # ------------------------------------------------------------------ baselines for learners

@@ -1,5 +1,5 @@
-// Colour scales. Those of depths are perceptually uniform and grow darker with depth. All can be told apart with a
-// red-green colour deficiency.
+// Colour scales. The depth scales are perceptually uniform and darken with depth. People with a red-green colour
+// deficiency can distinguish the colours of every scale.
 
 export type Colour = [red: number, green: number, blue: number]; // 0 to 1
 

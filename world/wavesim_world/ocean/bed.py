@@ -20,7 +20,7 @@ from wavesim_sdk.elementary import exp, hypot
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.extras import check_installed
 from wavesim_world.config.loaded import LoadedConfig
-from wavesim_world.config.world import BedConfig
+from wavesim_world.config.world import BedConfig, World
 from wavesim_world.ocean.volume import MAX_BYTES
 
 LEVEL_MARGIN_M = 20_000.0  #: width of the level ground around the area of a survey, m
@@ -200,6 +200,11 @@ def mean_depth(loaded: LoadedConfig) -> float:
     """
     t = triangulated_bed(loaded)
     return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
+
+
+def is_uneven(world: World) -> bool:
+    """Return whether the configured bed is not level."""
+    return bool(world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east)
 
 
 def profile_depth(loaded: LoadedConfig) -> float:

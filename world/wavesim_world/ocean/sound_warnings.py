@@ -15,7 +15,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_world.config import xml
 from wavesim_world.config.loaded import LoadedConfig
-from wavesim_world.ocean.bed import profile_depth
+from wavesim_world.ocean.bed import is_uneven, profile_depth
 from wavesim_world.ocean.sound import SoundSpeedVolume, sound_speed_on_grid, sound_speed_profile
 from wavesim_world.ocean.surface import LEAST_HEIGHT, sea_state
 from wavesim_world.ocean.volume import VolumeGrid
@@ -50,13 +50,11 @@ def _idle_keys(loaded: LoadedConfig) -> list[str]:
         element = xml.parse(loaded.text.encode()).find("acoustics")
         if element is not None and element.get("refinement") is not None:
             found.append(f'`refinement` has no effect with profile="{acoustics.profile}"; use it with profile="volume"')
-    elif not acoustics.blocking:
-        bed = world.bed
-        if world.soundings is not None or bed.bump or bed.slope_north or bed.slope_east:
-            found.append(
-                'blocking="no" has no effect on the sea bed with profile="volume": rays are traced over the bed itself, '
-                "which always stops or reflects them; only obstacles let sound through"
-            )
+    elif not acoustics.blocking and is_uneven(world):
+        found.append(
+            'blocking="no" has no effect on the sea bed with profile="volume": rays are traced over the bed itself, '
+            "which always stops or reflects them; only obstacles let sound through"
+        )
     return found
 
 
