@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wavesim_sdk import units
-from wavesim_sdk.algebra import norm
 from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName, WaveSimError
@@ -236,6 +235,7 @@ def acoustics(
     ends = (a.position, b.position)
     for end, option in ((a, "--from"), (b, "--to")):
         model.check_position(end.position, f"{option} {end.name}".rstrip())
+    from wavesim_sdk.algebra import norm
     from wavesim_server.acoustics import propagation_pictures
     from wavesim_world.ocean.sound_warnings import NodePlace
 

@@ -424,8 +424,8 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
                 (tmp_path / "models.xml").write_text(MODEL.format(parts[tag]))
                 assert read_models(tmp_path / "models.xml")["m"].cross_flow
                 continue
-            if tag in ("world", "network"):
-                inner = parts[tag] + FLEET.format("")
+            if tag in ("world", "network", "acoustics"):  # a volume of sound needs the world beside it
+                inner = parts.get("world", "") * (tag == "acoustics") + parts[tag] + FLEET.format("")
             elif tag == "fleet" and whole.find("fleet//sensors") is None:
                 inner = parts[tag]
             elif tag in ("vehicle", "buoy") and whole.find(f"{tag}[@position]") is not None:
