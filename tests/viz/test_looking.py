@@ -141,7 +141,7 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
     page = open_page(url)
     loaded(page)
     page.page.keyboard.press("4")
-    page.see("wavesim.chart.look([0, 0], 4)")
+    page.see("wavesim.chart.look([-20, 15], 40)")  # a pointer is at a whole pixel, which is 25 mm here
     box = page.page.locator("canvas.chart").bounding_box()
     assert box is not None
 
@@ -154,6 +154,7 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
     lat, lon, _ = pymap3d.ned2geodetic(-20.0, 15.0, 0.0, *ORIGIN, 0.0)
     assert "20.0 S  15.0 E" in text and "bed 26.0 m" in text
     assert f"41°{(lat - 41) * 60:07.4f}'N  8°{(-lon - 8) * 60:07.4f}'W" in text.replace("  ", "  ")
+    page.see("wavesim.chart.look([0, 0], 4)")
     page.page.click("#measure")
     for place in ((-20, -20), (10, -20), (10, 20)):
         point(*place)
