@@ -73,7 +73,7 @@ class Commander:
         try:
             self._queue.send(message, timeout)
         except posix_ipc.BusyError:
-            raise CommanderError(f"the server '{self.server}' does not accept commands (its queue is full)") from None
+            raise CommanderError(f"the server '{self.server}' is not accepting commands (its queue is full)") from None
         joiner = reply_queue.ReplyAssembler(number)
         while True:
             try:
@@ -106,7 +106,7 @@ class Commander:
         its answer.
 
         ``point`` consists of north, east and down in m (W), and the speed in m/s; a speed of 0 selects the vehicle's
-        own speed.
+        default cruise speed.
         """
         return self.send("command", body=body, action=action, point=None if point is None else list(point))
 

@@ -188,7 +188,7 @@ def _check_vehicle_command(command: VehicleCommand) -> None:
     if command.action == "goto" and command.point is None:
         raise ValueError("command: 'goto' needs a point: north, east, down in m and speed in m/s")
     if command.point is not None and command.point[3] < 0.0:
-        raise ValueError("command: the speed must not be below 0 m/s; 0 = the vehicle's own speed")
+        raise ValueError("command: the speed must not be below 0 m/s; 0 = the vehicle's default cruise speed")
 
 
 def is_snapshot_file(name: str) -> bool:

@@ -232,7 +232,7 @@ class EmulatorService:
             self.on_due(self._next_due)
 
     def _find_mistake(self, asked: FleetSnapshot) -> str:
-        """Return the reason why the values must not be published, or an empty text if they are valid."""
+        """Return the reason why the values must not be published, or an empty string if they are valid."""
         new, old = self._rows, self.claim.table.latest
         rows = np.flatnonzero((as_words(new) != as_words(old)).any(axis=1))
         changed, before = new[rows], old[rows]

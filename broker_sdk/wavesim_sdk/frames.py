@@ -35,8 +35,8 @@ def _parts(q: Any) -> Any:
 
 
 def rotation_elements(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Return the nine elements of R_WB, row by row, for the unit quaternion q_WB, whose components are numbers or
-    arrays. Kernels compile this function.
+    """Return the nine elements of R_WB, in row-major order, for the unit quaternion q_WB, whose components are numbers
+    or arrays. Kernels compile this function.
     """
     return (
         1.0 - 2.0 * (y * y + z * z),

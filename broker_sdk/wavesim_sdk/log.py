@@ -327,7 +327,9 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
 
 
 def _check_instrument(path: str | Path, carried: Mapping[str, list[str]], body: str, name: str) -> None:
-    """Raise UnknownName unless a log contains this body and this instrument; an empty text stands for any."""
+    """Raise UnknownName unless a log contains this body and this instrument; an empty string stands for any body or
+    instrument.
+    """
     if body and body not in carried:
         raise UnknownName(f"{path} has no body '{body}'{suggest_name(body, list(carried)) or '; it has no bodies'}")
     there = carried[body] if body else [i for each in carried.values() for i in each]

@@ -82,7 +82,7 @@ def straight_line_errors(receptions: Record, sound_speed: float) -> Floats:
     """Return the straight-line error of each reception in m: assumed sound speed times true travel time, minus the true
     distance from the sender at emission to the receiver at arrival.
 
-    The error contains what the assumed sound speed and the curved path cause, but no noise and no clock.
+    The error is due to the assumed sound speed and the curved path only; it does not include noise or clock errors.
     """
     travel = (receptions["arrival_ns"] - receptions["emission_ns"]) * 1e-9
     return np.asarray(sound_speed * travel - receptions["distance"])

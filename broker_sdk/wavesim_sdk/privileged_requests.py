@@ -146,7 +146,7 @@ class PrivilegedRequests:
         `mission` right).
 
         ``point`` consists of north, east and down in m (W), and the speed in m/s; a speed of 0 selects the vehicle's
-        own speed. Only ``goto`` needs a point. The answer to this request comes from the program.
+        default cruise speed. Only ``goto`` needs a point. The answer to this request comes from the program.
         """
         at = None if point is None else arguments.numbers("point", point, 4, "m, m/s")
         try:

@@ -146,7 +146,7 @@ def remove_stale_queues(server: str = "*") -> list[str]:
 
 @dataclass
 class _PendingReply:
-    """Reply with pieces that have not all been sent yet."""
+    """A reply of which some pieces have not been sent yet."""
 
     queue: posix_ipc.MessageQueue
     unsent: deque[bytes]

@@ -4,7 +4,7 @@ These declarations define the layout of shared memory, the schemas of the log, t
 ``docs/SHARED_MEMORY.md``. A number takes 8 bytes (``i8`` or ``f8``), and a text column takes a multiple of 8 bytes. A
 record therefore consists of the same bytes in C, NumPy and CDR, without padding.
 
-The frames are W (north-east-down), B (forward-starboard-down) and F (the water at the body). Quaternions are
+The frames are W (north-east-down), B (forward-starboard-down) and F (moves with the water at the body). Quaternions are
 scalar-first.
 """
 
@@ -208,7 +208,8 @@ WORLD = Table(
         value(
             "ambient_noise",
             "dB re 1 uPa",
-            "Ambient noise level. A signal ends where its own level falls below this level.",
+            "Ambient noise level. A signal is no longer received beyond the range at which its level falls below "
+            "the noise.",
         ),
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),

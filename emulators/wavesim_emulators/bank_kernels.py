@@ -74,7 +74,7 @@ def fill_uniforms(keys: Keys, tick: int, first: int, out: Floats) -> None:
 
 @device_function
 def to_outer(R: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return R v. The matrix R (9,) is given row by row. With R_WB, this function converts a vector from B to W."""
+    """Return R v. The matrix R (9,) is in row-major order. With R_WB, this function converts a vector from B to W."""
     return (
         R[0] * x + R[1] * y + R[2] * z,
         R[3] * x + R[4] * y + R[5] * z,
@@ -113,8 +113,8 @@ def fill_poses(
 ) -> None:
     """Fill the poses of sensors (n, POSE_COLUMNS) from the `state` table.
 
-    ``levers`` contains positions in B. ``rotations`` (1 or n, 9) contains R_BS, row by row. ``level`` is the height in
-    m of the water surface above the mean.
+    ``levers`` contains positions in B. ``rotations`` (1 or n, 9) contains R_BS in row-major order. ``level`` is the
+    height in m of the water surface above the mean.
     """
     for i in range(len(bodies)):
         b, one = state[bodies[i]], out[i]

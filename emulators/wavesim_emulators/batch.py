@@ -124,7 +124,8 @@ class Mounting:
         self._cross = np.zeros((*self.lever.shape, 3))  # w x lever = w @ this
         for i, j, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 0, 2, 1), (1, 2, 0, -1), (2, 0, 1, -1), (2, 1, 0, 1)):
             self._cross[..., i, j] = sign * self.lever[..., k]
-        #: positions, and rotations row by row, for kernels; one row if all sensors have the same mount, otherwise one row per sensor
+        #: positions, and rotation matrices in row-major order, for kernels; one entry if all sensors have the same
+        #: mount, otherwise one per sensor
         self.levers, self.rotations = self.lever.reshape(-1, 3), np.ascontiguousarray(self.R_BS).reshape(-1, 9)
 
     def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:

@@ -93,7 +93,7 @@ class EncoderEmulator(ActuatorEmulator):
         self.units_of_model = functools.cache(self._units)
 
     def _units(self, model: bytes) -> tuple[str, ...]:
-        """Return the unit of each column of the actual values; an empty text if a column has no actuator."""
+        """Return the unit of each column of the actual values; an empty string if a column has no actuator."""
         found = [a.actual_unit for a in actuators_of(self.loaded.model(model.decode()))]
         return tuple(found + [""] * (MAX_ACTUATORS - len(found)))
 

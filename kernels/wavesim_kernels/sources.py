@@ -67,7 +67,7 @@ def _functions(value: Any) -> Iterator[FunctionType]:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value that is a constant, or an empty text for any other value."""
+    """Return the text of a value that is a constant, or an empty string for any other value."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, tuple):

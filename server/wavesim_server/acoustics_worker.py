@@ -22,18 +22,18 @@ member of a request   meaning
 ``bearing``           for a vertical plane: its direction in deg, clockwise from north (default: towards ``to``, or 0)
 ``depth``             for a horizontal plane: its depth in m (default: that of ``to``, or of ``from``)
 ``shape``             for ``loss`` and ``section``: number of rows and columns, 2 to 600 each (default: 100 and 200)
-``coherent``          for ``loss``: whether the pressures of all paths are added instead of their powers (default: false)
+``coherent``          for ``loss``: whether all paths are summed coherently, not incoherently (default: false)
 ====================  ====================================================================================================
 
-Coordinates are from -1e6 to 1e6 m. The worker refuses members that the table does not contain.
+Coordinates must be between -1e6 and 1e6 m. The worker refuses members that the table does not contain.
 
 An answer has the member ``id``, and ``error`` if the request failed, with a message for the user. The ``id`` of an answer
 is null if the request is not valid JSON. Otherwise, ``notes`` is a list of sentences about the limits of the answer, such
 as a time after the end of the volume, and:
 
-* ``rays``: ``arrivals`` is a list of objects with the columns of :data:`propagation_model.ARRIVAL`, angles in deg, in the
-  order of their times. ``rays`` contains the points [north, east, depth] of each of these rays, in the same order.
-  ``distance`` is the straight distance. Both lists are empty in an acoustic shadow.
+* ``rays``: ``arrivals`` is a list of objects with the columns of :data:`propagation_model.ARRIVAL`, angles in deg, in
+  the order of their times. ``rays`` contains the points [north, east, depth] of the ray of each arrival, in the same
+  order. ``distance`` is the straight-line distance. Both lists are empty in an acoustic shadow.
 * ``loss``: ``loss`` contains the rows of the plane in dB, with null outside the water. The rows of a vertical plane belong
   to ``depths``, and its columns to ``ranges``; ``bed`` is the depth of the bed at these ranges, and ``bearing`` the
   direction in deg. The rows of a horizontal plane belong to ``north``, and its columns to ``east``; ``depth`` is its depth.
@@ -101,7 +101,7 @@ def arrival_rows(table: Any) -> list[dict[str, Any]]:
 
 
 class AcousticsWorker:
-    """The worker, which keeps the medium of the last configuration."""
+    """Worker that answers queries. It keeps the medium of the last configuration."""
 
     def __init__(self) -> None:
         self._key: Any = None
@@ -184,13 +184,13 @@ def serve(lines: Iterable[str | bytes], write: Callable[[str], None]) -> None:
 
 
 def _check_text(value: str, name: str) -> None:
-    """Refuse a text that can be neither a path nor XML."""
+    """Reject a string that can be neither a path nor XML."""
     try:
         value.encode()
     except UnicodeEncodeError:
         raise InvalidArgument(f"`{name}` contains half of a surrogate pair, which is not a character") from None
     if "\0" in value:
-        raise InvalidArgument(f"`{name}` contains the character NUL")
+        raise InvalidArgument(f"`{name}` contains a NUL character")
 
 
 def _number(request: dict[str, Any], name: str, default: float) -> float:

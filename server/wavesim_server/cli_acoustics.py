@@ -1,4 +1,4 @@
-"""The ``acoustics`` command: the paths of sound between two points, as a table, a picture, CSV or JSON."""
+"""The ``acoustics`` command: the sound paths between two points, as a table, an image, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def find_end_point(loaded: LoadedConfig, text: str, option: str) -> EndPoint:
 
 
 def carrier_of(*ends: EndPoint) -> float | None:
-    """Return the carrier in Hz of the first end that has one: that of its modem, pinger or replies, or the middle of its
-    band.
+    """Return the carrier in Hz of the first end with a transducer: the frequency of its modem, pinger, replies or
+    queries, or the centre frequency of its receiving band.
     """
     for t in (end.transducer for end in ends):
         if t is not None:
@@ -124,7 +124,7 @@ def notes_text(table: Any) -> str:
         count = int((table["blocked_by"] == name).sum())
         lines.append(f"x blocked by {name}: {count} path{'s' if count > 1 else ''}")
     if not (table["followed"] | (table["blocked_by"] != "")).all():
-        lines.append("- not followed by a simulation (`order` of <multipath>, `paths` of <acoustics>)")
+        lines.append("- ignored by a simulation (see `order` of <multipath> and `paths` of <acoustics>)")
     return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ class FaultChange:
     body: str
     part: str  #: name of the actuator or sensor
     kind: str
-    #: magnitude as in the configuration, with its unit; an empty text means that the fault has no magnitude
+    #: magnitude as in the configuration, with its unit; an empty string means that the fault has no magnitude
     amount: str
     field: str  #: affected field of a sensor; an empty name means all fields
 

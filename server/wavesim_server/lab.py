@@ -310,7 +310,7 @@ class Lab(Simulation):
 
         The frame equals the first frame of an emulator that starts at this tick. Its noise depends on the tick and on
         ``seed``, which is by default the seed of the simulation. Use another seed for each frame of a data set. A sonar
-        transmits its ping before this tick, from the position that follows from its current velocity.
+        transmitted its ping before this tick, from the position that is extrapolated back with its current velocity.
 
         Raises UnknownName if the body has no such instrument, and InvalidArgument if a sonar or camera is in air.
         """

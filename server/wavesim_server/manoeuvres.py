@@ -58,7 +58,7 @@ class ManoeuvreTrial:
 
     @property
     def residual(self) -> float:
-        """Difference in rad/s between the mean yaw rates in the last 20 s of the run and in the 20 s before the push."""
+        """Mean yaw rate in the last 20 s of the run minus the mean yaw rate in the 20 s before the push, in rad/s."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 

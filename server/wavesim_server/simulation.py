@@ -293,7 +293,7 @@ class Simulation:
         """Set a fault on an actuator, given by its name or by its position in the model's order.
 
         The faults are ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``,
-        ``reversed``, or ``none`` to repair the actuator. A text for ``amount`` may contain a unit (`5 s`).
+        ``reversed``, or ``none`` to repair the actuator. If ``amount`` is a string, it may contain a unit (`5 s`).
         """
         occupant = self._occupants.in_row(row)
         try:
@@ -314,7 +314,7 @@ class Simulation:
         count = len(self._occupants.in_row(row).model.thruster)
         if not count:
             raise InvalidArgument(f"'{self.occupants[row].name}' has no thrusters")
-        wanted = checked_numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, MAX_FORCE, (6, count))
+        wanted = checked_numbers(f"a 6 x {count} allocation matrix", matrix, 6 * count, MAX_FORCE, (6, count))
         self.fleet.allocate(row, wanted.reshape(6, count))
         self.contacts.wake(row)
 
@@ -542,7 +542,7 @@ class Simulation:
         return parts
 
     def put_back(self, state: Mapping[str, Any]) -> None:
-        """Replace the state by one that :func:`~wavesim_server.snapshots.read_state` returned for this simulation."""
+        """Replace the state with one that :func:`~wavesim_server.snapshots.read_state` returned for this simulation."""
         threads = self.tick_executor.threads.count
         vars(self).update(state)
         self.tick_executor.threads = TickThreads(threads)

@@ -2,8 +2,8 @@
 
 At the pressure p, a hull loses the fraction k p of its volume. Let r be the EOS-80 density at the local temperature,
 conductivity and pressure, and let r_0 be the constant density. The buoyancy then changes by the fraction r/r_0 (1 - k
-p) - 1. This fraction is updated every half second, together with its change per metre of depth. Therefore, the buoyancy
-follows the body's depth between two updates.
+p) - 1. This fraction is updated every half second, together with its change per metre of depth. Between two updates,
+the buoyancy therefore varies with the body's depth.
 """
 
 from __future__ import annotations

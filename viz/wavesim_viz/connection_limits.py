@@ -85,7 +85,7 @@ class LimitedRequestHandler(web.RequestHandler):
 
 
 def address_of(transport: asyncio.BaseTransport | None) -> str:
-    """Return the address of a connection's peer, or an empty text if the connection is already closed."""
+    """Return the address of a connection's peer, or an empty string if the connection is already closed."""
     name = transport.get_extra_info("peername") if transport is not None else None
     return str(name[0]) if name else ""
 

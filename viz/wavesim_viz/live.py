@@ -72,7 +72,7 @@ MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receiv
 
 
 class SourceConfiguration(NamedTuple):
-    """Path or XML text of a configuration, and a note about files that it lacks or that have changed. An empty text means
+    """Path or XML text of a configuration, and a note about files that it lacks or that have changed. An empty string means
     that the configuration is not on this machine.
     """
 
@@ -168,7 +168,7 @@ class ViewerSource(Protocol):
         """Start, pause, step, stop, reset or rewind the simulation. This may block."""
 
     def log_state(self) -> str:
-        """Return the state of the log: "ok", "off", or what is wrong with the log. An empty text means that the state
+        """Return the state of the log: "ok", "off", or what is wrong with the log. An empty string means that the state
         is unknown. This may block.
         """
 
@@ -581,7 +581,7 @@ class LiveSource:
         return reply.ok, reply.text
 
     def _named(self, row: int) -> str | None:
-        """Return the name of the body in a row, or an empty text if there is none."""
+        """Return the name of the body in a row, or an empty string if there is none."""
         there = 0 <= row < len(self._identity) and self._identity["present"][row]
         return decode_text(self._identity[row]["name"]) if there else None
 

@@ -59,7 +59,7 @@ def _content(folder: Path, name: str) -> bytes | None:
 
 
 def hull_triangles(model: Model, folder: Path) -> str:
-    """Return the triangles of <hull> in body axes for the page, or an empty text. Raises ConfigError if the mesh is
+    """Return the triangles of <hull> in body axes for the page, or an empty string. Raises ConfigError if the mesh is
     invalid.
     """
     h = model.hull

@@ -91,7 +91,7 @@ class AccessPolicy:
         return a
 
     def role(self, token: str) -> str:
-        """Return the level of access that a token grants: `control`, `view`, or an empty text for none."""
+        """Return the level of access that a token grants: `control`, `view`, or an empty string for none."""
         granted = {"control": self.control_token, "view": self.view_token}
         if not any(granted.values()):
             return "view"

@@ -110,7 +110,7 @@ def parse(data: bytes) -> Any:
 
 
 def root_of(path: Path) -> str:
-    """Return the tag of the outermost element in a file, or an empty text if the file cannot be read."""
+    """Return the tag of the outermost element in a file, or an empty string if the file cannot be read."""
     try:
         return str(parse(path.read_bytes()).tag)
     except (RequestFailed, OSError):

@@ -1,4 +1,4 @@
-"""Command that drives a body with a gamepad or joystick of this computer."""
+"""Command that drives a body with a gamepad or joystick connected to this computer."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _controls(mapping: str, model: Model, axes: Mapping[str, str], scales: Mappi
 
 
 def _model_of(server: str, body: str) -> Model:
-    """Return the model of a body on a server of this machine."""
+    """Return the model of a body on a server that runs on this machine."""
     from wavesim_sdk.commander import Commander
     from wavesim_world.config import load
 

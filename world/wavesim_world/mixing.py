@@ -236,7 +236,7 @@ def _fin_signs(model: Model, number: int) -> tuple[float, float]:
 
 
 def _fin_moment(model: Model, fin: Fin, number: int) -> Sequence[float]:
-    """Return the moments K, M and N of a fin at a small positive angle while the body moves ahead. The moments contain
+    """Return the moments K, M and N of a fin at a small positive angle while the body moves ahead. They are scaled by
     an arbitrary positive factor.
     """
     if fin.law == "coefficients":

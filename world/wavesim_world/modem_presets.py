@@ -67,7 +67,7 @@ def _band(low: float, high: float, source: str) -> tuple[PresetValue, ...]:
 #: a tetrahedron with edges of about 60 mm, like the head of a small USBL system
 _TETRAHEDRON = ("0 0 0 m", "0.06 0 0 m", "0.03 0.052 0 m", "0.03 0.0173 0.049 m")
 _NEWCASTLE = "Newcastle University's page on the nano-modem, and the university's simulator"
-_SEATRAC = "command manual; drivers of DUNE and seatrac_driver"
+_SEATRAC = "command manual; DUNE's driver; seatrac_driver"
 _WHOI = "WHOI's page on the Micro-Modem"
 _NAME = "product name"
 _WATER_LINKED = "Water Linked's documentation"
@@ -78,11 +78,11 @@ def _umodem(name: str, title: str, bit_rate: str, payload: str, source: str, pre
     return ModemPreset(
         name,
         f"WHOI Micro-Modem, {title}",
-        _band(22.5, 27.5, "bandwidth of 5 kHz from WHOI's page; the centre of 25 kHz is assumed")
+        _band(22.5, 27.5, "bandwidth of 5 kHz from WHOI's page; a centre frequency of 25 kHz is assumed")
         + _values(ASSUMED, source_level="190 dB", detection="snr", snr="8 dB", recharge="0.1 s")
         + _values(source, modem__bit_rate=bit_rate, modem__payload=payload)
         + _values(preamble_source, modem__preamble=preamble)
-        + _values("default of DUNE and goby3", turn_around="20 ms"),
+        + _values("default in DUNE and goby3", turn_around="20 ms"),
         without="frames: a packet of several frames is sent as a single block",
     )
 
@@ -136,9 +136,9 @@ _ALL = (
     ModemPreset(
         "umodem-fsk",
         "WHOI Micro-Modem, frequency-shift keying (rate 0)",
-        _band(23.0, 27.0, "bandwidth of 4 kHz from WHOI's page; the centre of 25 kHz is assumed")
+        _band(23.0, 27.0, "bandwidth of 4 kHz from WHOI's page; a centre frequency of 25 kHz is assumed")
         + _values(_WHOI, modem__bit_rate="80", modem__payload="32", modem__preamble="0.9 s")
-        + _values("default of DUNE and goby3", turn_around="20 ms")
+        + _values("default in DUNE and goby3", turn_around="20 ms")
         + _values(ASSUMED, source_level="190 dB", detection="snr", snr="5 dB", recharge="0.1 s"),
     ),
     _umodem("umodem-psk1", "rate 1", "250", "192", ASSUMED),
@@ -150,8 +150,8 @@ _ALL = (
     ModemPreset(
         "lbl-transponder",
         "long-baseline transponder, as queried by a Micro-Modem or DUNE",
-        _values("defaults of DUNE: query at 26 kHz, replies from 25 kHz", query="26 kHz", reply="25 kHz")
-        + _values("default of DUNE and goby3", turn_around="20 ms")
+        _values("DUNE's defaults: query at 26 kHz, replies from 25 kHz upwards", query="26 kHz", reply="25 kHz")
+        + _values("default in DUNE and goby3", turn_around="20 ms")
         + _values("length of DUNE's query pulse", pulse="3 ms")
         + _values(ASSUMED, listen_low="24 kHz", listen_high="32 kHz", source_level="190 dB", recharge="1 s"),
         without="the individual reply frequencies: set `reply` for each transponder (25, 27, 28 ... 31 kHz)",
@@ -163,7 +163,9 @@ _ALL = (
         "benthos-900",
         "Teledyne Benthos ATM-900, low frequency",
         _band(9.0, 14.0, ASSUMED)
-        + _values("140 to 15360 bit/s (trade page); the preset uses the lowest rate", modem__bit_rate="140")
+        + _values(
+            "140 to 15360 bit/s (a dealer's product page); the preset uses the lowest rate", modem__bit_rate="140"
+        )
         + _values(ASSUMED, source_level="185 dB", modem__preamble="0.6 s", modem__payload="256")
         + _values(ASSUMED, detection="snr", snr="3 dB", recharge="0.1 s"),
     ),
@@ -189,7 +191,8 @@ _ALL = (
         _band(
             125.0,
             156.0,
-            f"channels with a width of 31 kHz, from 31.25 to 250 kHz ({_WATER_LINKED}); the position of channel 4 is assumed",
+            f"channels with a width of 31 kHz, from 31.25 to 250 kHz ({_WATER_LINKED}); the frequency band of "
+            "channel 4 is assumed",
         )
         + _values(_WATER_LINKED, modem__bit_rate="64", modem__payload="8")
         + _values(

@@ -37,8 +37,8 @@ def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Floats], Flo
     """Return the columns (by name and by number) and the times (s) from a CSV file with a header, or from a file with
     plain columns of numbers.
 
-    The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a
-    column, the time is the line number divided by ``rate``.
+    The times are from the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without
+    such a column, they are the line numbers divided by ``rate``.
     """
     try:
         lines = [line.strip().rstrip(",").strip() for line in path.read_text().splitlines()]

@@ -175,7 +175,7 @@ class TopicLayout:
 
     def command(self, what: str) -> str:
         """Return the command topic for ``what``: `all` (an array for all actuators), `named` (commands that name
-        their actuators), or `wrench` or `twist` (for the body). Return an empty text if the layout has no such topic.
+        their actuators), or `wrench` or `twist` (for the body). Return an empty string if the layout has no such topic.
         """
         return self._place(self._table("commands").get(what, {}).get("topic", ""))
 

@@ -8,12 +8,13 @@ The avoider must be called once a second. It uses only a list of targets with th
 not know their intentions.
 
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return
-to the leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one
-horizon after the vessel is back on its leg. The vessel acts when the plan to continue along the leg is not free within
-``horizon``. It selects the plan with the minimum cost; only large changes of course and speed are candidates, because
-other vessels do not notice small ones. It holds its course until it can sail parallel to the leg, and sails parallel
-until it can return. The start of the parallel stage or of the return requires a margin; the continuation of a stage
-does not. As the stand-on vessel, it holds course and speed until the other vessel has failed to act for too long.
+to the leg, and continue along it. A plan is clear if no target comes closer than ``clear_distance`` during the
+manoeuvre and for one horizon after the vessel has returned to its leg. The vessel acts when the plan to continue along
+the leg is not clear within ``horizon``. It selects the plan with the minimum cost; only large changes of course and
+speed are candidates, because other vessels do not notice small ones. It holds its course until it can sail parallel to
+the leg, and sails parallel until it can return. The start of the parallel stage or of the return requires a margin; the
+continuation of a stage does not. As the stand-on vessel, it holds course and speed until the other vessel has failed to
+act for too long.
 """
 
 from __future__ import annotations
@@ -337,7 +338,7 @@ class Avoider:
         share: float,
         after: float = 1.0,
     ) -> float:
-        """Find the free plans that start with an ordered course and speed. Return the earliest time in s at which one
+        """Find the clear plans that start with an ordered course and speed. Return the earliest time in s at which one
         of them is back on the track, or inf.
 
         The remainder of the current plan is added as a candidate, because its duration is usually not on the grid of

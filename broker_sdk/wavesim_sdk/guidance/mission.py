@@ -169,7 +169,7 @@ class MissionFollower:
         return MissionStatus(self.mode, target=(self._hold.north, self._hold.east))
 
     def _refusal(self, command: CommandReceived) -> str:
-        """Return the reason why the vehicle cannot carry out a command, or an empty text if it can."""
+        """Return the reason why the vehicle cannot carry out a command, or an empty string if it can."""
         if command.action == "resume" and self._steer is None:
             return "there is no mission to resume"
         if command.action == "resume" and self._hold is None:
@@ -223,6 +223,6 @@ class MissionFollower:
         return max(0.0, depth) if self.settings.is_submersible else 0.0
 
     def _cruise(self, before: Waypoint) -> float:
-        """Return the vehicle's own speed in m/s, which is the speed of its mission."""
+        """Return the speed in m/s for a command that states none: the speed of the vehicle's mission."""
         hold = self._hold.speed if self._hold is not None else before.speed
         return hold or 1.0

@@ -41,7 +41,7 @@ _MISSION = "number of the mission, chosen by its sender; the same in all parts o
 _FIRST = "index of the first waypoint of this part in the whole mission, from 0"
 _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "action: goto, loiter, return, pause, resume or abort"
-_POINT = "target: north, east and down in W, and speed (0 = the vehicle's own); nil = no target. `goto` needs a target"
+_POINT = "target: north, east and down in W, and speed (0 = the vehicle's default cruise speed); nil = no target. `goto` needs a target"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
 _KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 

@@ -45,7 +45,7 @@ class Calibration:
     """Gyro calibration that is in progress."""
 
     end_ns: int
-    answer: Callable[[str], None]  #: function that receives the error, or an empty text if the calibration succeeds
+    answer: Callable[[str], None]  #: function that receives the error, or an empty string if the calibration succeeds
 
 
 class MeasurementHost(Protocol):
@@ -120,7 +120,7 @@ class DvlInstrument:
 
     def calibrate_gyro(self, answer: Callable[[str], None]) -> None:
         """Calibrate the gyro. This takes 10 s, during which the vehicle must be at rest. ``answer`` receives the error,
-        or an empty text if the calibration succeeds.
+        or an empty string if the calibration succeeds.
         """
         self._calibrations.append(Calibration(self._now_ns + CALIBRATION_NS, answer))
 

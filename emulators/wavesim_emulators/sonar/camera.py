@@ -155,7 +155,7 @@ class CameraView:
         return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))
 
     def _glow(self, z: Array, lamp: Array) -> Array:
-        """Return the light of the lamp that the water scatters back to the camera."""
+        """Return the lamp light that the water scatters back to the camera."""
         total = np.zeros((*z.shape[:2], 3), np.float32)
         for n in range(STEPS):  # short steps near the camera, where the lamp is
             s, step = z * ((n + 0.5) / STEPS) ** 2, z * ((2 * n + 1) / STEPS**2)

@@ -48,7 +48,7 @@ class FanWeights(NamedTuple):
 class Backscatter(NamedTuple):
     """Backscattering strengths s_b of each material for each degree of incidence (materials, 91), and the random
     patches and the textures that vary these strengths. The patches are given by the quantiles of their factor, the size
-    of their cells (m, 0 = no patches), and the key of their random numbers.
+    of their cells (m, 0 = no patches), and the key of their random number generator.
     """
 
     tables: Floats
@@ -61,9 +61,9 @@ class Backscatter(NamedTuple):
 class EchoPath(NamedTuple):
     """Properties of the water and the receiver that determine the level of an echo.
 
-    ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: a moving
-    receiver receives the echo at another position. ``aperture`` contains the length of the array (0 = not used) and the
-    energy width of its beam in rad. The length of the array is also the minimum width of its footprint.
+    ``decay`` (1/m) is the two-way absorption. ``v_S`` is the velocity of the sonar in the axes of the fan: the receiver
+    moves between transmission and reception. ``aperture`` contains the length of the array (0 = not used) and its
+    equivalent (energy-averaged) beam width in rad. The length of the array is also the minimum width of its footprint.
     """
 
     decay: float

@@ -66,15 +66,15 @@ class SonarInstrument:
     """Sonar of an emulator: its sonar engine and the constant part of its frame record."""
 
     generation: int
-    key: int  #: key of the random numbers
+    key: int  #: key of the random number generator
     engine: Any
     record: Any
 
 
 class SonarEmulator(FrameEmulator):
-    """Emulator of all imaging sonars. A ping that is due at a tick is complete at this tick. It was transmitted one
-    two-way travel time earlier; the two-way travel time is twice the range divided by the sound speed. The pose at the
-    time of transmission is extrapolated with constant velocities.
+    """Emulator of all imaging sonars. A ping is complete at the tick at which it is due. It was transmitted one two-way
+    travel time earlier; the two-way travel time is twice the range divided by the sound speed. The pose at the time of
+    transmission is extrapolated with constant velocities.
     """
 
     sensor = "sonar"

@@ -25,9 +25,9 @@ def find_strongest_echoes(rays: RayEchoes, weights: Floats, pulse: float, power:
     """Find the strongest echo in each beam (rows, columns).
 
     ``weights`` (down, across) is the pattern of a beam over the rays around its axis. The beam of pixel (i, j) consists
-    of the rays from (i, j) onwards, so the grid of rays is larger than the image. The strongest ray in a beam gives the
-    range of the pixel; ``ray`` receives the index of this ray in the flattened grid (-1 = no echo). ``power`` receives
-    the energy of all rays of the beam in the range cell of length ``pulse`` around this range.
+    of the rays of the grid that start at (i, j), so the grid of rays is larger than the image. The strongest ray in a
+    beam gives the range of the pixel; ``ray`` receives the index of this ray in the flattened grid (-1 = no echo).
+    ``power`` receives the energy of all rays of the beam in the range cell of length ``pulse`` around this range.
     """
     r, energy, extent = rays.range, rays.energy, rays.extent
     columns = r.shape[1]

@@ -16,7 +16,7 @@ beta, p, r and the angles of the control surfaces.
 
 The forces of the air decrease with the wetted fraction (:mod:`wavesim_server.dynamics.water_exit`). In the water, the
 motion relative to the water decays as in v' = -v abs(v)/L over the length L, where v includes half the span times the
-angular rate. The rate of decay is limited to 1/step, so that no speed of impact makes a step unstable.
+angular rate. The rate of decay is limited to 1/step, so that the step is stable at any impact speed.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
     16,
 )
 #: columns of a contact for each of its two bodies:
-# R_WB, row by row (9); arm of the contact point, B (3); Jacobian along the normal (6); change in the body's velocity
-# due to an impulse along the normal (6)
+# R_WB in row-major order (9); arm of the contact point, B (3); Jacobian along the normal (6); change in the body's
+# velocity due to an impulse along the normal (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
 #: columns for a contact direction: the Jacobian, and the change in velocity due to a unit impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12

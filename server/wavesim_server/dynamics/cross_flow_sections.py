@@ -42,7 +42,7 @@ NEGLIGIBLE = 1e-9
 
 def hoerner(ratio: Floats) -> Floats:
     """Return the cross-flow drag coefficient of a cross-section with the ratio B/(2T) of beam to twice the draft.
-    Beyond the ends of the curve, which are 0.01 and 4.0, the coefficient keeps its value at the end.
+    Outside the range of the curve (0.01 to 4.0), the coefficient keeps its value at the nearer end.
     """
     return interpolate(ratio, HOERNER_RATIO, HOERNER_DRAG)
 

@@ -110,7 +110,8 @@ def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Flo
     """Compute the acceleration nu' of a body from its terms. Then add the inertial force M v_c' to the drag term, and
     the contact impulses to the contact term, so that the terms add up to M nu'.
 
-    ``turn`` is the acceleration of the water, in B.
+    ``turn`` is v_c', the acceleration of the current in B axes, including the apparent acceleration due to the rotation
+    of B.
     """
     wet = element(work, W.WET_SHARE, l)
     for i in range(6):

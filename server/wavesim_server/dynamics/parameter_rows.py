@@ -22,7 +22,8 @@ from wavesim_server.dynamics.sizes import (
 
 TABLE = RowTable(
     "params",
-    "Coefficients of a model, which all its bodies share. Matrices are stored row by row. Compiled code reads `P.NAME`.",
+    "Coefficients of a model, which all its bodies share. Matrices are stored in row-major order. Compiled code "
+    "reads `P.NAME`.",
 )
 _rows = TABLE.declare
 _ACTUATOR = "N, 1/s, rad or kg"
@@ -137,10 +138,30 @@ FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area A of the aerofo
 FOIL_SIZE = FOIL_TABLE.size
 FIN_FOIL = _rows("FIN_FOIL", "", "", "Aerofoils of the fins; see [aerofoil](#aerofoil).", FINS * FOIL_SIZE)
 
-CROSS_SWAY = _rows("CROSS_SWAY", "N s2/m3", "", "Sway force of the cross-flow drag, per unit length.")
-CROSS_YAW = _rows("CROSS_YAW", "N s2/m3", "", "Yaw moment of the cross-flow drag, per unit length and lever arm.")
-CROSS_HEAVE = _rows("CROSS_HEAVE", "N s2/m3", "", "Heave force of the cross-flow drag, per unit length.")
-CROSS_PITCH = _rows("CROSS_PITCH", "N s2/m3", "", "Pitch moment of the cross-flow drag, per unit length and lever arm.")
+CROSS_SWAY = _rows(
+    "CROSS_SWAY",
+    "N s2/m3",
+    "",
+    "Coefficient c of the cross-flow force in sway: Y = -c integral(abs(s) s dx), with s = v + x r.",
+)
+CROSS_YAW = _rows(
+    "CROSS_YAW",
+    "N s2/m3",
+    "",
+    "Coefficient c of the cross-flow moment in yaw: N = -c integral(x abs(s) s dx), with s = v + x r.",
+)
+CROSS_HEAVE = _rows(
+    "CROSS_HEAVE",
+    "N s2/m3",
+    "",
+    "Coefficient c of the cross-flow force in heave: Z = -c integral(abs(s) s dx), with s = w - x q.",
+)
+CROSS_PITCH = _rows(
+    "CROSS_PITCH",
+    "N s2/m3",
+    "",
+    "Coefficient c of the cross-flow moment in pitch: M = c integral(x abs(s) s dx), with s = w - x q.",
+)
 CROSS_HALF = _rows("CROSS_HALF", "m", "", "Half length of the hull.")
 CROSS_CENTRE = _rows("CROSS_CENTRE", "m", "B", "Distance of the hull's centre forward of the origin.")
 CROSS_STILL = _rows(

@@ -3,8 +3,8 @@ spheres), and triangles.
 
 Each body is a core that is rounded by a margin. The algorithm of Gilbert, Johnson & Keerthi (1988) computes the
 distance between the cores. The arguments that describe a body are a code, three half sizes and a pose. The pose is one
-array of 12 numbers: the position (3) and R_WB, row by row (9). For a triangle, the corners (in W, relative to its
-centre) replace R_WB, and the first half size is the bounding radius.
+array of 12 numbers: the position (3) and R_WB in row-major order (9). For a triangle, the corners (in W, relative to
+its centre) replace R_WB, and the first half size is the bounding radius.
 """
 
 from __future__ import annotations

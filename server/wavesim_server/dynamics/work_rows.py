@@ -16,7 +16,7 @@ STATE = _rows("STATE", "", "", "State at this integrator stage, laid out like th
 DERIVATIVES = _rows(
     "DERIVATIVES", "", "", "Time derivatives of the state, one stage after the other.", STAGES * STATE_ROWS
 )
-ROT = _rows("ROT", "", "", "Rotation matrix R_WB, row by row.", 9)
+ROT = _rows("ROT", "", "", "Rotation matrix R_WB in row-major order.", 9)
 V_WF_B = _rows("V_WF_B", "m/s", "B", "Velocity of the water.", 3)
 A_WF_B = _rows("A_WF_B", "m/s2", "B", "Acceleration of the water.", 3)
 G_EFF_B = _rows(

@@ -1,1 +1,1 @@
-"""The engine. It consists of a core that uses neither a clock nor a process, and of the process that runs this core."""
+"""The engine. It consists of a core, which uses neither a clock nor processes, and the process that runs this core."""

@@ -68,7 +68,7 @@ class CommandExecutor:
         self.sim, self.instruments, self.run, self.tables = simulation, instruments, run, tables
         self.watchdog, self.fences, self.fault_schedule = watchdog, fences, fault_schedule
         self.events = events
-        #: function that carries out a change of time, given the function that reports the result; the engine sets it
+        #: function that carries out a time change and passes the result to the given function; set by the engine
         self.request_time_change: Callable[[TimeChange, Callable[[bool, str], None]], None]
         self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the connected clients, by row
         self._traced: set[str] = set()

@@ -125,7 +125,7 @@ class Engine:
 
     @property
     def served(self) -> Served:
-        """The part of the current tick that has been completed."""
+        """Which stages of the current tick have been completed."""
         tick = self.sim.tick
         return Served(self._asked_tick == tick, self._served_tick == tick and not self.run.awaits_release)
 

@@ -79,7 +79,7 @@ class _Bodies:
 
 
 class _SensorValues:
-    """The table of a sensor type, and the part of it that has been logged."""
+    """The table of a sensor type, and the values in it that have already been logged."""
 
     def __init__(self, table: TableView, type_: str) -> None:
         declared = sensor_table_of(type_)

@@ -36,7 +36,7 @@ MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in the memory of a serv
 
 
 class Served(NamedTuple):
-    """The part of a tick that the engine has completed."""
+    """Which stages of a tick the engine has completed."""
 
     asked: bool  #: whether scheduled changes have been applied and emulators have been signalled
     released: bool  #: whether all participants have been served and lockstep clients have answered
@@ -58,7 +58,7 @@ class ChangedEngine(Protocol):
 
     @property
     def served(self) -> Served:
-        """The part of the current tick that has been completed."""
+        """Which stages of the current tick have been completed."""
 
     def restart_at_tick(self, served: Served) -> None:
         """Continue at the current tick."""

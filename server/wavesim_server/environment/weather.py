@@ -1,4 +1,4 @@
-"""Wind, waves, drift of the water current, and tide, and their effect on bodies during a tick; compiled.
+"""Wind, waves, slowly varying current (drift) and tide, and their effect on bodies during a tick; compiled.
 
 The effects are evaluated once per tick and are constant within the tick. Random numbers are hashes of (stream, tick),
 as in :mod:`wavesim_kernels.randomness`, so they do not depend on other draws.
@@ -38,8 +38,8 @@ from wavesim_world.ocean.surface import (
 )
 from wavesim_world.ocean.wind import SURFACE_LAYER
 
-#: state of the weather: slow part of the wind, deviations of drift speed and direction, present wind at 10 m height,
-#: and level of the tide
+#: state of the weather: slow part of the wind, deviations of drift speed and direction, current wind at a height of 10
+#: m, and level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
 #: indices of the inputs for wind, waves and air; these inputs are the same at all positions; see :class:`WeatherArrays`
 (
@@ -56,7 +56,7 @@ W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST,
     I_WAVES_TO,
     WIND,
 ) = range(12)
-#: columns for the drift of the water current:
+#: columns for the slowly varying current (drift):
 # speed, its deviation, minimum and maximum; direction (towards), its deviation and maximum; time constant
 D_SPEED, D_SPEED_DEVIATION, D_SPEED_MIN, D_SPEED_MAX, D_DIRECTION, D_DIRECTION_DEVIATION, D_RANGE, D_TIME = range(8)
 #: columns for the exposure of a body to wind and waves:
@@ -158,7 +158,7 @@ def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
 
 @device_function
 def update_weather(w: WeatherArrays, time: float) -> None:
-    """Update the gusty wind, the drift of the water current, and the tide level for a given time."""
+    """Update the gusty wind, the slowly varying current (drift), and the tide level for a given time."""
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):

@@ -41,7 +41,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     """Return the draft model. It contains masses, damping, ITTC friction, cross-flow (counted twice in sway, as in
     `vessel.cpp`), Coriolis terms as derivatives, restoring, wind, waves and two drives.
 
-    hilsim's code adds one term that the file does not contain: a fluid memory that is scaled from another hull.
+    hilsim's code adds one term that the file does not contain: a fluid-memory term scaled from another hull.
     """
     d = TrackedTable(data)
     draft = ModelDraft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)

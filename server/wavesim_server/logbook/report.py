@@ -264,7 +264,8 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
 def _straight_line_texts(v: dict[str, Any]) -> list[str]:
     """Return a line of text for each kind of range whose straight-line error is not zero."""
     return [
-        f"{v['name']:9} error of its {title} ranges by the speed and the path of sound: mean {v[f'{kind}_straight_line_error_mean_m']:+.3f} m, "
+        f"{v['name']:9} error of its {title} ranges due to the speed and path of sound: mean "
+        f"{v[f'{kind}_straight_line_error_mean_m']:+.3f} m, "
         f"max {v[f'{kind}_straight_line_error_max_m']:.3f} m"
         for kind, title in (("range", "two-way"), ("one_way", "one-way"))
         if v.get(f"{kind}_straight_line_error_max_m", 0.0) >= LEAST_STRAIGHT_LINE_ERROR_M

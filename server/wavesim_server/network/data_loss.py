@@ -58,7 +58,7 @@ class DataLossReport:
 
     def take_log_failure(self) -> str:
         """Return the reason why the log is no longer being written, once after the failure; otherwise, return an empty
-        text.
+        string.
         """
         if self.log is None or self._log_failed or not self.log.failure:
             return ""

@@ -189,7 +189,7 @@ class EngineEventDispatcher:
 
     def change_time(self, time_ns: int) -> str:
         """Continue the log in a new file, because the simulation time has changed. Return the name of the file, or an
-        empty text if there is no log.
+        empty string if there is no log.
         """
         self.finish()
         self.logged_generations[:] = 0

@@ -91,7 +91,7 @@ class VehicleCommands:
 
     def discard(self, row: int) -> None:
         """Answer the commands to a body whose pilot has left."""
-        self._close(lambda command: command.row == row, "no answer: the program left before it answered")
+        self._close(lambda command: command.row == row, "no answer: the program disconnected before answering")
 
     def poll(self, now: float) -> float:
         """Answer the commands whose time has expired. Return the next deadline, which is infinite if no command is

@@ -45,7 +45,7 @@ Files = dict[str, str]  #: SHA-256 of each file, by name
 
 
 def of_file(path: Path) -> str:
-    """Return the SHA-256 of a file, or an empty text if it cannot be read (the code that uses the file reports the
+    """Return the SHA-256 of a file, or an empty string if it cannot be read (the code that uses the file reports the
     error).
     """
     try:

@@ -320,7 +320,9 @@ class Restoring(Matrix6):
 
 @dataclass(frozen=True)
 class Load:
-    """Weight on board that <mass> already includes but <restoring> does not balance, such as cargo."""
+    """Load such as cargo. <mass> already includes it, but the buoyancy implied by <restoring> does not support its
+    weight.
+    """
 
     mass: float = key("Mass of the load on board.", "mass")
     position: Vector = key("Position of the load in the body frame (forward, starboard, down).", "length", count=3)
