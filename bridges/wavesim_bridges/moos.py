@@ -1,5 +1,5 @@
-"""Bridge to MOOS-IvP: WaVeSim's physics replaces the simulator of MOOS-IvP, through the variables of a MOOSDB. See
-docs/bridges/moos.md.
+"""Bridge to MOOS-IvP: WaVeSim's physics replaces the MOOS-IvP simulator. Data are exchanged through MOOSDB variables.
+See docs/bridges/moos.md.
 """
 
 from __future__ import annotations

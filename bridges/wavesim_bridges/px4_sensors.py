@@ -42,7 +42,7 @@ def magnetic_field(origin: WorldOrigin) -> Floats:
 
 
 def diagonal(*variances: float) -> list[float]:
-    """Return the upper triangle of a diagonal 6 x 6 covariance matrix, row by row, as MAVLink sends it."""
+    """Return the upper triangle of a diagonal 6 x 6 covariance matrix in row-major order, as MAVLink sends it."""
     found = [0.0] * 21
     for k, variance in enumerate(variances):
         found[k * (13 - k) // 2] = variance

@@ -73,7 +73,7 @@ def quantise(value: float, step: float) -> float:
 
 
 def six_bit_text(text: str) -> str:
-    """Return a text in the AIS character set (ASCII 32 to 95, upper case). Other characters become blanks."""
+    """Return a string in the AIS character set (ASCII 32 to 95, upper case). Other characters become blanks."""
     return "".join(c if 32 <= ord(c) < 96 else " " for c in text.upper())
 
 

@@ -87,7 +87,8 @@ class Commander:
                 return CommandReply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
 
     def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> CommandReply:
-        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions.
+        """Send waypoints (north, east and down in m, in frame W; speed in m/s) to the pilot of a body that accepts
+        missions.
 
         Raises ValueError if the waypoints are invalid.
         """

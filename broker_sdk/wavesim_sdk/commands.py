@@ -204,7 +204,7 @@ def _check_snapshot(command: SnapshotAction) -> None:
 
 
 def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
-    """Split waypoints (north, east, down in m, W; speed in m/s) into the MISSION requests that carry them.
+    """Split waypoints (north, east and down in m, in frame W; speed in m/s) into the MISSION requests that carry them.
 
     Raises ValueError if the waypoints are invalid.
     """

@@ -1,7 +1,7 @@
 """Fences: the rules for their polygons, the point-in-polygon test, and their rows in shared memory.
 
-A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` contain the north and east coordinates (m, W) of
-each corner in turn.
+A fence is a :class:`~wavesim_sdk.wire.items.Fence`, whose ``corners`` contain the north and east coordinates (m, in W)
+of each corner in turn.
 """
 
 from __future__ import annotations

@@ -92,5 +92,5 @@ class LabelNames(Mapping[int, str]):
 
 def _short_text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > 256 or not value.isprintable():
-        raise ValueError("invalid label names: a name must be a printable text of at most 256 characters")
+        raise ValueError("invalid label names: a name must be a printable string of at most 256 characters")
     return value

@@ -7,7 +7,7 @@
 The world frame W is north-east-down and the body frame B is forward-starboard-down. Euler angles (..., 3) are roll,
 pitch and heading in rad: rotations about z, then y, then x (ZYX). Quaternions (..., 4) are scalar-first, and ``w_WB_B``
 (..., 3) contains p, q and r in rad/s. Every function takes one value or an array of values. To multiply the returned
-matrices, use :mod:`wavesim_sdk.algebra`, which gives the same bits on every machine.
+matrices, use :mod:`wavesim_sdk.algebra`, whose results are bit-identical on every machine.
 """
 
 from __future__ import annotations

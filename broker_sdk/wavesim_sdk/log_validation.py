@@ -32,7 +32,7 @@ _CLOCKS = ("clock_ns", "reported_ns")  #: columns with readings of the clocks of
 
 
 def is_short_text(value: Any) -> bool:
-    """Return whether a value is a printable text of at most 4096 characters."""
+    """Return whether a value is a printable string of at most 4096 characters."""
     return isinstance(value, str) and len(value) <= 4096 and value.isprintable()
 
 

@@ -91,7 +91,7 @@ class Observer(PrivilegedRequests):
             environment variable WAVESIM_SERVER names, or port 9750 of this machine if the variable is not set
         :param rate: frames per second of wall time; 0: no frames
         :param bodies: rows of the bodies to receive; None: all bodies
-        :param center: centre (north, east, down; m, W) of the area of interest; None: no limit
+        :param center: centre (north, east, down; in W, m) of the area of interest; None: no limit
         :param radius: radius of the area of interest in m
         :param sounds: whether to receive all signals and their outcomes
         :param key: key of 32 or 64 bytes (`wavesim keys`); None: the key in the file that WAVESIM_KEYS names, if this

@@ -108,7 +108,7 @@ class ReceivedMission:
     """
 
     number: int
-    points: tuple[tuple[float, ...], ...]  #: for each waypoint: north, east, down (m, W), and speed (m/s)
+    points: tuple[tuple[float, ...], ...]  #: for each waypoint: north, east and down (m, in W), and speed (m/s)
 
     @property
     def waypoints(self) -> list[Waypoint]:
@@ -244,7 +244,7 @@ class BrokerBase(PrivilegedRequests):
         :param role: ``"pilot"`` commands the actuators, and a body has only one pilot; ``"instrument"`` receives sound
             and selected sensors, and may send sound; ``"listener"`` only receives
         :param model: model of a new body, if the server accepts new names (``<network newcomers>``); otherwise empty
-        :param position: initial position (north, east, down; m, W) of a new body
+        :param position: initial position (north, east, down; in W, m) of a new body
         :param attitude: initial roll, pitch and heading (rad) of a new body
         :param lockstep: simulation time in s between two steps; the server waits for the answer to each step; 0: the
             server never waits

@@ -78,8 +78,8 @@ class PrivilegedRequests:
         *,
         body: str = "",
     ) -> int:
-        """Set the position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged. Requires
-        the `pose` right.
+        """Set the position (m, in W), attitude (rad) and velocity (m/s and rad/s, in B) of a body; None = unchanged.
+        Requires the `pose` right.
         """
         p = None if position is None else arguments.position("position", position)
         a = None if attitude is None else arguments.attitude("attitude", attitude)
@@ -109,8 +109,8 @@ class PrivilegedRequests:
     def fence(self, name: str, corners: Sequence[Sequence[float]], keep: str = "inside") -> int:
         """Add a fence, or replace the fence with this name (requires the `fence` right).
 
-        ``corners`` lists north and east (m, W) of each corner in order around the area. Vehicles must stay ``inside`` or
-        ``outside``.
+        ``corners`` lists north and east (m, in W) of each corner in order around the area. Vehicles must stay
+        ``inside`` or ``outside``.
         """
         points = [arguments.numbers("each corner", c, 2, "m: north, east", 1e6) for c in corners]
         if len(points) > items.MAX_ITEM_CORNERS:
@@ -129,8 +129,8 @@ class PrivilegedRequests:
     _missions = 0
 
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions
-        (requires the `mission` right).
+        """Send waypoints (north, east and down in m, in frame W; speed in m/s) to the pilot of a body that accepts
+        missions (requires the `mission` right).
 
         A long mission requires several requests; the method returns the number of the last one.
         """

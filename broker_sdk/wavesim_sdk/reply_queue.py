@@ -1,4 +1,4 @@
-"""Replies to commands: JSON texts of any size, sent in numbered pieces on a queue that the sender of the command
+"""Replies to commands: JSON strings of any size, sent in numbered pieces on a queue that the sender of the command
 created.
 
 A piece is one message: ``NUMBER PART PARTS\n`` in ASCII, followed by its part of the text; NUMBER is the ``id`` of the

@@ -1,4 +1,4 @@
-"""Table declarations for all sensors, both those of WaVeSim and those of other packages.
+"""Table declarations for all sensors, both built-in sensors and sensors from other packages.
 
 A package provides a sensor through two entry points of the same name: in the group ``wavesim.sensors``, its
 :class:`~wavesim_sdk.tables.Table` (made by :func:`sensor_table`), and in the group ``wavesim.emulators``, the class

@@ -16,7 +16,7 @@ _VISIBLE = {c: f"\\u{c:04x}" for c in _CONTROLS if chr(c) not in "\t\n"}
 
 
 def visible(text: str) -> str:
-    """Return a text with its control characters written as `\\uXXXX`."""
+    """Return a string with its control characters written as `\\uXXXX`."""
     return text.translate(_VISIBLE)
 
 

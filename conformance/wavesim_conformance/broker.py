@@ -189,7 +189,9 @@ class BrokerChecker(ConformanceChecker):
         self.server.send(NAME, Prove(2**64 - 1))
         proved = self.wait_until(lambda: bool(self._datagrams(Type.PROOF, since=since)), 2.0)
         right = proved and self._datagrams(Type.PROOF, since=since)[0][2].number == 2**64 - 1
-        self.record("PROVE is answered by PROOF with the same number", right, "wrong number" if proved else "no answer")
+        self.record(
+            "PROVE is answered with PROOF with the same number", right, "wrong number" if proved else "no answer"
+        )
 
     def _events(self) -> None:
         session = self.server.session(NAME)
@@ -218,7 +220,7 @@ class BrokerChecker(ConformanceChecker):
             since = time.monotonic()
             self.server.step(NAME, tick, values)
             if not self.record(
-                f"STEP {tick} is answered by DONE with the same tick", self._done(tick, since), "no answer within 2 s"
+                f"STEP {tick} is answered with DONE with the same tick", self._done(tick, since), "no answer within 2 s"
             ):
                 return
         done = self._datagrams(Type.DONE)[-1]
@@ -227,7 +229,7 @@ class BrokerChecker(ConformanceChecker):
         ok = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
         self.record(
-            "a repeated STEP is answered by the same DONE", same, "a different DONE" if ok else "no answer within 2 s"
+            "a repeated STEP is answered with the same DONE", same, "a different DONE" if ok else "no answer within 2 s"
         )
         self._parts()
 

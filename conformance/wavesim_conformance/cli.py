@@ -129,7 +129,7 @@ def _place(where: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes of a text, in which escape sequences are written as in Python."""
+    """Return the bytes of a string in which escape sequences are written as in Python."""
     try:
         data = text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode("latin-1")
     except (UnicodeDecodeError, UnicodeEncodeError):

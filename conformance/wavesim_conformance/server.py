@@ -138,7 +138,7 @@ class ServerChecker(ConformanceChecker):
                 reason = (
                     f"no answer from {self.server[0]}:{self.server[1]} within 2 s; check that a server is running there"
                 )
-                return self.record("HELLO is answered by CHALLENGE", False, reason)
+                return self.record("HELLO is answered with CHALLENGE", False, reason)
         finally:
             first.socket.close()
         self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
@@ -161,7 +161,7 @@ class ServerChecker(ConformanceChecker):
             "the server did not answer with this refusal",
         )
         got = self.port.request(HELLO, m.Challenge)
-        if not self.record("HELLO is answered by CHALLENGE", got is not None, "no answer within 2 s") or got is None:
+        if not self.record("HELLO is answered with CHALLENGE", got is not None, "no answer within 2 s") or got is None:
             return False
         data, header, challenge = got
         self.record(
@@ -205,7 +205,7 @@ class ServerChecker(ConformanceChecker):
     def _welcome(self) -> bool:
         got = self.port.request(self.join, m.Welcome, m.Refuse)
         if not self.record(
-            "JOIN is answered by WELCOME", got is not None and isinstance(got[2], m.Welcome), f"{got and got[2]}"
+            "JOIN is answered with WELCOME", got is not None and isinstance(got[2], m.Welcome), f"{got and got[2]}"
         ):
             return False
         assert got is not None
@@ -365,7 +365,7 @@ class ServerChecker(ConformanceChecker):
         new.send_values(Type.ACK, [None] * 9, self.token, self.received)  # as long as a PROVE
         got = new.wait(m.Prove)
         self.record(
-            "a session's datagram from a new address is answered by PROVE",
+            "a session's datagram from a new address is answered with PROVE",
             got is not None,
             "no PROVE arrived at the new address",
         )
@@ -395,7 +395,7 @@ class ServerChecker(ConformanceChecker):
             self._collect(1.0)
 
     def _leave(self) -> None:
-        for text in ("LEAVE is answered by BYE", "a repeated LEAVE is answered by BYE again"):
+        for text in ("LEAVE is answered with BYE", "a repeated LEAVE is answered by BYE again"):
             got = self.port.request(m.Leave(), m.Bye, token=self.token, ack=self.received)
             self.record(text, got is not None, "no BYE within 2 s")
         before = self.token

@@ -119,8 +119,8 @@ class MicrostrainMeasurement:
         return 3 * (0.0,) if v is None else [x / GAUSS for x in v.field]
 
     def matrix(self) -> Sequence[float]:
-        """Return the orientation matrix, row by row. It rotates vectors from the axes magnetic north, east and down to
-        the axes of the instrument.
+        """Return the orientation matrix in row-major order. It rotates vectors from the axes magnetic north, east and
+        down to the axes of the instrument.
         """
         return np.asarray(rotation(quaternion(*self.angles))).T.ravel().tolist()
 

@@ -147,7 +147,9 @@ class Host:
         self._outward.step()
 
     def disconnect(self) -> None:
-        """Close the connection to the device and, on a port with connections, the connection to the host."""
+        """Close the connection to the device and, if hosts connect to the port individually, the connection to the
+        host.
+        """
         self._send(b"")
         self.forget_device()
 

@@ -32,7 +32,7 @@ LIFT_ARM = 0.02  #: distance in m from the centre of mass up to the centre of bu
 
 
 class Rov:
-    """Guidance, centring and stabiliser of one vehicle."""
+    """Guidance, centring and stabilisation for one vehicle."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)

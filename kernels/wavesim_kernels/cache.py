@@ -63,7 +63,7 @@ class CompletionRecord:
     """File that states that all kernels of a program are stored, and from which sources they were compiled.
 
     The record names the files whose functions are compiled into the kernels. It also names the files of all other
-    modules of WaVeSim and its extensions, because these modules may define constants that the kernels use.
+    modules of WaVeSim and of its extensions, because these modules may define constants that the kernels use.
     """
 
     def __init__(self, name: str, source: Path, plugins: str) -> None:

@@ -18,7 +18,7 @@ if MODE is Mode.COMPILE:
     from wavesim_kernels import elementary_intrinsics as elementary_intrinsics
 
 _cos, _log = elementary.cos, elementary.log
-#: R_WB of a unit quaternion, row by row; the components are numbers, or vectors with one number per lane
+#: R_WB of a unit quaternion, in row-major order; the components are numbers, or vectors with one number per lane
 rotation_elements = always_inline(frames.rotation_elements)
 
 

@@ -44,7 +44,8 @@ def _choose_mode() -> Mode:
     is_shipped = importlib.util.find_spec(_CALLER) is not None
     if chosen == "machine-code" and not is_shipped:
         raise WaveSimError(
-            "WAVESIM_KERNELS is 'machine-code', but this installation contains no machine code; install the wheels of WaVeSim"
+            "WAVESIM_KERNELS is 'machine-code', but this installation contains no machine code; install the "
+            "WaVeSim wheels"
         )
     if chosen == "compile" or not is_shipped:
         return Mode.COMPILE

@@ -22,7 +22,7 @@ member of a request   meaning
 ``bearing``           for a vertical plane: its direction in deg, clockwise from north (default: towards ``to``, or 0)
 ``depth``             for a horizontal plane: its depth in m (default: that of ``to``, or of ``from``)
 ``shape``             for ``loss`` and ``section``: number of rows and columns, 2 to 600 each (default: 100 and 200)
-``coherent``          for ``loss``: whether all paths are summed coherently, not incoherently (default: false)
+``coherent``          for ``loss``: whether to sum the paths coherently (with phases), not incoherently (default: false)
 ====================  ====================================================================================================
 
 Coordinates must be between -1e6 and 1e6 m. The worker refuses members that the table does not contain.

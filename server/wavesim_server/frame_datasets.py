@@ -9,8 +9,8 @@
 
     make_dataset(scene, "mines", scenes=300)
 
-All frames of a scene belong to the same split of the data set: training, validation or test. The same calls with the
-same versions of WaVeSim and NumPy write the same bytes.
+All frames of a scene belong to the same split of the data set: training, validation or test. With the same versions of
+WaVeSim and NumPy, the same calls write byte-identical files.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from wavesim_server.simulation import Simulation
 class InstantFrames:
     """Frames of the instruments of a simulation at its current tick, whether or not a measurement is due.
 
-    Such a frame has the same bits as the first frame of an emulator that starts at this tick.
+    Such a frame is bit-identical to the first frame of an emulator that starts at this tick.
     """
 
     def __init__(self, simulation: Simulation, registry: InstrumentRegistry, banks: InstrumentBanks) -> None:

@@ -320,7 +320,7 @@ class Lab(Simulation):
         """Return the frames since the last call, of all sonars, cameras and lidars, or of those on one body or with one
         name. All other frames are discarded.
 
-        The frames have the same bits as those of the emulators of a server in lockstep. They are collected in memory
+        The frames are bit-identical to those of the emulators of a server in lockstep. They are collected in memory
         while :meth:`advance` runs.
 
         Raises InvalidArgument if the lab was created without ``imaging=True``. Raises UnknownName if there is no such

@@ -66,7 +66,7 @@ class Ring:
         is damaged.
         """
         try:
-            memory = map_memory(name, MAGIC, _BASE, "ring of WaVeSim", writable=True)
+            memory = map_memory(name, MAGIC, _BASE, "WaVeSim ring", writable=True)
         except posix_ipc.ExistentialError:
             raise no_such_server(server_of(name)) from None
         ring = cls(memory)

@@ -102,7 +102,7 @@ class Snapshot:
         try:
             with Path(path).open("rb") as file:
                 if file.read(len(MAGIC)) != MAGIC:
-                    raise InvalidArgument(f"'{path}' is not a snapshot of WaVeSim")
+                    raise InvalidArgument(f"'{path}' is not a WaVeSim snapshot")
                 head, data = json.loads(file.readline(MAX_HEADER_BYTES)), file.read()
             values = {f.name: head[f.name] for f in dataclasses.fields(cls) if f.name != "data"}
             kinds = {"name": str, "digest": str, "version": str, "tick": int, "step_ns": int, "seed": int}

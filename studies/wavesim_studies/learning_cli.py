@@ -230,7 +230,7 @@ def _core(task: Any, copies: int, options: dict[str, Any]) -> Any:
 
 
 def _value(text: str) -> float | int | str:
-    """Convert a text to a number if it represents one; otherwise, return the text."""
+    """Convert a string to a number if it represents one; otherwise, return the string."""
     for kind in (int, float):
         try:
             return kind(text)

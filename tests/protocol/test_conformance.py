@@ -37,8 +37,8 @@ BREAKS = {
     "every correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_payload\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
     "c.unpack_payload = strict\n",
-    "PROVE is answered by PROOF with the same number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
-    "a repeated STEP is answered by the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
+    "PROVE is answered with PROOF with the same number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
+    "a repeated STEP is answered with the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
     "a STEP is answered only after all its parts have arrived": "import wavesim_sdk.wire.state as s; s.Parts.is_complete = lambda self, m: True\n",
@@ -122,10 +122,10 @@ WRONG_SERVERS = {
     "KEEPALIVE arrives in every period": lambda s: setattr(
         s, "_tick", lambda session, now: s.flush_events(session, now)
     ),
-    "a session's datagram from a new address is answered by PROVE": lambda s: setattr(
+    "a session's datagram from a new address is answered with PROVE": lambda s: setattr(
         s, "_receive_from_new_address", lambda *a: []
     ),
-    "LEAVE is answered by BYE": lambda s: setattr(s, "_send_bye", lambda *a: None),
+    "LEAVE is answered with BYE": lambda s: setattr(s, "_send_bye", lambda *a: None),
 }
 
 

@@ -242,8 +242,8 @@ def test_the_straight_line_error_is_that_of_the_water(tmp_path: Path, loaded: Lo
     assert a["range_straight_line_error_mean_m"] == a["range_straight_line_error_max_m"] == round(mean, 4)
     assert a["one_way_straight_line_error_mean_m"] == round(exact[4], 4)
     text = report.table_text(report.trial_table(log))
-    assert f"by the speed and the path of sound: mean +{mean:.3f} m, max {mean:.3f} m" in text
-    assert f"one-way ranges by the speed and the path of sound: mean +{exact[4]:.3f} m" in text
+    assert f"due to the speed and path of sound: mean +{mean:.3f} m, max {mean:.3f} m" in text
+    assert f"one-way ranges due to the speed and path of sound: mean +{exact[4]:.3f} m" in text
     log.metadata.pop("sound_speed")  # a log of an older version
     assert not any("straight_line" in key for v in report.trial_table(log)["vehicles"] for key in v)
     assert "straight_line_error" not in log.table("/acoustics/reception").columns

@@ -169,8 +169,8 @@ def test_a_pop_that_is_not_finished_goes_on(ring: Ring) -> None:
     ("what", "size", "says"),
     [
         (b"", 64, "' is still starting; try again"),
-        (MAGIC, 63, "is not a ring of WaVeSim (only 63 bytes)"),
-        (b"WVSMAREA", 4160, "is not a ring of WaVeSim"),
+        (MAGIC, 63, "is not a WaVeSim ring (only 63 bytes)"),
+        (b"WVSMAREA", 4160, "is not a WaVeSim ring"),
         (MAGIC, 4160, "is damaged: 4160 bytes for a capacity of 0, written 0, read 0"),
     ],
 )

@@ -12,7 +12,7 @@ from wavesim_viz.page_content import CableInfo
 
 def cable_messages(records: Any) -> list[CableInfo]:
     """Return the current lines from records of the ``lines`` table. Each line has a name, a maximum tension (N), the
-    number of its broken segment (-1: none), and the positions of its nodes (m, W), one after the other.
+    number of its broken segment (-1: none), and the positions of its nodes (m, in W), one after the other.
     """
     return [
         {

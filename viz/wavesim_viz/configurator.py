@@ -468,7 +468,7 @@ def _objects(value: Any, what: str) -> list[dict[str, Any]]:
 
 
 def _word(body: dict[str, Any], key: str, default: str = "") -> str:
-    """Return a single-line text that is valid in XML and file names."""
+    """Return a single-line string that is valid in XML and in file names."""
     value = body.get(key, default)
     if not is_short_text(value):
         raise RequestFailed(f"'{key}' in the request must be a single line of text")

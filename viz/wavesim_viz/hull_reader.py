@@ -73,7 +73,7 @@ def read_parts(path: Path) -> list[HullPart]:
         raise InvalidHull(f"the file has {len(found)} parts; the maximum is {MOST_PARTS}: join some of them")
     size = np.ptp(np.concatenate([p.vertices for p in found]), axis=0)
     if np.sort(size)[1] <= 1e-9 * size.max() or size.max() <= 0.0:
-        raise InvalidHull("the mesh has no extent: all of its vertices lie on a line")
+        raise InvalidHull("the mesh is degenerate: all of its vertices lie on a line")
     return _distinct(found)
 
 

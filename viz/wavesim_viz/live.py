@@ -153,7 +153,7 @@ class ViewerSource(Protocol):
         """
 
     def fault(self, request: FaultRequest) -> tuple[bool, str]:
-        """Inject a fault into a part. This may block."""
+        """Inject a fault into an actuator, sensor or device. This may block."""
 
     def run_order(self, request: CommanderRequest) -> tuple[bool, str]:
         """Apply a force to a body, move it, or change the weather. This may block."""

@@ -15,7 +15,7 @@ __all__ = ["DEMANDS", "MAPPINGS", "NEUTRAL", "actuator_commands", "allocated_com
 MAPPINGS = ("allocation", "force", "actuators")
 DEMANDS = ("surge", "sway", "heave", "yaw")
 NEUTRAL = (0.0, 0.0, 0.0, 0.0)  #: neutral demands: ahead, to starboard, down, turn
-_ACCELERATION = 0.2  #: acceleration in m/s2 of the body's mass that the default force causes
+_ACCELERATION = 0.2  #: acceleration in m/s2 that the default force gives to the body's mass
 
 
 def allocated_commands(mixer: Mixer, axes: Sequence[float]) -> dict[str, float]:

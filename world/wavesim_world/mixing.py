@@ -127,7 +127,7 @@ class Mixer:
 
 
 def _with_static_thrust(model: Model) -> Model:
-    """Return the model of an aircraft with thrusters that have the law of its propellers at zero airspeed; return any
+    """For an aircraft, return a copy of the model whose thrusters follow the propeller law at zero airspeed; return any
     other model unchanged.
     """
     if model.aerodynamics is None or (o := model.aerodynamics.propeller) is None:

@@ -22,7 +22,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 __all__ = ["ACTUATOR", "NamedCommands", "message", "vessel_state"]
 PREFIXES = {ActuatorKind.FIN: "cs", ActuatorKind.THRUSTER: "th"}
-#: factors from the units of WaVeSim to those in messages (deg, RPM)
+#: factors that convert WaVeSim's units to the units in messages (deg, RPM)
 _UNITS = {"rad": math.degrees(1.0), "1/s": 60.0}
 _RPM = 2.0 * math.pi / 60.0  #: rad/s
 
@@ -89,8 +89,8 @@ class NamedCommands:
 
 
 def message(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
-    """Return the actual values as an `Actuator` message: angles in deg, shaft speeds in RPM, other values in the unit
-    of WaVeSim.
+    """Return the actual values as an `Actuator` message: angles in deg, shaft speeds in RPM, other values in WaVeSim's
+    unit.
     """
     found = [_UNITS.get(a.actual_unit, 1.0) * v for a, v in zip(actuators, values, strict=False)]
     given = {"header": make.header(stamp, ""), "actuator_names": names_of(actuators)[: len(found)]}

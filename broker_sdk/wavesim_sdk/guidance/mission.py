@@ -185,7 +185,7 @@ class MissionFollower:
         return ""
 
     def _execute(self, command: CommandReceived) -> str:
-        """Carry out a command and return a text that states the vehicle's new activity."""
+        """Carry out a command and return a string that states the vehicle's new activity."""
         before = self.target
         here = Waypoint(*self._place, self._depth_or_surface(self._depth), self._cruise(before))
         match command.action:

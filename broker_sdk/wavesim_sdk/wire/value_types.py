@@ -40,7 +40,7 @@ class Malformed(Exception):
 
 
 def sanitise_text(text: str, most: int) -> str:
-    """Return a text without control characters, truncated to at most ``most`` bytes of UTF-8."""
+    """Return a string without control characters, truncated to at most ``most`` bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
@@ -163,7 +163,7 @@ class Number(ValueType):
 
 @dataclass(frozen=True)
 class Text(ValueType):
-    """A UTF-8 text without control characters, of at most ``max_bytes`` bytes."""
+    """A UTF-8 string without control characters, of at most ``max_bytes`` bytes."""
 
     max_bytes: int
 

@@ -84,7 +84,7 @@ class Attitude:
 
     angles: tuple[float, float, float]
     quaternion: Sequence[float]
-    matrix: Sequence[float]  #: rotation matrix from the body frame to NED, row by row
+    matrix: Sequence[float]  #: rotation matrix from the body frame to NED, in row-major order
     declination: float
     depth: float
 

@@ -21,7 +21,7 @@ class NumberSetting:
         return f"[{self.low};{self.high}]"
 
     def parse(self, text: str) -> float | None:
-        """Return the value that a text contains, or None if the text is invalid."""
+        """Return the value that a string contains, or None if the string is invalid."""
         try:
             value = type(self.default)(text)
         except ValueError:
@@ -46,7 +46,7 @@ class Choice:
         return "[" + ";".join(f'"{w}"' for w in self.words) + "]"
 
     def parse(self, text: str) -> str | None:
-        """Return the word in a quoted text, or None if it is invalid."""
+        """Return the word in a quoted string, or None if the string is invalid."""
         word = text.strip('"').upper()
         return word if word in self.words else None
 

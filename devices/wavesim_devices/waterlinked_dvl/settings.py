@@ -31,7 +31,7 @@ VARIANTS: Mapping[str, Variant] = MappingProxyType(
 
 @dataclass(frozen=True)
 class RangeMode:
-    """Range mode: the altitudes in m at which it finds the bottom, and its rate in Hz."""
+    """Range mode of the DVL: the altitudes in m at which it has bottom lock, and the ping rate in Hz."""
 
     lowest: float
     highest: float

@@ -38,7 +38,7 @@ D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
 #: rows of the scratch array from row 16 on; the distance computation uses the rows before them
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
-OVERLAP_TOLERANCE = 1e-4  #: overlap in m of touching bodies that is not corrected
+OVERLAP_TOLERANCE = 1e-4  #: overlap of touching bodies, in m, that is left uncorrected
 
 
 class ContactMemory(NamedTuple):

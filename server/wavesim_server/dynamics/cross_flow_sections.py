@@ -124,7 +124,7 @@ def _names(v: str, r: str) -> list[str]:
 
 
 def _sum(weights: Floats, x: Floats, power: int) -> float:
-    """Return the sum of w x^power. The result has the same bits on every processor."""
+    """Return the sum of w x^power. The result is bit-identical on every processor."""
     found = weights
     for _ in range(power):
         found = found * x
@@ -185,5 +185,5 @@ def _fit(
 
 
 def _product(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the scalar product. The result has the same bits on every processor."""
+    """Return the scalar product. The result is bit-identical on every processor."""
     return math.fsum(m * n for m, n in zip(a, b, strict=True))

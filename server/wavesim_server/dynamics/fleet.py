@@ -403,7 +403,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped(self, row: int) -> dict[str, int]:
-        """Return the number of commands for each actuator that exceeded its range and were limited to it.
+        """Return, for each actuator, the number of commands that exceeded its range and were limited to it.
 
         Actuators without any limited commands are omitted.
         """

@@ -40,7 +40,7 @@ class Trim(NamedTuple):
     alpha: float  #: angle of attack in rad
     beta: float  #: sideslip angle in rad
     attitude: tuple[float, float]  #: roll and pitch in rad
-    velocity: tuple[float, float, float]  #: velocity through the air, B, in m/s
+    velocity: tuple[float, float, float]  #: velocity through the air in B, m/s
     commands: list[float]  #: commands, in the order of the actuators
 
 

@@ -451,7 +451,7 @@ def _set_actuator_lag(
 
 
 def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
-    """Set the parameters of the terms and actuator types from other packages that the model uses; return their flags.
+    """Set the parameters of the terms and actuator types that the model uses from other packages; return their flags.
     See :mod:`wavesim_server.dynamics.registry`.
     """
     flags = 0

@@ -110,7 +110,7 @@ class WeatherModel:
         return known[1] if known else exposure.read_operators(model, model.rao)
 
     def add(self, row: int, name: str, model: Model, operators: exposure.ResponseOperators | None) -> None:
-        """Add the exposure of a body that has been added."""
+        """Add the exposure of a newly added body."""
         e = exposure.exposure_row(model, self.world.wind.drag, shape_of(model))
         self.weather.streams[row] = randomness.key(self.seed, name, "waves")
         self.weather.filters[row] = 0.0
@@ -127,7 +127,7 @@ class WeatherModel:
         self.weather.exposure[row] = e
 
     def remove(self, row: int, model: Model) -> None:
-        """Remove the exposure of a body that has been removed."""
+        """Remove the exposure of a removed body."""
         self.weather.exposure[row] = 0.0
         if model in self._operators:
             place, operators, users = self._operators[model]

@@ -214,8 +214,8 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Residuals of the fit with n oscillators, and their Jacobian. The variables x are log w_n, L row by row, and P row
-    by row, with R = L L^T + MIN_DAMPING_RATIO diag(w_n).
+    """Residuals of the fit with n oscillators, and their Jacobian. The variables x are log w_n and the elements of L
+    and P in row-major order, with R = L L^T + MIN_DAMPING_RATIO diag(w_n).
     """
 
     def __init__(self, w: Array, a: Array, b: Array, known: Array | None, n: int) -> None:

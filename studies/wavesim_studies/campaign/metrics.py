@@ -78,7 +78,7 @@ class RunResult:
 
     @functools.cached_property
     def ranges(self) -> tuple[Record, Any]:
-        """Return the receptions that completed a two-way range, and the errors of these ranges in m."""
+        """Return the receptions that completed a two-way ranging exchange, and the range errors in m."""
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
@@ -350,14 +350,16 @@ def _straight_line_errors(result: RunResult, body: str) -> Any:
 
 @_metric("m", "")
 def straight_line_bias(result: RunResult, body: str) -> float:
-    """Mean error that the speed and the path of sound cause in two-way ranges, without noise and clocks."""
+    """Mean error of two-way ranges due to the speed and path of sound alone; noise and clock errors are not included."""
     error = _straight_line_errors(result, body)
     return float(np.mean(error)) if len(error) else math.nan
 
 
 @_metric("m", "lower")
 def straight_line_max(result: RunResult, body: str) -> float:
-    """Largest error that the speed and the path of sound cause in two-way ranges, without noise and clocks."""
+    """Largest error of two-way ranges due to the speed and path of sound alone; noise and clock errors are not
+    included.
+    """
     error = _straight_line_errors(result, body)
     return float(np.abs(error).max()) if len(error) else math.nan
 

@@ -1,12 +1,13 @@
 """Source files that determine a campaign's results, and the SHA-256 digest of each. A run is repeated when one of these
 files changes.
 
-The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
-files that the configuration names. For each Python file of the user, the following modules are also included:
+The files are the installed WaVeSim packages and plugins, the campaign's program and configuration, and the data files
+that the configuration names. For each Python file of the user, the following modules are also included:
 
 - every module in or below its folder, imported or not, so that late imports and imports by a computed name are covered;
-- every module outside the installation that such a file imports (PYTHONPATH, editable installation), with its package;
-- every module outside the installation that was loaded together with that file, wherever the module is.
+- every module outside the installation (PYTHONPATH, editable installs) that such a file imports, with its whole
+package;
+- every module outside the installation that was loaded while such a file was being loaded, whatever its folder.
 
 A run that loads any other module fails (:func:`unseen`). Versions of other installed packages, and data files that a
 program opens on its own, are not covered.
@@ -71,7 +72,7 @@ def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 @functools.cache
 def code() -> str:
-    """Return a digest of all files of WaVeSim and its plugins, because these packages affect the results."""
+    """Return a digest of all files of the WaVeSim packages and plugins, because these packages affect the results."""
     groups = entry_points()
     offered = {
         e.module.split(".")[0]

@@ -390,8 +390,8 @@ def _end_step(
 def step(
     table: Packed, tables: Any, address: int, emission: Records, actions: Singles, first_group: int, end_group: int
 ) -> int:
-    """Advance the teams in the groups from ``first_group`` to ``end_group`` - 1 by one step, with ``actions`` (teams
-    times members, ACTIONS) from -1 to 1.
+    """Advance the teams in the groups from ``first_group`` to ``end_group`` - 1 by one step, with ``actions`` (teams *
+    members, ACTIONS) from -1 to 1.
 
     ``table`` is a packed :class:`TeamState`. ``tables`` (teams, 1), ``address`` and ``emission`` come from
     :class:`wavesim_studies.learning.team_sound.TeamSound`. Returns the number of failures, which is zero unless a

@@ -2,8 +2,9 @@
 Leonard 2018).
 
 The score of a pair of vessels is its safety multiplied by the mean of its protocol parts. Safety and all parts are from
-0 to 1. The score of a run is the score of its worst pair multiplied by the lowest part of the economy score. The parts
-of the economy score rate extra distance, lost time, changes of course, and the completion of the mission.
+0 to 1. The score of a run is the score of its worst pair multiplied by the lowest part of the efficiency score
+(``economy``). The parts of the efficiency score rate extra distance, lost time, changes of course, and the completion
+of the mission.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class EncounterScore:
 
 @dataclass(frozen=True)
 class ColregsScore:
-    """Score of a run. ``economy`` rates extra distance (``way``), lost time (``time``), course changes (``courses``) and
-    completion of the mission (``mission``), each from 0 to 1.
+    """Score of a run. ``economy`` is the efficiency score: it rates extra distance (``way``), lost time (``time``),
+    course changes (``courses``) and completion of the mission (``mission``), each from 0 to 1.
     """
 
     pairs: tuple[EncounterScore, ...]
@@ -92,7 +93,7 @@ class ColregsScore:
 
     @property
     def total(self) -> float:
-        """Score of the worst pair, multiplied by the lowest part of the economy score."""
+        """Score of the worst pair, multiplied by the lowest part of the efficiency score."""
         return min(p.score for p in self.pairs) * min(self.economy.values())
 
     def __str__(self) -> str:

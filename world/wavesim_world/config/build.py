@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @functools.cache
 def library() -> dict[str, Model]:
-    """Return the models of WaVeSim, and the models that installed packages provide through the entry point group
+    """Return WaVeSim's own models, and the models that installed packages provide through the entry point group
     ``wavesim.models``.
     """
     found: dict[str, Model] = {}
