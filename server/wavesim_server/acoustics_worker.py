@@ -85,13 +85,13 @@ MEMBERS = (
     ),
     "coherent",
 )
-#: number of decimals of the columns of an arrival; other numbers have three
+#: number of decimal places of the columns of an arrival; all other numbers have three
 _DECIMALS = {"time": 9, "length": 4, "phase": 6, "straight_line_error": 4}
 _ANGLES = ("launch_bearing", "launch_elevation", "arrival_bearing", "arrival_elevation")
 
 
 def arrival_rows(table: Any) -> list[dict[str, Any]]:
-    """Return the rows of a table of arrivals as objects for JSON, with angles in deg."""
+    """Convert the rows of an arrival table to JSON objects, with angles in deg."""
     rows = []
     for row in table:
         values = {name: row[name].item() for name in table.dtype.names}
@@ -149,7 +149,7 @@ class AcousticsWorker:
         return {**found, "notes": model.notes(ends, _number(request, "time", 0.0))}
 
     def _medium(self, request: dict[str, Any]) -> PropagationModel:
-        """Return the medium of the configuration of a request."""
+        """Return the medium for the configuration that a request names."""
         config, folder = request.get("config"), request.get("folder")
         if not isinstance(config, str) or not isinstance(folder, str | None):
             raise InvalidArgument("`config` must be the path of a configuration or its text, and `folder` a path")
@@ -173,7 +173,7 @@ class AcousticsWorker:
 
 
 def serve(lines: Iterable[str | bytes], write: Callable[[str], None]) -> None:
-    """Answer each line that is not blank with a call of ``write``."""
+    """Answer each line that is not blank by calling ``write``."""
     worker = AcousticsWorker()
     for line in lines:
         if line.strip():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AcousticShadow(WaveSimError):
-    """No free path leads from the source to the receiver."""
+    """Raised if no free path leads from the source to the receiver."""
 
     exit_code = 20
 
@@ -47,8 +47,8 @@ class EndPoint(NamedTuple):
 
 
 def find_end_point(loaded: LoadedConfig, text: str, option: str) -> EndPoint:
-    """Return the body with the name ``text``, or the position `north,east,depth` that it states. Raises UnknownName or
-    InvalidArgument.
+    """Return the body with the name ``text``, or the position if ``text`` has the form `north,east,depth`. Raises
+    UnknownName or InvalidArgument.
     """
     import numpy as np
 
@@ -115,7 +115,7 @@ def table_text(table: Any) -> str:
 
 
 def notes_text(table: Any) -> str:
-    """Return the explanation of the marks and columns of a table of arrivals."""
+    """Return the legend for the marks and columns of the arrival table."""
     lines = [
         f"{'* first path that is free. ' if (table['blocked_by'] == '').any() else ''}Angles are downwards from the horizontal.",
         "S, B: bounces off the surface and the bottom; T: turning points; C: caustics.",
@@ -268,7 +268,7 @@ def acoustics(
 
 
 def _check_options(loss: str | None, png: Path | None) -> None:
-    """Raise UsageError for options that have no effect together."""
+    """Raise UsageError for a combination of options in which one of them has no effect."""
     if loss is None:
         unused("without --loss", "reach", "depth", "coherent")
     elif png is None:
@@ -289,7 +289,7 @@ def _check_free_path(a: EndPoint, b: EndPoint, table: Any) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise ConfigError if a file cannot be written, before the computation."""
+    """Check, before the computation, that a file can be written. Raises ConfigError if it cannot."""
     problem = ""
     if not path.parent.is_dir():
         problem = "its folder does not exist"

@@ -77,7 +77,7 @@ class Contacts:
         sleep.wake(self.memory.sleep, row)
 
     def relist(self) -> None:
-        """Request that the list of pairs that can meet be rebuilt in the next tick, because a body was moved."""
+        """Request a new list of the pairs that can meet, for the next tick, because a body was moved."""
         self.memory.counters[contact_memory.N_STALE] = 1
 
     def sort_rows(self) -> None:

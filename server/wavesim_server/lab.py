@@ -62,7 +62,7 @@ STATE_COLUMNS = {
 class States(Mapping[str, Any]):
     """Current states of the bodies by name, for example ``states["lauv"]["depth"]``.
 
-    ``table`` contains the complete rows in the `state` table, one for each body.
+    ``table`` contains the complete rows of the `state` table, one for each body.
     """
 
     def __init__(self, names: Sequence[str], table: Record) -> None:

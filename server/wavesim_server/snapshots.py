@@ -48,7 +48,7 @@ FAST = 1  #: compression level of zlib: most of a snapshot consists of zeros, wh
 
 
 class Simulated(Protocol):
-    """The parts of a simulation that this module uses."""
+    """Attributes and methods of a simulation that this module uses."""
 
     loaded: LoadedConfig
     tick: int

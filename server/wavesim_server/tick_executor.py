@@ -22,8 +22,8 @@ from wavesim_server.threads import TickThreads
 
 
 class TickExecutor:
-    """Executor that advances all bodies and the sound in a simulation. ``threads`` is the number of threads for large
-    fleets.
+    """Executor that advances all bodies and the acoustic signals in a simulation. ``threads`` is the number of threads
+    for large fleets.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class TickExecutor:
         self._acoustics_address: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a snapshot, without threads, addresses and tables that are built again when needed."""
+        """Return the state for a snapshot, without the threads, addresses and tables, which are rebuilt when needed."""
         state = vars(self) | {"threads": self.threads.count, "_sources": (None,), "_acoustics_address": None}
         state.pop("_state", None)
         return state

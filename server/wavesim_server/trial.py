@@ -43,21 +43,21 @@ LOSS_COUNTERS = ("events_dropped", "sensors_late")
 
 
 class TrialDataLost(WaveSimError):
-    """The trial ended, but some of its data were lost."""
+    """Raised if some data of a trial were lost."""
 
     exit_code = 12
 
 
 class Diverged(WaveSimError):
-    """The trial ended, but a body was frozen because its state diverged (NaN or infinity), so the results for this body
-    are meaningless.
+    """Raised if a body was frozen during a trial because its state diverged (NaN or infinity), so that the results for
+    this body are meaningless.
     """
 
     exit_code = 13
 
 
 class ParticipantFailed(WaveSimError):
-    """A participant did not start, or a program failed and thus ended the trial."""
+    """Raised if a participant did not start, or if a program failed and thus ended the trial."""
 
     exit_code = 10
 
@@ -67,7 +67,7 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def progress_bar(name: str, duration: float, quiet: bool) -> Any:
-    """Return a progress bar for the simulated seconds. It is animated on a terminal; in a file, it prints a line from
+    """Return a progress bar for the simulated seconds. On a terminal, it is animated; in a file, it prints a line from
     time to time.
     """
     tqdm.monitor_interval = 0  # no monitor thread: the process forks again when the front crashes

@@ -72,7 +72,7 @@ class Waits:
         return account
 
     def left(self, name: str, time_s: float) -> float:
-        """Return the wall time for which the engine may still wait for a participant."""
+        """Return the remaining wall time for which the engine may wait for a participant."""
         account = self.accounts.get(name)
         if account is None:
             return self.budget_s
@@ -111,5 +111,5 @@ class Waits:
         return found
 
     def forgive(self, seconds: float) -> None:
-        """Leave a stall of this process out of the waiting times, because the participants are not responsible for it."""
+        """Exclude a stall of this process from the waiting times, because the participants are not responsible for it."""
         self._began += seconds

@@ -83,7 +83,7 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
         (
             'preset="p900-130" range="0.01 m"',
             "",
-            "range 0.01 m is too short: it must be at least as long as four echoes of a BlueView P900-130, each 0.025 m long",
+            "range 0.01 m is too short: use at least four times the range resolution of a BlueView P900-130, 0.025 m",
         ),
         ('preset="p900-130" range="0 m"', "", "range: 0 m is below the minimum, 0.01 m"),
         ('preset="p900-130" beams="0"', "", "beams: 0 is below the minimum, 1"),

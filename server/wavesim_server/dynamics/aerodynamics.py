@@ -121,7 +121,7 @@ def airframe(block: Floats, params: Floats, work: Floats, fins: int) -> None:
 
 @always_inline
 def _stop_in_water(params: Floats, work: Floats) -> None:
-    """Add the force -rate M nu_r, by which the motion relative to the water decays."""
+    """Add the force -rate M nu_r, which makes the motion relative to the water decay."""
     u, v, w = load(work, W.NU_R), load(work, W.NU_R + 1), load(work, W.NU_R + 2)
     p, q, r = load(work, W.NU_R + 3), load(work, W.NU_R + 4), load(work, W.NU_R + 5)
     speed = sqrt(u * u + v * v + w * w) + 0.5 * broadcast(params, P.AIR_SPAN) * sqrt(p * p + q * q + r * r)

@@ -40,7 +40,8 @@ ACTUATOR_EFFECT = _rows(
     "ACTUATOR_EFFECT",
     "",
     "",
-    "Fraction of its force that each thruster still produces despite a fault; then the same for each fin.",
+    "Fraction of the nominal force that each thruster still produces despite a fault; the fractions for the fins "
+    "follow.",
     THRUSTERS + FINS,
 )
 V_WF_W = _rows("V_WF_W", "m/s", "W", "Velocity of the water, including the orbital velocity of waves.", 3)

@@ -82,7 +82,9 @@ def average_shaft_speeds(
 
 @dataclass(frozen=True)
 class VehicleType:
-    """Compiled form of a body's model. It is created before the body is added, so that an invalid model has no effect."""
+    """Compiled form of a body's model. It is created before the body is added, so that an invalid model is rejected
+    before anything changes.
+    """
 
     model: Model
     compiled: CompiledModel
@@ -339,7 +341,7 @@ class FleetDynamics:
             self._table_pool.release(table)
 
     def _assign_lane(self, row: int, kind: int) -> None:
-        """Assign a free lane in one of the blocks of its model to a row."""
+        """Assign a free lane to the body in a row, in one of the blocks of the body's model."""
         blocks = self._open_blocks.setdefault(kind, {})
         if not blocks:
             block = self._block_pool.acquire()

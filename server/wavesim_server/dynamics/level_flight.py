@@ -57,13 +57,13 @@ class Flight:
         self.thrusters, self.fins = len(form.model.thruster), len(form.model.fin)
 
     def motion(self, x: Floats) -> tuple[tuple[float, float], tuple[float, float, float]]:
-        """Return the roll and pitch angles and the velocity in B for the unknowns."""
+        """Return the roll and pitch angles and the velocity in B that correspond to the unknowns."""
         (sa, ca), (sb, cb), (sr, cr) = (sin_cos(float(x[k])) for k in (ALPHA, BETA, ROLL))
         pitch = float(atan2(sb * sr + cb * sa * cr, ca * cb))
         return (float(x[ROLL]), pitch), (self.speed * ca * cb, self.speed * sb, self.speed * sa * cb)
 
     def forces(self, unknowns: Floats) -> Floats:
-        """Return the sum of all forces and moments (n, 6) for the unknowns (n, unknowns)."""
+        """Return the sum of all forces and moments (n, 6) for n sets of unknowns (n, unknowns)."""
         found = []
         for first in range(0, len(unknowns), LANES):
             some = unknowns[first : first + LANES]

@@ -156,7 +156,7 @@ def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
 
 @device_function
 def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
-    """Displace an end of a line from its path by the deviation of its body."""
+    """Displace an end of a line from its interpolated path by the deviation of the attached body."""
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     for to, k in ((N_P, B_DEPARTURE), (N_V, B_DEPARTURE_VELOCITY)):
         x, y, z = rotation.to_world(

@@ -53,7 +53,8 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.seabed import SeaBed, bed_depth
 
 FEATURE_TOLERANCE = (
-    #: a point of a flat side also carries load if it is at most this much (in m) farther away than the nearest point
+    #: maximum additional distance in m, relative to the nearest point, at which another point of a flat side still
+    #: carries load
     0.01
 )
 EDGE_TOLERANCE = 1e-3  #: tolerance in m by which a contact point may lie beyond the edge of the other body's side

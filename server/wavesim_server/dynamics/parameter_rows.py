@@ -272,7 +272,7 @@ AIR_PROPELLER = _rows("AIR_PROPELLER", "N s2", "", "rho D^4 of the propellers of
 AIR_DIAMETER = _rows("AIR_DIAMETER", "m", "", "Diameter D of the propellers of an aircraft.")
 AIR_KT = _rows("AIR_KT", "", "", "Coefficients of KT = k0 + k1 J + k2 J^2 of these propellers.", 3)
 AIR_KQ = _rows("AIR_KQ", "m", "", "Coefficients of D KQ, which acts on the airframe against the rotation.", 3)
-AIR_DITCHING = _rows("AIR_DITCHING", "1/m", "", "Inverse of the length in which water stops an aircraft.")
+AIR_DITCHING = _rows("AIR_DITCHING", "1/m", "", "Inverse of the distance within which the water stops an aircraft.")
 AIR_STEP = _rows("AIR_STEP", "s", "", "Time step, which limits the deceleration of an aircraft in the water.")
 
 ROWS = TABLE.size

@@ -42,7 +42,7 @@ LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are
 
 
 class Engine:
-    """One run. Call :meth:`begin` once, then call :meth:`poll` whenever it is due or a command arrives, until
+    """Engine of one run. Call :meth:`begin` once, then call :meth:`poll` whenever it is due or a command arrives, until
     :attr:`is_over`.
 
     ``commands`` is None if the front end is in this process and calls :attr:`command_executor` directly.

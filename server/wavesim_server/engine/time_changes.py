@@ -43,7 +43,7 @@ class Served(NamedTuple):
 
 
 class ChangedEngine(Protocol):
-    """The parts of the engine that a change of time affects."""
+    """Interface through which a time change acts on the engine."""
 
     sim: Simulation
     instruments: InstrumentRegistry

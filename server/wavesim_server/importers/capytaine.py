@@ -106,7 +106,8 @@ def _dof_indices(names: Array) -> list[int]:
         word = str(name).lower()
         if word not in panel_results.DOFS:
             raise ValueError(
-                f"unknown degree of freedom '{name}'; one body with {', '.join(panel_results.DOFS)} can be imported"
+                f"unknown degree of freedom '{name}'; only a single body with the degrees of freedom "
+                f"{', '.join(panel_results.DOFS)} can be imported"
             )
         found.append(panel_results.DOFS.index(word))
     return found

@@ -120,14 +120,14 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
                 t, "swivel", minimum=f"{-limit:.9g} deg", maximum=f"{limit:.9g} deg", lag=f"{d['T_alpha']:g} s"
             )
             etree.SubElement(t, "deflector", lag=f"{d['T_beta']:g} s")
-    draft.notes.append("hilsim's code adds fluid memory from another hull, which this file does not contain")
+    draft.notes.append("hilsim's code adds the fluid memory of another hull, but this file does not contain it")
     draft.record_unused(d)
     return draft
 
 
 def _add_rigid_body(draft: ModelDraft, m: Floats) -> None:
     """Add M_RB. If the upper and lower halves of the matrix differ (hilsim accepts any matrix), use the half that the
-    user names.
+    user specifies.
     """
     odd = [
         f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]

@@ -38,8 +38,8 @@ def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDra
     """Return the draft model for a folder, with the terms of Panisim's class `Vessel`.
 
     The added mass and the restoring matrix come from a HydRA file, the aerofoil from a NACA table, and the sections of
-    the hull from a .gdf file; these are in the folder or next to it. Missing values are those of Panisim's manual, or
-    estimates, each with a note.
+    the hull from a .gdf file; these are in the folder or next to it. Missing values are taken from Panisim's manual or
+    estimated, and a note reports each of them.
     """
     folder = folder.resolve()
     geometry, inertia = _read_part(folder, "geometry.yml"), _read_part(folder, "inertia.yml")

@@ -59,7 +59,7 @@ def check_recipient(command: Command, crews: Crews) -> Command:
             what = suggest_name(device, known) or "; no device of this body has joined"
             raise ValueError(f"fault: '{command.body}' has no device '{device}'{what}")
         if command.field:
-            raise ValueError(f"fault: '{command.part}' is a device; remove the field, which only sensors have")
+            raise ValueError(f"fault: '{command.part}' is a device; remove the field, because only sensors have fields")
     return command
 
 

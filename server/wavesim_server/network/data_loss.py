@@ -57,8 +57,8 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Return the reason why the log is no longer being written, once after the failure; otherwise, return an empty
-        string.
+        """Return, once after a log failure, the reason why the log is no longer being written. Otherwise, return an
+        empty string.
         """
         if self.log is None or self._log_failed or not self.log.failure:
             return ""

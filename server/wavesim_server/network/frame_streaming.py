@@ -154,7 +154,7 @@ class FrameLogger:
         lost: Callable[[str], None],
     ) -> None:
         self._server, self._loaded, self._bodies, self._log, self._report_loss = server, loaded, bodies, log, lost
-        #: number n for each body and instrument of which every n-th frame is logged
+        #: for each (body, instrument): the number n, of which every n-th frame is logged
         self._every: dict[tuple[str, str], int] = {}
         self._rings: FrameRings | None = None
         self._seen: Any = None
