@@ -134,8 +134,8 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """Decode the messages in a datagram. Also return the reason for each part of the datagram that is unusable. Skip
-    messages of undeclared types.
+    """Decode the messages in a datagram. Also return, for each unusable part of the datagram, the reason. Skip messages
+    of undeclared types.
     """
     found: list[MavlinkMessage] = []
     at = 0

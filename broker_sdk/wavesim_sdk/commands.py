@@ -176,7 +176,7 @@ def _sensible_mission(command: Mission) -> None:
         )
     if command.first + len(points) // 4 > command.count:
         raise ValueError(
-            f"mission: a part has waypoints after number {command.count}, the last waypoint of the mission"
+            f"mission: a part of the mission has waypoints beyond number {command.count}, which is the last one"
         )
     if min(points[3::4]) <= 0.0:
         raise ValueError("mission: the speed at each waypoint must be above 0 m/s")

@@ -124,8 +124,8 @@ RECORD = FRAME.dtype
 
 
 def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
-    """Return the message that a body does not have a sonar, camera or lidar with this name. If ``body`` is empty, the
-    message refers to all bodies.
+    """Return the error message for a body that does not have a sonar, camera or lidar with this name. If ``body`` is
+    empty, the message refers to all bodies.
     """
     whose = f"'{body}'" if body else "no body"
     verb = "has no" if body else "has a"

@@ -63,9 +63,9 @@ _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
 def known_states(metadata: Mapping[str, str], records: Record) -> Record:
-    """Return the records of the ``state`` table with NaN in place of what the log of a recording does not know.
+    """Return the records of the ``state`` table, with NaN in place of values that are unknown in an imported log.
 
-    An imported log contains measured or assumed values there, because a replay needs a state.
+    An imported log contains measured or assumed values in these places, because a replay needs a state.
     """
     unknown = metadata.get(UNKNOWN_TRUTH, "").split()
     if unknown:

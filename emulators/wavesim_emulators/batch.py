@@ -87,9 +87,7 @@ class Noise:
 
 
 class CovarianceNoise:
-    """Errors of a vector, correlated by a declared covariance (nine numbers). If none is declared, ``factor`` is
-    None.
-    """
+    """Errors of a vector with a declared covariance (nine numbers). If none is declared, ``factor`` is None."""
 
     def __init__(self, declared: Sequence[float]) -> None:
         self.factor: Floats | None = covariance_factor(np.reshape(declared, (3, 3))) if declared else None

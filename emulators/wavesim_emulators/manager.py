@@ -76,7 +76,7 @@ class EmulatorManager:
         finally:
             self._terminate_all()
         if not self.processes and not self._stop and is_running() and failed:
-            raise WaveSimError("no emulator is left")
+            raise WaveSimError("all emulators have exited")
 
     def _on_exit(self, sensor: str, code: int) -> None:
         quick = time.monotonic() - self.started_at[sensor] < EARLY_DEATH_S

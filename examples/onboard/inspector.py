@@ -135,8 +135,8 @@ class Inspector:
 
 
 def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return the range in m and the bearing in rad of the nearest face of the brightest object. If the last position of
-    this object is known, search only near that position.
+    """Return the range in m and the bearing in rad of the nearest face of the brightest object in the image. If the
+    last position of this object is known, search only near that position.
     """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     r, b = frame.ranges, frame.angles
@@ -151,8 +151,8 @@ def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, 
 
 
 def quay(frame: ImagingFrame) -> tuple[float, float] | None:
-    """Return the distance in m of a straight wall, and the bearing in rad of its normal. The wall is a line through the
-    strongest echo of each beam.
+    """Return the distance in m to a straight wall, and the bearing in rad of the normal of the wall. The wall is a line
+    through the strongest echo of each beam.
     """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     s[:, frame.ranges <= NEAREST] = 0.0

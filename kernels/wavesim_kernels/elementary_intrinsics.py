@@ -93,7 +93,7 @@ def _where(mask: Any, a: Any, b: Any) -> Any:
 
 
 def root_code(builder: Any, x: Any) -> Any:
-    """Build the square-root instruction, because ``math.sqrt`` would be a call that sets ``errno``."""
+    """Build the square-root instruction. ``math.sqrt`` would instead call a function that sets ``errno``."""
     name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
     return builder.call(declared_function(builder, name, ir.FunctionType(x.type, [x.type])), [x])
 

@@ -63,7 +63,7 @@ PRIVATE_PARTS = {
     "numba.core.caching.FunctionCache.load_overload": "overridden to name the files by the digest of the sources",
     "numba.core.caching.FunctionCache.save_overload": "overridden to remove the cache files of earlier versions of the source",
     "numba.core.caching.FunctionCache._index_key": "extended to add the members of named tuples and the options to the key",
-    "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that decide what can be stored, and how",
+    "numba.core.caching.CompileResultCacheImpl.check_cachable": "base class of the rules that determine what can be cached, and how",
     "numba.core.caching.IndexDataCacheFile": "determines the names of a kernel's cache files, and reads these files",
     "numba.core.caching.UserProvidedCacheLocator.ensure_cache_path": "creates the cache folder when a kernel is stored",
     "numba.core.dispatcher.Dispatcher.enable_caching": "not called; the attribute _cache is set to our cache instead",

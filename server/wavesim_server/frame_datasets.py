@@ -64,7 +64,7 @@ class SceneOrigin:
 class FrameDataset:
     """Folder with the frames of many scenes. :meth:`add` adds a scene or replaces it; :meth:`close` writes the index.
 
-    This class writes PNG pictures, and for labelled frames a second picture with the label of each pixel.
+    This class writes PNG images, and for labelled frames a second image with the label of each pixel.
     """
 
     format = "png"
@@ -189,7 +189,7 @@ def _arrays(frame: ImagingFrame) -> dict[str, Any]:
 
 
 class CocoDataset(FrameDataset):
-    """Data set in COCO format: PNG pictures, and for each view and each split of the data set a file with the masks of
+    """Data set in COCO format: PNG images, and for each view and each split of the data set a file with the masks of
     each object, its shadow, the bed and the surface.
     """
 

@@ -66,7 +66,8 @@ GRACE_NS = 500_000_000  #: time in ns by which the age of a value is reduced bef
 MAX_SIGNALS = (
     200  #: maximum number of signals that a page receives between two frames; further signals are only counted
 )
-#: maximum number of snapshots whose times a page receives; if there are more, it receives every second, third, ... one
+#: maximum number of snapshots whose times a page receives; if there are more, the page receives the times of every
+#: second, third, ... snapshot
 MAX_SNAPSHOTS = 500
 MAX_SESSIONS = 200  #: maximum number of sessions of one kind that a page receives
 

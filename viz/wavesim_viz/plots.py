@@ -94,7 +94,7 @@ def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
     try:
         _make(run, shares[0])
         if any(process.wait() for process in others):
-            raise WaveSimError("a picture could not be drawn (see above)")
+            raise WaveSimError("a plot could not be drawn (see above)")
     finally:
         for process in others:
             process.kill()

@@ -203,7 +203,7 @@ _ALL = (
         "wl-m16",
         "Water Linked M16 at power level 4",
         _values(_WATER_LINKED, modem__frequency="58.5 kHz", modem__bit_rate="10", modem__payload="2")
-        + _values("1105 mW (Water Linked's documentation): 171 dB + 10 log10(W)", source_level="171 dB")
+        + _values("1105 mW (Water Linked's documentation); level: 171 dB + 10 log10(P / 1 W)", source_level="171 dB")
         + _values(ASSUMED, listen_low="57 kHz", listen_high="60 kHz", bandwidth="2 kHz", modem__bandwidth="2 kHz")
         + _values(ASSUMED, modem__preamble="0 s", detection="snr", snr="6 dB", recharge="0 s"),
         without="the speed limit of 0.8 m/s",
@@ -212,7 +212,7 @@ _ALL = (
         "uwave",
         "uWave modem",
         _band(20.0, 28.0, ASSUMED)
-        + _values("maker's brief: 78 bit/s", modem__bit_rate="78")
+        + _values("manufacturer's brief: 78 bit/s", modem__bit_rate="78")
         + _values(ASSUMED, source_level="170 dB", modem__preamble="0.3 s", modem__payload="8")
         + _values(ASSUMED, detection="snr", snr="0 dB", recharge="0.1 s"),
         without="the modem has 20 code channels; set `code` instead",
@@ -231,7 +231,7 @@ _ALL = (
         "sonardyne-modem6",
         "Sonardyne Modem 6, at 900 bit/s",
         _band(19.0, 34.0, ASSUMED)
-        + _values("maker's page: 100 to 9000 bit/s", modem__bit_rate="900")
+        + _values("manufacturer's page: 100 to 9000 bit/s", modem__bit_rate="900")
         + _values(ASSUMED, source_level="187 dB", modem__preamble="0.2 s", modem__payload="128")
         + _values(ASSUMED, detection="snr", snr="5 dB", recharge="0.05 s"),
     ),

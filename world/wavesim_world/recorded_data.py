@@ -25,7 +25,7 @@ from wavesim_world.config.vehicle import Model
 def actuator_position(model: Model, name: str) -> int:
     """Return the index of an actuator in the model's order, given its name or number.
 
-    Raises ConfigError with the nearest name if the actuator is unknown.
+    Raises ConfigError, suggesting the nearest name, if the actuator is unknown.
     """
     try:
         return actuator_index(actuators_of(model), name)

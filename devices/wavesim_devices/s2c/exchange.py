@@ -14,7 +14,7 @@ MAX_FRAGMENTS = 255
 
 
 def fragments(data: bytes, payload: int, sequence: int, process: int | None) -> list[S2cFrame]:
-    """Return the frames of a burst, for packets with a given maximum payload."""
+    """Divide the data of a burst into frames, for packets with the given maximum payload."""
     size = payload - BURST_HEAD_BYTES
     parts = [data[k : k + size] for k in range(0, len(data), size)] or [b""]
     return [S2cFrame(FrameKind.BURST, sequence, process, p, k, len(parts)) for k, p in enumerate(parts)]

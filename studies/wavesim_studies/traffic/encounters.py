@@ -106,7 +106,7 @@ def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encoun
 
 
 def read_dnv(path: Path) -> Encounter:
-    """Read a situation from a JSON file of DNV's ship-traffic-generator.
+    """Read a traffic situation from a JSON file of DNV's ship-traffic-generator.
 
     Own ship and targets have a position (degrees, or north and east in NM or m), a speed in knots and a course in
     degrees. Raise ConfigError, stating the problem, if the file is invalid.

@@ -69,7 +69,7 @@ class WaypointRoute:
 
     def reached(self, places: Floats) -> int:
         """Count the corners that the vessel passed in order, in all rounds of the route. A corner counts as passed if
-        the vessel comes close enough to it. The limit is the distance between the corner and its arc, plus
+        the vessel comes within a limit of it. The limit is the distance between the corner and its arc, plus
         ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0

@@ -66,8 +66,8 @@ class WindDrag:
 
     law=blendermann: the law of Blendermann (1994), with the longitudinal drag coefficients CD_l for wind from ahead and
     from astern, CD_t, delta (cross-force) and kappa. law=simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g, where g
-    is the apparent wind angle. Each is multiplied by the dynamic pressure and an area: X by the frontal area, Y and N
-    by the lateral area. N is also multiplied by the length.
+    is the apparent wind angle. X, Y and N are multiplied by the dynamic pressure and an area: X by the frontal area, Y
+    and N by the lateral area. N is also multiplied by the length.
     """
 
     frontal: float = key("Frontal projected area of the vehicle above the water.", "area", low=0.0)

@@ -94,8 +94,8 @@ def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
     if reach < 4.0 * p.resolution:
         fail_at(
             s.place,
-            f"{who}: range {reach:g} m is too short: it must be at least as long as four echoes of a {p.title}, each "
-            f"{p.resolution:.2g} m long",
+            f"{who}: range {reach:g} m is too short: use at least four times the range resolution of a {p.title}, "
+            f"{p.resolution:.2g} m",
         )
     if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
         fail_at(

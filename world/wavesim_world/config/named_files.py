@@ -1,4 +1,4 @@
-"""Changes of the files that a configuration consists of and names."""
+"""Detection of changes to the files that a configuration consists of, and to the files that it names."""
 
 from __future__ import annotations
 

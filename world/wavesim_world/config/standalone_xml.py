@@ -18,8 +18,8 @@ _WATER = ("soundings", "volume", "samples", "mesh", "scalar")
 
 
 def omitted_water(text: str) -> tuple[str, ...]:
-    """Return the elements of a configuration that describe the water, its bed or obstacles by files, which
-    :func:`load_standalone` therefore omits.
+    """Return the elements of a configuration that use files to describe the water, its bed or obstacles.
+    :func:`load_standalone` omits these elements.
     """
     root = xml.parse(text.encode())
     found = [f"<{tag}>" for tag in _WATER if root.find(f".//{tag}") is not None]
