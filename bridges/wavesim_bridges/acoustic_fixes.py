@@ -225,8 +225,8 @@ def direction_sigma(head: UsblHead, sound_speed: float) -> float:
     """Return the standard deviation in rad of a direction, computed from the errors of the USBL head and of the AHRS
     heading.
 
-    The errors of the arrival times cause a direction error that decreases with the distance between the hydrophones. It
-    depends on the direction; the function uses its largest value.
+    The errors of the arrival times cause a direction error that decreases with the distance between the hydrophones.
+    This error depends on the direction; the function uses the largest value.
     """
     places = np.array([h.position for h in head.hydrophone])
     spread = np.linalg.eigvalsh(np.cov(places.T, bias=True) * len(places))

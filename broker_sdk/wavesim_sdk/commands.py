@@ -242,11 +242,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> bytes:
-    """Return a command as bytes in the wire format of a REQUESTS item."""
+    """Encode a command as bytes in the wire format of a REQUESTS item."""
     return REQUESTS.pack(command)
 
 
 def decode(item: bytes) -> Command:
-    """Return the command encoded in these bytes, which are in the wire format."""
+    """Decode a command from bytes in the wire format."""
     command: Command = REQUESTS.unpack(item)
     return command

@@ -73,7 +73,7 @@ class ConformanceChecker:
 
 
 class BrokerChecker(ConformanceChecker):
-    """Checker for one broker, which runs once against the scripted server."""
+    """Checker for one broker. The broker runs once, against the scripted server."""
 
     def __init__(self, command: Sequence[str], say: Callable[[Finding], None] = lambda f: None) -> None:
         super().__init__(say)

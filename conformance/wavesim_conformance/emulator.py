@@ -151,7 +151,7 @@ class FakeEngine:
 
 
 class EmulatorChecker(ConformanceChecker):
-    """Checker for one emulator, which runs twice with shared memory and without a simulation."""
+    """Checker for one emulator. The emulator runs twice, with shared memory but without a simulation."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.messages import Role
 
 MOTOR = "propeller"
-#: actuator that each servo moves, and the sign that converts the angle of the servo to that of the fin
+#: actuator that each servo moves, and the sign that converts the servo angle to the fin angle
 SERVOS = (("rudder-bottom", -1.0), ("plane-port", -1.0), ("plane-starboard", 1.0), ("rudder-top", 1.0))
 STATE, ACTUATE, CONFIGURATION, VOLTAGE_LOOP, CURRENT_LOOP, SPEED_LOOP = range(1, 7)  #: commands of the motor controller
 NO_CONTROL, VOLTAGE_CONTROL, SPEED_CONTROL = 0, 1, 3

@@ -30,7 +30,7 @@ GAUSS = 1e-4  #: unit of the magnetic field in T
 WRITE_WORD, READ_WORD, FIRMWARE, IDENTITY = 0xE4, 0xE5, 0xE9, 0xEA
 CONTINUOUS, MODE, STOP, RESET = 0xC4, 0xD4, 0xFA, 0xFE
 FIRMWARE_NUMBER = 2005  #: version 2.0.05
-#: identity texts, in the order of their selectors: model number, serial number, model name, options
+#: identity strings, in the order of their selectors: model number, serial number, model name, options
 IDENTITIES = (b"      6223-4220 ", b"      6223-00001", b"      3DM-GX3-25", b" 5g,  300deg/sec")
 #: for each command, the fixed bytes that follow and confirm its first byte, and the number of argument bytes after the
 #: fixed bytes

@@ -15,9 +15,9 @@ from wavesim_world.config.world import World
 
 
 def field(world: World) -> Floats:
-    """Return the earth's magnetic field (3,) in W, in T: the configured field, or that of WMM2025 at the origin, at the
-    mean water level and in the configured year. North in W is true north, so the declination is the angle from north to
-    the horizontal component of the field, positive towards east.
+    """Return the earth's magnetic field (3,) in W, in T: the configured field, or the WMM2025 field at the origin, at
+    the mean water level and in the configured year. North in W is true north, so the declination is the angle from
+    north to the horizontal component of the field, positive towards east.
     """
     field = np.array(world.magnetic.field)
     if field.any():

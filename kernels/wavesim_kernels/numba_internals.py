@@ -79,7 +79,7 @@ PRIVATE_PARTS = {
     "numba.core.callconv.CPUCallConv.call_function": "calls a kernel by its address",
     "numba.core.callconv.CPUCallConv.return_status_propagate": "propagates exceptions from a kernel that is called by address",
     # machine code in wheels
-    "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended to keep a copy of each module, which is compiled for other processors",
+    "numba.core.codegen.JITCodeLibrary._finalize_final_module": "extended to keep a copy of each module, from which code for other processors is compiled",
     "numba.np.numpy_support.as_dtype": "returns the dtype of the elements of an array",
     "numba.core.callconv.CPUCallConv.get_function_type": "returns the LLVM type of a kernel",
 }

@@ -64,7 +64,7 @@ class Contacts:
     # -- changes of the fleet ------------------------------------------------------------------
 
     def add(self, row: int) -> None:
-        """Add a body, which has not touched anything yet."""
+        """Add a new body, without any contacts."""
         self._order_stale = True
         self.memory.events.last_contacts[row, :, contact_events.LAST_TICK] = -np.inf
 

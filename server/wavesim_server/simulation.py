@@ -517,7 +517,7 @@ class Simulation:
     def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this simulation, or of another one with the same configuration.
 
-        If the continued run receives the same commands as the original one, it is bit-identical to it. Raises
+        A continued run that receives the same commands as the original run is bit-identical to the original run. Raises
         InvalidArgument if the snapshot belongs to another configuration or version; in that case, the simulation is
         unchanged.
         """

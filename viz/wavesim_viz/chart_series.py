@@ -1,6 +1,6 @@
 """Time series for charts. For a log, they cover its whole length. For a server, they begin when its viewer starts.
 
-A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
+A *line* is ``ROW/KEY``; the page uses the same keys: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
 ``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are in SI units, angles of
 ``motion`` in degrees; a missing value is None.
 """

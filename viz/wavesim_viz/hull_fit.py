@@ -229,7 +229,8 @@ def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tupl
         if len(edges):
             notes.append(
                 f"part '{hull.parts[k].name}' is open: {len(edges)} edges do not join two faces, one of them near "
-                f"{_place(edges[0])} m; volume and centre are those of the convex hull, which is larger than the real one"
+                f"{_place(edges[0])} m; the volume and the centre of its convex hull are used; the convex hull is "
+                "larger than the real one"
             )
         elif geometry.mass_properties(t).volume < 0.0:
             notes.append(f"part '{hull.parts[k].name}' was inside out; its faces were reversed")

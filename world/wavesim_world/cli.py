@@ -1,5 +1,5 @@
-"""Commands ``wavesim check``, ``modems``, ``new`` and ``stubs``, which check a configuration, list modem presets, write
-a new configuration, and write the bodies of a configuration as Python types.
+"""Commands ``wavesim check`` (checks a configuration), ``modems`` (lists modem presets), ``new`` (writes a new
+configuration) and ``stubs`` (writes the bodies of a configuration as Python types).
 """
 
 from __future__ import annotations

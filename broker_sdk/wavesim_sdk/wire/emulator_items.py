@@ -55,8 +55,8 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Select the tables that an emulator receives. Only a session with the emulator role may send this request. It may
-    send it only once, before all other requests.
+    """Select the tables that an emulator receives. Only a session with the emulator role may send this request, once,
+    before all other requests.
     """
 
     tables: Sequence[str] = record_field(

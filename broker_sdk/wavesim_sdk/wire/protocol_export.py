@@ -23,9 +23,9 @@ _REFUSALS = {
     messages.Refusal.UNKNOWN_NAME: "unknown body, and the JOIN names no model for a new one",
     messages.Refusal.UNKNOWN_MODEL: "the JOIN names an unknown model",
     messages.Refusal.FULL: "the server has no room for another session or body",
-    messages.Refusal.BAD_VALUE: "an element is invalid; the text names it",
+    messages.Refusal.BAD_VALUE: "an element is invalid; the text of the refusal names it",
     messages.Refusal.KEY: "the key is not valid for this name, or was replaced",
-    messages.Refusal.EXPIRED: "`previous` does not name a live session of this body and role; join again with 0",
+    messages.Refusal.EXPIRED: "`previous` does not name a live session of this body and role; join again with `previous` 0",
     messages.Refusal.ROLE: "this name may not join this body or this server in that role",
     messages.Refusal.INTERNAL: "internal server error; the server counts these errors in its status",
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from wavesim_devices.micromodem.sentences import INVALID_ARGUMENT, InvalidSentence, whole
 from wavesim_sdk.wire.items import Reception
 
-TOLERANCE_HZ = 400.0  #: maximum difference in Hz between the frequency of a reply and that of its transponder
+TOLERANCE_HZ = 400.0  #: maximum difference in Hz between the frequencies of a reply and of its transponder
 REMUS_CODES = (
     1,
     2,

@@ -73,7 +73,7 @@ class Measurement:
 
 
 def rotation_about_z(degrees: float) -> Floats:
-    """Return the matrix that transforms vectors from the frame of the DVL into that of the vehicle (3, 3)."""
+    """Return the matrix (3, 3) that transforms vectors from the DVL frame to the vehicle frame."""
     c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 

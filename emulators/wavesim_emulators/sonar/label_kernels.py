@@ -25,11 +25,11 @@ NEXT_TO = 1e-9
 class LabelledRays(NamedTuple):
     """Rays of a fan.
 
-    ``intervals`` are the intervals of bins that they cover (:class:`~wavesim_emulators.sonar.echo_kernels.EchoBins`).
-    ``geometry`` and ``what`` contain the ranges and the labels of their hits. ``spacing`` is the angle between
-    neighbouring rays, divided by the size of a bin. ``gain`` is the beam pattern across the beams, relative to its
-    maximum. ``background`` contains the intervals that the rays would cover without any object. It has length 0 if no
-    ray hits an object.
+    ``intervals`` are the intervals of bins that the rays cover
+    (:class:`~wavesim_emulators.sonar.echo_kernels.EchoBins`). ``geometry`` and ``what`` contain the ranges and the
+    labels of the hits. ``spacing`` is the angle between neighbouring rays, divided by the size of a bin. ``gain`` is
+    the beam pattern across the beams, relative to its maximum. ``background`` contains the intervals that the rays
+    would cover without any object. It has length 0 if no ray hits an object.
     """
 
     intervals: Floats

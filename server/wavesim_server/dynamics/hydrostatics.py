@@ -61,8 +61,8 @@ def cylinder(half: float, radius: float, plane: WaterPlane) -> tuple[float, floa
     """Return the volume and the first moments (mx, my, mz) of the submerged part of a cylinder along x.
 
     At each point of the circular section, the submerged length is a linear function of the coordinate ``s`` along the
-    tilt of the plane. It is limited to the range from 0 to the length of the cylinder, 2 ``half``. Its integral follows
-    from the moments of the chord.
+    tilt of the plane. The submerged length is limited to the range from 0 to the length of the cylinder, 2 ``half``.
+    Its integral follows from the moments of the chord.
     """
     nx, ny, nz, d = plane
     tilt = math.sqrt(ny * ny + nz * nz)

@@ -271,7 +271,13 @@ AIR_CONTROL = _rows(
 AIR_PROPELLER = _rows("AIR_PROPELLER", "N s2", "", "rho D^4 of the propellers of an aircraft, with the density of air.")
 AIR_DIAMETER = _rows("AIR_DIAMETER", "m", "", "Diameter D of the propellers of an aircraft.")
 AIR_KT = _rows("AIR_KT", "", "", "Coefficients of KT = k0 + k1 J + k2 J^2 of these propellers.", 3)
-AIR_KQ = _rows("AIR_KQ", "m", "", "Coefficients of D KQ, which acts on the airframe against the rotation.", 3)
+AIR_KQ = _rows(
+    "AIR_KQ",
+    "m",
+    "",
+    "Coefficients of the torque term D KQ; the torque acts on the airframe against the rotation of the propeller.",
+    3,
+)
 AIR_DITCHING = _rows("AIR_DITCHING", "1/m", "", "Inverse of the distance within which the water stops an aircraft.")
 AIR_STEP = _rows("AIR_STEP", "s", "", "Time step, which limits the deceleration of an aircraft in the water.")
 

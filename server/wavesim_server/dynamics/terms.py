@@ -1,7 +1,7 @@
 """Optional terms of the equation of motion. Each function adds one term to the force rows of one block.
 
-Every function processes all lanes at literal offsets; only table lookups process the lanes one by one. Each term names
-its source.
+Every function processes all lanes at literal offsets; only table lookups process the lanes one by one. The docstring of
+each term names its source.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class TimeChanges:
         self._waiting: list[tuple[items.Control | items.SnapshotAction, Callable[[bool, str], None]]] = []
 
     def request(self, command: items.Control | items.SnapshotAction, report: Callable[[bool, str], None]) -> None:
-        """Queue a command for :meth:`carry_out`, and call ``report`` with its result once it has been executed."""
+        """Queue a command for :meth:`carry_out`. Once it has been executed, call ``report`` with the result."""
         self._waiting.append((command, report))
 
     @property

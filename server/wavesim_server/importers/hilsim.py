@@ -13,8 +13,8 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, ModelDraft, TrackedTable, format_numbers
 
-#: names in a WaVeSim model for hilsim's nonlinear damping terms;
-# in hilsim's names with two factors, the last is the factor of the column, and the first stands for its absolute value
+#: hilsim's nonlinear damping terms, each with the name of the corresponding derivative in a WaVeSim model
+# (a hilsim name with two factors ends with the factor of the column; the factor before it stands for an absolute value)
 DAMPING = {
     "X_uuu": "X_uuu",
     "Y_vvv": "Y_vvv",

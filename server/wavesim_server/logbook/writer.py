@@ -381,8 +381,8 @@ class LogWriter:
         self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
 
     def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
-        """Write the estimate from a body's on-board navigator. It may come before the message that adds the body to the
-        log.
+        """Write the estimate from a body's on-board navigator. The estimate may arrive before the message that adds the
+        body to the log.
         """
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:

@@ -92,7 +92,7 @@ class Expression:
         if isinstance(node, ast.BinOp):
             two = self._value(node.left, values), self._value(node.right, values)
             if any(isinstance(v, str) for v in two):
-                raise TypeError("strings can only be compared: 'x' * 10**9 would exhaust the memory")
+                raise TypeError("strings can only be compared; arithmetic with strings is not allowed")
             return _TWO[type(node.op)](*two)
         left = self._value(node.left, values)
         for op, part in zip(node.ops, node.comparators, strict=True):

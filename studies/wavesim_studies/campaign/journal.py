@@ -61,7 +61,7 @@ class Journal:
         self._base.close()
 
     def note(self, name: str, value: str) -> None:
-        """Store a named text about the campaign as a whole."""
+        """Store a named string about the campaign as a whole."""
         self._write("insert or replace into about values (?, ?)", (name, value))
 
     def about(self) -> dict[str, str]:

@@ -95,7 +95,8 @@ def run_encounter(
 
     If ``beyond`` is given, the run instead lasts (1 + ``beyond``) times as long as the vessels would take to meet.
     ``avoider`` is a name, a class or a function (see :mod:`wavesim_sdk.guidance.avoiders`); it decides once a second.
-    With None, own ship keeps its course. Raise ConfigError if it is not an avoider, and AvoiderFailed if it fails.
+    With None, own ship keeps its course. Raise ConfigError if ``avoider`` does not provide an avoider, and
+    AvoiderFailed if the avoider fails.
     """
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0

@@ -131,7 +131,7 @@ def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str)
 
 
 def _roughly(end: LineEnd, starts: dict[str, Vector]) -> Vector:
-    """Return the approximate position of an end in the world, which ignores the attitude of the body."""
+    """Return the approximate position of an end in the world. The attitude of the body is ignored."""
     if not end.body:
         return end.position
     return tuple(float(x) for x in np.add(starts[end.body], end.position))

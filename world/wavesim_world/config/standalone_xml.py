@@ -13,7 +13,7 @@ from wavesim_world.config.loaded import LoadedConfig
 _ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include", "mission")
 _KEYS = {"acoustics": ("file",), "network": ("keys", "address")}
 
-#: elements whose files describe the water, its bed and what is in it
+#: elements whose files describe the water, the sea bed or obstacles
 _WATER = ("soundings", "volume", "samples", "mesh", "scalar")
 
 

@@ -213,7 +213,7 @@ class FadingDrag:
 
 @dataclass(frozen=True)
 class BodyLift:
-    """Lift and drag of the hull in the vertical plane, modelled as those of a slender wing.
+    """Lift and drag of the hull in the vertical plane, modelled as a slender wing.
 
     The lift coefficient is `CL_a alpha` and the drag coefficient `CD_0 + CL^2/(pi e A)`, where
     `alpha = atan2(w, u)` is the angle of attack.
