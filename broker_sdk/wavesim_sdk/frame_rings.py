@@ -78,7 +78,7 @@ class FrameRings:
         """Map the frame rings of a server. Raises NotRunning or AttachError, with the reason, on failure."""
         name = segment_name(server, "sonars")
         try:
-            memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
+            memory = map_memory(name, MAGIC, HEADER, "segment of frame rings", writable)
         except posix_ipc.ExistentialError:
             if server not in dict(running_servers()):
                 raise no_such_server(server) from None

@@ -25,7 +25,7 @@ class FrameCollector:
         return label_names(self._simulation.loaded)
 
     def names(self) -> LabelNames:
-        """Return the names of the labels, with the bodies that are present."""
+        """Return the names of the labels, including the names of the bodies that are present."""
         names = self._names
         for row, occupant in self._simulation.occupants.items():
             names = names.with_body(row, occupant.name, occupant.model.name)

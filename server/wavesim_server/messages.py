@@ -156,7 +156,7 @@ class LockstepDueEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunStateEvent:
-    """The timer changed."""
+    """The state of the timer changed."""
 
     state: int = record_field(Int(0, 255), "state of the timer")
     time_ns: int = record_field(_TIME, "simulation time", "ns")

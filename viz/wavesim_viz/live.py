@@ -90,7 +90,7 @@ class LiveConfiguration:
         self.has_changed = False
 
     def configuration(self) -> SourceConfiguration:
-        """Return the path, with a note after a change."""
+        """Return the path and, if a file has changed, a note that states this."""
         if not self.has_changed and file_states(self._files) == self._states:
             return SourceConfiguration(str(self._path))
         note = f"{self._path}, or a file that it names, has changed since the start: the simulation may differ"

@@ -53,7 +53,7 @@ class Integrator:
     times: tuple[float, ...]  #: times of the stages as fractions of the step; the first one is 0
     stages: tuple[tuple[float, ...], ...]  #: for each stage, the weights of the derivatives of all earlier stages
     weights: tuple[float, ...]  #: weights with which the derivatives of all stages enter the result of the step
-    stable: float  #: stability limit: the maximum abs(lambda) h at which motions do not grow, with a margin
+    stable: float  #: stability limit: the maximum abs(lambda) h at which motions do not grow, reduced by a margin
 
     def __post_init__(self) -> None:
         n = len(self.times)

@@ -103,7 +103,7 @@ class TowedModel:
 
 
 def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
-    """Return the commands, in the order of the actuators, with which a body maintains a surge speed through the water.
+    """Return the commands with which a body maintains a surge speed through the water, in the order of the actuators.
     Raises ValueError if the body cannot maintain it.
     """
     name = form.model.name

@@ -1,3 +1,3 @@
-"""Trials in one process, with engine, emulators and on-board programs, without sockets, serialisation or keep-alive
+"""Trials whose engine, emulators and on-board programs run in one process, without sockets, serialisation or keep-alive
 messages.
 """

@@ -73,7 +73,7 @@ class Monitor(BaseCallback):  # type: ignore[misc]
 
 
 class Training:
-    """One call of :func:`.training.train`."""
+    """State of one call of :func:`.training.train`."""
 
     def __init__(
         self,

@@ -98,8 +98,8 @@ class WaypointRun:
 
 
 def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
-    """Simulate a vessel along its waypoints, with the engine as a library. The vessel is alone, in the configured
-    weather.
+    """Simulate a vessel that follows its waypoints, with the engine as a library. The vessel is alone, in the
+    configured weather.
 
     Raise ConfigError if the vessel or its waypoints are missing.
     """
