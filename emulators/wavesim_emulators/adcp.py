@@ -42,8 +42,8 @@ class AdcpEmulator(RaycastEmulator):
     velocity reveals any difference.
 
     A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. Side lobes
-    interfere beyond the shortest range measured by any beam, multiplied by the cosine of the beam angle; the cell must
-    also end before this distance. At least three beams are needed.
+    interfere beyond a distance that equals the shortest range of all beams times the cosine of the beam angle; the cell
+    must also end before this distance. At least three beams are needed.
     """
 
     sensor = "adcp"

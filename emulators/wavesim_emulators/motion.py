@@ -31,8 +31,8 @@ class AhrsEmulator(Emulator):
     kernels = motion_kernels.AHRS_KERNELS
 
     def prepare(self, parameters: AhrsConfig) -> tuple[Floats | None, Floats | None]:
-        """Return the Cholesky factors of the declared covariances, divided by the default standard deviations, by which
-        the kernel multiplies.
+        """Return the Cholesky factors of the declared covariances, divided by the default standard deviations, because
+        the kernel multiplies by them.
         """
         orientation = CovarianceNoise(parameters.orientation_covariance).factor
         rates = CovarianceNoise(parameters.angular_rate_covariance).factor
@@ -55,8 +55,8 @@ class SpeedLogEmulator(Emulator):
     kernels = motion_kernels.SPEED_LOG_KERNELS
 
     def prepare(self, parameters: SpeedLogConfig) -> Floats | None:
-        """Return the Cholesky factor of the declared covariance, divided by the default standard deviation, by which
-        the kernel multiplies.
+        """Return the Cholesky factor of the declared covariance, divided by the default standard deviation, because the
+        kernel multiplies by it.
         """
         factor = CovarianceNoise(parameters.velocity_covariance).factor
         return None if factor is None else factor / SPEED_SIGMA

@@ -254,7 +254,7 @@ class Simulation:
         self.weather_model.refresh(row, self.fleet, self.tick, self.time_s)
 
     def _reset_last_finite(self, row: int) -> None:
-        """Reset the last finite state of a body to the current state after a change that was not caused by a contact,
+        """After a change that was not caused by a contact, reset the last finite state of a body to its current state,
         and wake the body.
         """
         self._scratch.last_finite[row] = self.fleet.body(row)[: B.RIGID_ROWS]

@@ -55,7 +55,7 @@ def varied(model: str | Model, **changes: Any) -> Model:
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
     """Create a simulation with deep still water.
 
-    ``world`` is the XML content of <world>; if it is given, it replaces the deep bed. ``models`` are available in the
+    ``world`` is the XML content of <world>; the default is a bed at a depth of 11000 m. ``models`` are available in the
     simulation by name.
     """
     inner = world or '<bed depth="11000 m"/>'

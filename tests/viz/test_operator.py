@@ -108,12 +108,12 @@ def test_alarms_are_announced_and_shelved(bay: tuple[Bay, Page]) -> None:
     page.page.click("#alarm-desktop")
     page.wait("document.querySelector('#alarm-desktop').getAttribute('aria-pressed') === 'true' && tones === 1")
     source.removed = {1}
-    text = "high alarm, remus: the server removed its silent pilot"
+    text = "high alarm, remus: the server removed the silent pilot of this body"
     page.wait(f"document.querySelector('#alarm-said').textContent === '{text}'")
     assert page.see("said") == [text] and page.see("tones") == 4
     cells = "[...document.querySelectorAll('#alarms tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     page.wait(f"({cells}).length === 1")
-    assert page.see(cells)[0][1:7] == ["active", "high", "silent", "remus", "", "the server removed its silent pilot"]
+    assert page.see(cells)[0][1:7] == ["active", "high", "silent", "remus", "", text.split(": ")[1]]
     assert page.see("document.querySelector('#tab-alarms .count').textContent") == "1"
     page.shot("alarms")
     page.page.get_by_role("button", name="shelve", exact=True).click()

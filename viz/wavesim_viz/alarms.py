@@ -298,7 +298,7 @@ class AlarmMonitor:
         for k in np.flatnonzero(b[:, 9]):
             yield "faulted", int(b[k, 0]), CONDITIONS[int(b[k, 9])]
         for row in vitals.removed:
-            yield "silent", row, "the server removed its silent pilot"
+            yield "silent", row, "the server removed the silent pilot of this body"
         for row, silent in vitals.silent.items():
             if 0.0 < rules.silent < silent and row not in vitals.removed:
                 yield "silent", row, f"no datagram from its pilot for {silent:.0f} s"

@@ -2,11 +2,11 @@
 
 The sound path from the sonar to a point and the path back may differ. The direct path has the length r. The other paths
 are straight lines to mirror images of the point: in the surface (length s), or in the bed and then the surface (length
-m). The ghosts have the ranges ``(r + s)/2``, ``(r + m)/2`` and ``s``. Each of the first two results from two paths: the
-reflection is on the way to the point or on the way back. The levels of the ghosts follow from the sonar equation:
-spreading and absorption along both paths, the beam pattern in both directions, and the losses of the reflections. The
-surface loss is caused by bubbles (APL-UW TR 9407). The loss at the bed follows from the fraction of energy that the bed
-reflects at normal incidence.
+m). The ghosts have the ranges ``(r + s)/2``, ``(r + m)/2`` and ``s``. Each of the first two ghosts results from two
+paths: the reflection occurs on the way to the point or on the way back. The levels of the ghosts follow from the sonar
+equation: spreading and absorption along both paths, the beam pattern in both directions, and the losses of the
+reflections. The surface loss is caused by bubbles (APL-UW TR 9407). The loss at the bed follows from the fraction of
+energy that the bed reflects at normal incidence.
 
 A rough surface reflects at many points, whose paths are longer. If the slopes of the surface have the variance v in each
 direction, and the point of reflection divides a path into a and b, the additional length has an exponential

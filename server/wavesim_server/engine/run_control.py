@@ -18,7 +18,7 @@ class RunControl:
         self.state = RunState.STOPPED
         self.is_over = False
         self.budget: int | None = None  #: number of remaining ticks of a `step` command
-        self.lockstep: dict[int, int] = {}  #: period of the pilot in ticks, by row
+        self.lockstep: dict[int, int] = {}  #: lockstep period of the pilot of each body in ticks, by row
         #: row and period in ticks of each instrument in lockstep
         self.instrument_steps: tuple[tuple[int, int], ...] = ()
         self.awaits_release = False  #: True while the engine is waiting for ReleaseCommand

@@ -29,7 +29,7 @@ SETTINGS = {
     "centre": "centre of mass relative to the origin: three numbers (forward, starboard, down), in m",
     "linear-drag": "linear damping in addition to wave radiation damping: six numbers, in N per m/s and N m per rad/s (all 0 = none)",
     "restoring": "linear restoring matrix G for z down, including the contribution of the weight: 36 numbers, row by row",
-    "origin-depth": "depth below the mean surface of the reference point for moments, in m",
+    "origin-depth": "depth of the reference point for moments below the mean surface, in m",
     "length": "length scale (ULEN) of the dimensionless numbers, in m",
     "gravity": "gravitational acceleration used to make the numbers dimensionless, in m/s2",
     "water-density": "water density used to make the numbers dimensionless, in kg/m3",

@@ -123,7 +123,7 @@ def _radiating_motions(w: Array, b: Array) -> list[int]:
 
 
 def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
-    """Raise ValueError if the frequency range ends where the damping is still too high."""
+    """Raise ValueError if the damping at an end of the frequency range is still too high."""
     if len(w) < 8:
         raise ValueError(f"the table has {len(w)} frequencies; the memory needs at least 8; 40 or more are recommended")
     for i in loud:

@@ -60,7 +60,7 @@ def pictures(frames: Iterable[ImagingFrame]) -> Iterator[Picture]:
 
 
 def _is_complete(several: list[ImagingFrame], following: ImagingFrame) -> bool:
-    """Return whether the picture of several pings ends before the following ping."""
+    """Return whether the picture of several pings is complete, so that the following ping begins a new picture."""
     if following.samples.shape != several[-1].samples.shape:
         return True
     if following.kind == "sidescan":

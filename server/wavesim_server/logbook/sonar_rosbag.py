@@ -195,7 +195,9 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
 
 
 def point_cloud_message(frame: ImagingFrame) -> bytes:
-    """Return the detected soundings or pixels of a frame as a PointCloud2 with east, north, up and level."""
+    """Return the detected soundings or pixels of a frame as a PointCloud2 with their positions (east, north, up) and
+    levels.
+    """
     if frame.kind in RANGE_IMAGES:
         good = np.isfinite(frame.ranges)
         level = frame.intensities if frame.kind == "lidar" else frame.levels
