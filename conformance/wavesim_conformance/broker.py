@@ -220,7 +220,9 @@ class BrokerChecker(ConformanceChecker):
             since = time.monotonic()
             self.server.step(NAME, tick, values)
             if not self.record(
-                f"STEP {tick} is answered with DONE with the same tick", self._done(tick, since), "no answer within 2 s"
+                f"STEP {tick} is answered with a DONE for the same tick",
+                self._done(tick, since),
+                "no answer within 2 s",
             ):
                 return
         done = self._datagrams(Type.DONE)[-1]

@@ -48,7 +48,7 @@ class EndPoint(NamedTuple):
 
 def find_end_point(loaded: LoadedConfig, text: str, option: str) -> EndPoint:
     """Return the body with the name ``text``, or the position if ``text`` has the form `north,east,depth`. Raises
-    UnknownName or InvalidArgument.
+    UnknownName if it is neither, and InvalidArgument if a coordinate is invalid.
     """
     import numpy as np
 

@@ -58,7 +58,7 @@ class EntryChecker:
         self._flights: IdentityMap[VehicleType, dict[float, level_flight.Trim]] = IdentityMap()
 
     def check_configuration(self) -> None:
-        """Reject a model or a body that cannot be simulated, before the first tick. Raises ConfigError."""
+        """Raise ConfigError, before the first tick, if a model or a body cannot be simulated."""
         for model in self._loaded.models.values():
             self._fleet.vehicle_type(model)
             self._weather_model.operators(model)
@@ -121,9 +121,7 @@ class EntryChecker:
         )
 
     def _check_mooring(self, mooring: Mooring, vehicle_type: VehicleType) -> None:
-        """Reject a mooring on which the body would oscillate or decelerate too fast for the time step. Raises
-        ValueError.
-        """
+        """Raise ValueError for a mooring on which the body would oscillate or decelerate too fast for the time step."""
         params, step = vehicle_type.compiled.params, self._fleet.step
         inverse = params[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6)[:3, :3]
         mobility = float(

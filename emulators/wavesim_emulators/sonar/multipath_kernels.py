@@ -106,7 +106,7 @@ def add_tail(energy: Singles, row: int, ghost: Floats, size: float) -> None:
 
 @kernel
 def add_ghosts(ghosts: Floats, angle: float, step: float, size: float, energy: Singles) -> None:
-    """Add ghosts to the energy (columns, bins) of columns. ``angle`` is the angle off broadside of the first column,
+    """Add ghosts to the energy (columns, bins) of the fan. ``angle`` is the angle off broadside of the first column,
     ``step`` the angle between columns (rad), and ``size`` the bin size (m).
     """
     for i in range(len(ghosts)):

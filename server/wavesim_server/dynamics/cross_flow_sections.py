@@ -5,8 +5,8 @@ The kernel integrates the drag of a hull with constant beam and draft exactly. I
 compiler replaces the hull by a uniform one with the same integrals of k, k x and k x^2, where k = 1/2 rho T CD. Named
 derivatives (v abs(v), v abs(r), r abs(v), r abs(r) and the same for heave and pitch) correct the difference. Pure sway
 and pure yaw are then exact. Between them, the largest error is 1.5 % of the largest force and 3.5 % of the largest
-moment. In heave and pitch it is up to 3 % and 6 %, because the kernel has one uniform hull for both planes
-(tests/physics/test_cross_flow.py).
+moment. In heave and pitch, the errors are up to 3 % of the largest force and 6 % of the largest moment, because the
+kernel has one uniform hull for both planes (tests/physics/test_cross_flow.py).
 """
 
 from __future__ import annotations

@@ -213,8 +213,8 @@ def describe_instability(fastest: float, step: float, integrator: int) -> str:
 
 
 def check_initial_velocity(p: Floats, step: float, integrator: int, velocity: Sequence[float]) -> None:
-    """Reject an initial velocity (u v w p q r) at which drag is so strong that the motion would diverge with the given
-    time step (s). Raises ValueError.
+    """Raise ValueError if drag is so strong at an initial velocity (u v w p q r) that the motion would diverge with the
+    given time step (s).
     """
     inverse, speeds = p[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6), np.abs(np.asarray(velocity, dtype=float))
     dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (P.LINEAR_DRAG, P.QUADRATIC_DRAG, P.BODY_LIFT))

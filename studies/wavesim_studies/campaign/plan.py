@@ -185,8 +185,8 @@ class CampaignPlan:
     def check_files(self) -> None:
         """Raise ConfigError if a run used files that its key does not cover.
 
-        This happens when a file has changed during the campaign, or when the run loaded a module from an unwatched
-        folder.
+        The key does not cover a file that has changed during the campaign, or a module that the run loaded from an
+        unwatched folder.
         """
         sources.check_unseen(self.files, self._before)
         if self.campaign.run.kind != "function" and (changed := sources.differences(self.files, self._files())):

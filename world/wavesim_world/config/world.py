@@ -107,8 +107,8 @@ class Current:
 
     @property
     def max_speed(self) -> float:
-        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all components of the flow. The
-        drift contributes its mean plus three standard deviations.
+        """Speed in m/s that this flow seldom exceeds. It is the sum of the speeds of all flow components. The drift
+        contributes its mean plus three standard deviations.
         """
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0

@@ -26,7 +26,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
-#: angles of incidence of a table of s_b: every degree from the normal, in rad
+#: angles of incidence at which a table gives s_b: every degree from the normal, in rad
 ANGLES = np.radians(np.arange(0.0, 91.0))
 MAX_SURFACE_LOSS = 15.0  #: maximum loss in dB of a reflection at the sea surface
 
