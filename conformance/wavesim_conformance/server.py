@@ -395,7 +395,7 @@ class ServerChecker(ConformanceChecker):
             self._collect(1.0)
 
     def _leave(self) -> None:
-        for text in ("LEAVE is answered with BYE", "a repeated LEAVE is answered by BYE again"):
+        for text in ("LEAVE is answered with BYE", "a repeated LEAVE is answered with BYE again"):
             got = self.port.request(m.Leave(), m.Bye, token=self.token, ack=self.received)
             self.record(text, got is not None, "no BYE within 2 s")
         before = self.token

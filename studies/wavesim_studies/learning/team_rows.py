@@ -36,7 +36,7 @@ class TeamRows:
             raise ConfigError(f"the number of copies must be a multiple of {members} members, got {copies}")
         self.vector = VectorLocalisation(copies // max(members, 1), members, known, limit, substeps=substeps)
         self.copies, self.actions, self.size, self.bound = copies, self.vector.actions, self.vector.size, BOUND
-        self.success = np.zeros(copies, bool)  #: this task has no criterion for success
+        self.success = np.zeros(copies, bool)  #: always False, because this task has no criterion for success
         self.limit = limit  #: maximum number of steps of an episode
 
     @property
