@@ -13,6 +13,6 @@ TIMER_VERBS: dict[str, tuple[str, str]] = {
     "step": ("ticks", "advance a paused or stopped simulation by TICKS ticks"),
     "speed": ("factor", "set the speed: 1 = real time, 0 = as fast as possible"),
     "reset": ("", "reset the simulation to its beginning, and stop it"),
-    "rewind": ("time", "rewind to the last automatic snapshot at or before TIME (s)"),
+    "rewind": ("time", "rewind to the automatic snapshot at or before TIME (s)"),
     "shutdown": ("", "shut down the server"),
 }
