@@ -46,7 +46,7 @@ def test_the_choice(
 def test_an_impossible_choice_is_refused(environment: pytest.MonkeyPatch) -> None:
     environment.setattr(machine_code, "_CALLER", "wavesim_kernels._absent")
     environment.setenv("WAVESIM_KERNELS", "machine-code")
-    with pytest.raises(WaveSimError, match="this installation contains no machine code; install the wheels"):
+    with pytest.raises(WaveSimError, match="this installation contains no machine code; install the WaVeSim wheels"):
         machine_code._choose_mode()
     environment.setenv("WAVESIM_KERNELS", "fast")
     with pytest.raises(WaveSimError, match="invalid WAVESIM_KERNELS 'fast': use 'compile' or 'machine-code'"):

@@ -187,7 +187,7 @@ def test_notes_and_help(file: Path) -> None:
     table = np.zeros(2, ARRIVAL)
     table["blocked_by"] = ["", "pier 1"]
     table["time"] = 99.0
-    assert "x blocked by pier 1: 1 path" in notes_text(table) and "- not followed" in notes_text(table)
+    assert "x blocked by pier 1: 1 path" in notes_text(table) and "- ignored by" in notes_text(table)
     assert table_text(table).splitlines()[2].startswith("*- ") and table_text(table).splitlines()[3].startswith(" x ")
 
 
