@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,20 +28,26 @@ class Differences:
     time: float = 0.0  #: s
     launch: float = 0.0  #: deg
     arrival: float = 0.0  #: deg
-    level: float = 0.0  #: dB, of one path
+    levels: list[float] = field(default_factory=list)  #: dB, of each path
     total: float = 0.0  #: dB, of all paths, added incoherently
     coherent: float = math.nan  #: dB
     lacking: tuple[str, ...] = ()  #: strong paths that only one of the two has
 
     HEAD = (
         f"{'case':22} {'receivers':>9} {'paths':>6} {'caustic':>7} {'unsure':>6} {'time us':>8} {'launch deg':>10} "
-        f"{'arrival deg':>11} {'path dB':>8} {'sum dB':>7} {'coherent dB':>11} lacking"
+        f"{'arrival deg':>11} {'median dB':>9} {'within 1 dB':>11} {'path dB':>8} {'sum dB':>7} {'coherent dB':>11} lacking"
     )
+
+    @property
+    def close(self) -> int:
+        """The number of paths whose levels differ by less than 1 dB."""
+        return sum(level < 1.0 for level in self.levels)
 
     def __str__(self) -> str:
         return (
             f"{self.name:22} {self.receivers:9} {self.paths:6} {self.caustics:7} {self.uncertain:6} {1e6 * self.time:8.2f} "
-            f"{self.launch:10.4f} {self.arrival:11.4f} {self.level:8.3f} {self.total:7.3f} {self.coherent:11.3f} "
+            f"{self.launch:10.4f} {self.arrival:11.4f} {np.median(self.levels or [0.0]):9.3f} {self.close:5}/{self.paths:<5} "
+            f"{max(self.levels, default=0.0):8.3f} {self.total:7.3f} {self.coherent:11.3f} "
             f"{len(self.lacking)}"
         )
 
@@ -130,7 +136,7 @@ def _note(found: Differences, p: SoundPath, q: SoundPath) -> None:
     found.time = max(found.time, abs(p.time - q.time))
     found.launch = max(found.launch, abs(p.launch - q.launch))
     found.arrival = max(found.arrival, abs(p.arrival - q.arrival))
-    found.level = max(found.level, abs(p.level - q.level))
+    found.levels.append(abs(p.level - q.level))
 
 
 def _decide(case: Case, doubt: Doubt, arrivals: list[SoundPath], found: Differences) -> None:

@@ -389,7 +389,7 @@ class FencesRequest:
 @dataclass(frozen=True, slots=True)
 class VehicleCommandRequest:
     """Command a vehicle: go to, loiter, return, pause, resume or abort. ``point`` contains north, east and down in W
-    and a speed (0 means the vehicle's own speed); it is None if the command has no point. The page chooses ``number``,
+    and a speed (0 means the vehicle's default cruise speed); it is None if the command has no point. The page chooses ``number``,
     and the answer contains the same number.
     """
 

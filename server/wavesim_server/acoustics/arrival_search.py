@@ -48,7 +48,7 @@ FOUND_PATH = Table(
         value("sx", "", "Direction of the path at the source, W."),
         value("sy", "", ""),
         value("sz", "", ""),
-        value("rx", "", "Direction of the path at the node, W."),
+        value("rx", "", "Direction of the path at the node, in the world frame W."),
         value("ry", "", ""),
         value("rz", "", ""),
         integer("surface", "", "Bounces off the surface."),

@@ -69,7 +69,7 @@ def vertical_plane(
 
 
 def horizontal_plane(source: Position, depth: float, reach: float, shape: tuple[int, int]) -> HorizontalPlane:
-    """Return the horizontal plane at a depth that extends to the distance ``reach`` (m) on each side of a source."""
+    """Return the horizontal plane at the given depth. It extends ``reach`` (m) to each side of a source."""
     north, east = (np.linspace(-reach, reach, n) + at for n, at in zip(shape, source, strict=False))
     return HorizontalPlane(depth, north, east)
 

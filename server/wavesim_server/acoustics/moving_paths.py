@@ -116,7 +116,7 @@ def _stream(m: Medium, s: int, e: int) -> Stream:
 
 @device_function
 def _part_motion(m: Medium, s: int, e: int, count: int, part: int) -> PartMotion:
-    """Return the motion of a part of a candidate whose reflections are in ``m.bounces``."""
+    """Return the motion of one part of a candidate; ``m.bounces`` holds the reflections of that part."""
     surface, frequency = a.surface_motion(m, s), m.signals[s].frequency
     return surface_scatter.part_motion(surface, m.bounces, count, frequency, _stream(m, s, e), part)
 

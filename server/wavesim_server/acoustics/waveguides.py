@@ -53,7 +53,7 @@ SHOT = Table(
 MAX_LEGS = eigenrays.REVERSALS + 1  #: maximum number of legs of a ray; a leg is the part between two reversals
 DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
-#: indices of the arrays of legs; from HIGH on, the arrays are for halved angles
+#: indices of the arrays of legs; the arrays from HIGH on hold the rays between two rays of the fan
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 #: columns of a leg: its position; its history; the numbers of turning points, bottom bounces and all bounces up to the
 #: leg; and, in a sound field, a number that encodes the levels between which the ray has turned. SINE and SPEED are
