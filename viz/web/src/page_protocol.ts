@@ -896,8 +896,8 @@ export interface FencesRequest {
 
 /**
  * Command a vehicle: go to, loiter, return, pause, resume or abort. `point` contains north, east and down in W and a
- * speed (0 means the vehicle's own speed); it is None if the command has no point. The page chooses `number`, and the
- * answer contains the same number.
+ * speed (0 means the vehicle's default cruise speed); it is None if the command has no point. The page chooses
+ * `number`, and the answer contains the same number.
  */
 export interface VehicleCommandRequest {
   do: "command";
