@@ -105,7 +105,7 @@ export function parsePosition(text: string, origin: Origin | null | undefined): 
   }
   const found = parseGeodetic(given);
   if (!found)
-    return `invalid position '${given}': examples: '20 N 15 E' (metres); '41.18, -8.7'; '41°10.8′N 8°42.0′W'; '29T 525160 4558900' (UTM)`;
+    return `invalid position '${given}': use '20 N 15 E' (metres), '41.18, -8.7', '41°10.8′N 8°42.0′W' or '29T 525160 4558900' (UTM)`;
   const [lat, lon] = found;
   if (Math.abs(lat) > 90 || Math.abs(lon) > 360)
     return `invalid position '${given}': latitude or longitude out of range`;

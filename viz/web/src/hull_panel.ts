@@ -225,7 +225,7 @@ export class HullPanel {
     this.host.open(model);
     this.apply();
     this.host.changed();
-    toast("every coefficient of this model is an estimate; correct them on the left");
+    toast("all coefficients of this model are estimates; correct them on the left");
     this.draw();
   }
 
@@ -261,8 +261,8 @@ export class HullPanel {
     if (!this.roles.includes("hull")) this.roles[part] = "hull"; // a hull needs one part
     if (this.used) {
       this.host.changed(use.element);
-      toast(`${use.element.tag} ${nameOf(use.element)} was added at the part`);
-    } else toast(`${use.element.tag} ${nameOf(use.element)} joins the model that uses this hull`);
+      toast(`${use.element.tag} ${nameOf(use.element)} was added at the selected part`);
+    } else toast(`${use.element.tag} ${nameOf(use.element)} will be added to the model that uses this hull`);
     void this.place();
   }
 
@@ -302,7 +302,7 @@ export class HullPanel {
           "div",
           { class: "soft" },
           this.trouble ||
-            "Load the geometry of a vessel. Click its parts to make them thrusters, fins or sensors; its volume gives the buoyancy.",
+            "Load the hull of a vessel. Click its parts to make them thrusters, fins or sensors. Its volume defines the buoyancy.",
         ),
       );
       return;
@@ -423,7 +423,7 @@ export class HullPanel {
         "button",
         {
           id: "hull-use",
-          title: "The open model takes its buoyancy and its drawing from this hull",
+          title: "Use this hull for the buoyancy and the drawing of the open model",
           onclick: () => {
             const model = this.host.model();
             if (!model) return;

@@ -186,7 +186,7 @@ export class ManualControl {
         ? "The force acts in addition to the actuators; the pilot continues to drive."
         : !address
           ? this.driving && this.took && mode === "return"
-            ? "The program is waiting. It drives again when you hand back control or close this window."
+            ? "The program is waiting. It resumes driving when you hand back control or close this window."
             : ""
           : `The program at ${address} is driving ${this.who.value}. ` +
             (mode === "return"

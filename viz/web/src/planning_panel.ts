@@ -59,7 +59,7 @@ export class PlanningPanel {
         this.compute();
       },
     });
-    const title = "Plan the existing missions of all vehicles that have no new waypoints";
+    const title = "Add the existing missions of all vehicles without new waypoints to the plan";
     this.element = h(
       "div",
       { id: "planning" },

@@ -119,7 +119,7 @@ export class Propagation {
       "select",
       {
         id: "propagation-field",
-        "aria-label": "Field behind the rays",
+        "aria-label": "Quantity drawn behind the rays",
         onchange: () => {
           this.shown.field = this.field.value as Field;
           this.edited();

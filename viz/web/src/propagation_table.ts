@@ -71,7 +71,7 @@ export class PropagationTable {
       ? `blocked by ${ray.blocked}`
       : ray.followed
         ? ""
-        : "the simulation does not follow this path";
+        : "the simulation does not use this path";
   }
 
   private row(k: number): Row {

@@ -120,7 +120,7 @@ export class Stage {
       "select",
       {
         id: "resolution",
-        title: "Resolution of the 3D view; auto: lower while this computer is drawing too slowly",
+        title: "Resolution of the 3D view; auto: reduced while this computer draws too slowly",
         onchange: () => {
           localStorage.setItem(STORED_RESOLUTION, this.resolution.value);
           this.view?.setResolution(this.chosenResolution);
