@@ -150,7 +150,7 @@ class Adversary:
 
         def again(answered: int) -> None:
             if not self.world.calm and self.world.judge.challenges[place[0]] == answered:
-                raise Broken("never heard again: a host that was quiet for a second is not answered")
+                raise Broken("never answered again: a host that was quiet for a second is not answered")
 
         self.world.clock.at(now + 1.2, full)
 

@@ -145,14 +145,16 @@ class Citizen(Program):
         match event:
             case items.Answer(number, ok, text):
                 if ok and number in self.must_fail:
-                    raise Broken(f"without the right: {self.name} asked number {number} and was answered: {text}")
+                    raise Broken(
+                        f"executed without the right: {self.name} asked number {number} and was answered: {text}"
+                    )
                 if ok not in self.world.judge.executed.get(text, {ok}):
                     raise Broken(f"an answer that is not true: {self.name} received {event}")
             case items.Notice(time_ns, text) if text.startswith(MARK) and self.book is not None:
                 welcome, book = self.welcome, self.world.books.get(self.session.token if self.session else 0)
                 is_new = welcome is not None and welcome.resumed == Resumption.NEW and self.role is Role.PILOT
                 if is_new and book is not None and time_ns < book.since * self._step_ns:
-                    raise Broken(f"of a life before: {self.name}, since {book.since * self._step_ns} ns: {event}")
+                    raise Broken(f"data of a former body: {self.name}, since {book.since * self._step_ns} ns: {event}")
 
     # -- what happens to it --------------------------------------------------------------------------
 

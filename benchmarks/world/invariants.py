@@ -90,7 +90,7 @@ def _limits(world: World) -> None:
         and now - max(waits.since, server.front_since, server.stood) > limit
     ):
         raise Broken(
-            f"a barrier stands too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}"
+            f"a barrier waits too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}"
         )
     if asks is not None and now - max(asks.since, server.stood) > limit:
         awaited = server.engine.emulators.pending
@@ -176,7 +176,7 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
         if session is None or client.welcome is None:
             asks = session is not None and session.phase in (Phase.HELLO, Phase.JOINING)
             if asks and world.clock.now - client.joined_at > 1.2:
-                raise Broken(f"not let in: {client.name} asks since {world.clock.now - client.joined_at:.2f} s")
+                raise Broken(f"not admitted: {client.name} asks since {world.clock.now - client.joined_at:.2f} s")
             continue
         book = world.books.get(session.token)
         if book is None or book.server is None or front.sessions.by_token.get(session.token) is not book.server:

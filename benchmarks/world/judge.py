@@ -144,7 +144,7 @@ class Judge:
             elif isinstance(h, AddressMigrated):
                 self._known.add(address[0])
                 if address not in self._asked_to_prove:
-                    raise Broken(f"moved to an address that proved nothing: {h.session.name} to {address}")
+                    raise Broken(f"moved to an unproven address: {h.session.name} to {address}")
         if session is not None:
             migrated = any(isinstance(h, AddressMigrated) for h in happened)
             acted = _state(session) != before or any(
@@ -159,11 +159,11 @@ class Judge:
     def _acts(self, session: Session, data: bytes, from_its_place: bool, injected: bool) -> None:
         what = f"{session.name}: {Type(data[5]).name}"
         if not from_its_place:
-            raise Broken(f"somebody elsewhere changed a session: {what}")
+            raise Broken(f"a foreign datagram changed a session: {what}")
         if session.seal is not None and data not in self._genuine:
-            raise Broken(f"a forged datagram acted: {what}")
+            raise Broken(f"a forged datagram took effect: {what}")
         if session.seal is not None and data in self._acted:
-            raise Broken(f"a datagram acted twice: {what}")
+            raise Broken(f"a datagram took effect twice: {what}")
         if injected and session.seal is None:
             raise Broken(f"the adversary acts in an open session: {what}")
         self._acted.add(data)
@@ -180,7 +180,7 @@ class Judge:
         if isinstance(h, Resumed) and h.resumption is Resumption.RESUMED:
             old = h.previous
             if address in self.world.intruders or _whose(session) != _whose(old):
-                raise Broken(f"a session of another: {_whose(session)} continues {_whose(old)}")
+                raise Broken(f"continued the session of another client: {_whose(session)} continues {_whose(old)}")
             self._carried_over(old, session)
 
     def _carried_over(self, old: Session, session: Session) -> None:

@@ -35,7 +35,7 @@ class Mail:
             raise Broken(f"never said: {who} got item {number}, {len(self.said)} were said: {item!r}")
         if msgpack.packb(item) != self.said[number - 1]:
             said = msgpack.unpackb(self.said[number - 1])
-            raise Broken(f"changed on its way: {who} got item {number} as {item!r} instead of {said!r}")
+            raise Broken(f"changed in transit: {who} got item {number} as {item!r} instead of {said!r}")
         self.heard = number
 
 
@@ -91,7 +91,9 @@ class Book:
         number = event.request
         self.answers[number] += 1
         if number > self.requests.heard:
-            raise Broken(f"an answer to nothing: {self.who} received {event}, it asked {self.requests.heard} times")
+            raise Broken(
+                f"an answer without a request: {self.who} received {event}, it asked {self.requests.heard} times"
+            )
         if self.answers[number] > 1:
             asked = REQUESTS.decode(msgpack.unpackb(self.requests.said[number - 1], strict_map_key=False))
             raise Broken(f"answered twice: {self.who}, {asked}: {event}")

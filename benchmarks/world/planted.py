@@ -280,8 +280,8 @@ PLANTED: dict[str, Planted] = {
         "_tick",
         ("now >= question.repeat_at", "now >= question.repeat_at and question.repeats < 1"),
     ),
-    "late DONE acts": Planted(
-        "The late answer to an earlier step acts in the present step.",
+    "late DONE takes effect": Planted(
+        "The late answer to an earlier step takes effect in the present step.",
         (
             Edit(
                 ServerSessions, "_handle", (("StepDone(session, Done(tick, 0, None, None))", "StepDone(session, message, payload)"),)
@@ -300,11 +300,11 @@ PLANTED: dict[str, Planted] = {
         "take_sounds",
         ("return self.pending_sounds.pop(token, ())", "return self.pending_sounds.pop(token, ())[:0]"),
     ),
-    "BYE said once": _bug(
+    "BYE sent once": _bug(
         "A BYE is not repeated.", RecentlyEnded, "add", ("1 if unasked else MAX_BYES", "MAX_BYES")
     ),
-    "refusals answered as done": _bug(
-        "A command that the engine refused is answered as done.",
+    "refusals reported as success": _bug(
+        "A command that the engine refused is reported as done.",
         PendingCommands,
         "complete",
         ("bool(event.ok)", "True"),
@@ -316,12 +316,12 @@ PLANTED: dict[str, Planted] = {
         ("len(data) < MIN_HELLO", "False"),
     ),
     "bucket never fills": _bug(
-        "A host that has used up its rate limit is never heard again.",
+        "A host that has used up its rate limit is never answered again.",
         AddressValidator,
         "count_datagram",
         ("if not bucket.consume(", "bucket.updated_at = now\n    if not bucket.consume("),
     ),
-    "dropped datagram is life": _bug(
+    "dropped datagram counts": _bug(
         "A forged datagram, which is dropped, counts as a sign of life of the client.",
         ServerSessions,
         "_receive_in_session",
@@ -359,14 +359,14 @@ FOUND_AT: dict[str, int] = {
     "epoch ignored": 0,
     "right to others ignored": 0,
     "STEP repeated once": 6,
-    "late DONE acts": 5,
+    "late DONE takes effect": 5,
     "stale values": 7,
     "lockstep sounds dropped": 0,
-    "BYE said once": 0,
-    "refusals answered as done": 0,
+    "BYE sent once": 0,
+    "refusals reported as success": 0,
     "HELLO of any size": 2,
     "bucket never fills": 1,
-    "dropped datagram is life": 0,
+    "dropped datagram counts": 0,
 }
 BY_WORLD = (
     "barrier never released",

@@ -202,7 +202,7 @@ class Program:
                 if "failed" in text:
                     raise Broken(f"a session ended by a failure of the server: {self.name}: {text}")
                 if "no activity" in text and self._well(now):
-                    raise Broken(f"taken for silent: {self.name}, which spoke")
+                    raise Broken(f"wrongly considered silent: {self.name}, which spoke")
                 self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
             case _:
                 self.world.note(type(event).__name__)
@@ -221,7 +221,7 @@ class Program:
                 return
             since = book.since * self._step_ns
             if event.reception_ns < since:
-                raise Broken(f"of a life before: {self.name}, in row {welcome.id} since {since} ns: {event}")
+                raise Broken(f"data of a former body: {self.name}, in row {welcome.id} since {since} ns: {event}")
 
     def _again(self, now: float) -> None:
         if self._quits or self.gone or self.session is None:

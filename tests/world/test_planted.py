@@ -20,7 +20,7 @@ FEW = (
     "proof of any address",
     "resumed by another key",
     "right to others ignored",
-    "refusals answered as done",
+    "refusals reported as success",
 )
 SIEGE = frozenset({"world"})  # without the world
 
