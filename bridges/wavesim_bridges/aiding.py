@@ -79,7 +79,11 @@ def aiding_options(function: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="UDP port to which the autopilot connects for --fixes and --doppler; the instance number is added to it.",
     )
-    @click.option("--config", metavar="FILE", help="Configuration with the transponders and the origin of the world.")
+    @click.option(
+        "--config",
+        metavar="FILE",
+        help="Configuration file that defines the transponders and the origin of the world.",
+    )
     @wraps(function)
     def run(
         *args: Any,

@@ -260,7 +260,7 @@ class Px4Bridge:
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor that measures a downward distance, which is the first number in its value. Repeatable.",
+    help="Sensor that measures a downward distance; the first number in its value is sent to PX4. Repeatable.",
 )
 @origin_options
 def command(

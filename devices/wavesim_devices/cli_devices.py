@@ -149,7 +149,7 @@ def port_option(port: str, default: str, *, can_be_off: bool) -> Any:
         metavar="WHERE",
         default=default,
         show_default=True,
-        help=f"Location at which to open the `{port}` port.",
+        help=f"Path or address of the `{port}` port.",
         callback=lambda _context, _option, text: None if can_be_off and text == "off" else where(text),
     )
 

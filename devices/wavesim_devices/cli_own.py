@@ -23,7 +23,7 @@ at_option = click.option(
     "places",
     multiple=True,
     metavar="[PORT=]WHERE",
-    help=f"Location at which to open a port. WHERE is {PLACES}. Repeatable.",
+    help=f"Path or address of a port. WHERE is {PLACES}. Repeatable.",
 )
 
 

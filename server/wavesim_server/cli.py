@@ -175,7 +175,7 @@ def info(file: Path, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     help="Write a ROS 2 bag with Odometry, Imu, NavSatFix ... messages to this folder.",
 )
-@click.option("--dataset", type=click.Path(path_type=Path), help="Add the log to this dataset as one mission.")
+@click.option("--dataset", type=click.Path(path_type=Path), help="Add the log to this data set as one mission.")
 @click.option(
     "--xtf",
     "side_scan",
@@ -197,13 +197,15 @@ def info(file: Path, as_json: bool) -> None:
     help="Add the frames of sonars and cameras to this data set: PNG pictures, and masks in COCO format.",
 )
 @click.option(
-    "--png", type=click.Path(path_type=Path), help="Add the frames and their labels to this folder as PNG pictures."
+    "--png",
+    type=click.Path(path_type=Path),
+    help="Add the frames and their labels to the data set in this folder, as PNG images.",
 )
 @click.option(
     "--numpy",
     "arrays",
     type=click.Path(path_type=Path),
-    help="Add the frames and their labels to this folder, as one NPZ file per frame.",
+    help="Add the frames and their labels to the data set in this folder, as one NPZ file per frame.",
 )
 @click.option("--vehicle", default="", help="Vehicle that carries the sonar; required if several vehicles have one.")
 @click.option("--sonar", default="", help="Name of the sonar or camera; required if the vehicle has several.")

@@ -150,7 +150,7 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
 @click.option(
     "--frequency",
     type=Quantity("frequency", low=1.0, high=1e6),
-    help="Carrier; default: that of the transducer of A or B, or 25 kHz.",
+    help="Carrier frequency; default: the carrier of A's or B's transducer, otherwise 25 kHz.",
 )
 @click.option(
     "--time",
@@ -160,7 +160,9 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
     help="Time of the emission since the start; default: 0.",
 )
 @click.option(
-    "--png", type=click.Path(path_type=Path), help="Draw the rays over the sound speed, and the loss with --loss."
+    "--png",
+    type=click.Path(path_type=Path),
+    help="Draw the rays over the sound speed in this picture; with --loss, also draw the loss.",
 )
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the arrivals to this CSV file.")
 @json_option
@@ -176,11 +178,11 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
     type=Quantity("length", low=1.0, high=1e6),
     help="Extent of the plane from A; default: slightly beyond B.",
 )
-@click.option("--depth", type=Quantity("length", low=0.0), help="Depth of a horizontal plane; default: that of B.")
+@click.option("--depth", type=Quantity("length", low=0.0), help="Depth of a horizontal plane; default: the depth of B.")
 @click.option(
     "--coherent",
     is_flag=True,
-    help="Add the pressures of all paths in the plane, with phases, instead of their powers.",
+    help="Sum all paths in the plane coherently (complex pressures) instead of incoherently (powers).",
 )
 @click.option(
     "--serve", "serving", is_flag=True, help="Answer JSON requests from standard input, one per line, for the viewer."
@@ -202,9 +204,9 @@ def acoustics(
 ) -> None:
     """Compute the paths of sound between two points.
 
-    The command runs no simulation. It prints all arrivals, with travel times, losses and angles, and the range error of
-    an instrument that assumes a straight line. Beam patterns are not included. Bodies are at their initial positions.
-    The exit code is 20 if no path leads from A to B, or if all paths are blocked.
+    The command does not run a simulation. It prints all arrivals, with travel times, losses and angles, and the range
+    error of an instrument that assumes a straight line. Beam patterns are not included. Bodies are at their initial
+    positions. The exit code is 20 if no path leads from A to B, or if all paths are blocked.
 
     \b
     wavesim acoustics config.xml --from auv1 --to buoy2

@@ -144,7 +144,7 @@ def drive(
     \b
     --axis surge=-1 --axis yaw=0     axis 1, reversed, is surge, and axis 0 is yaw; `none`: no axis
     --scale surge=40N --scale yaw=5  with the mapping `force`: 40 N and 5 N m at full deflection
-    --scale port=0.5                 otherwise: half of the maximum at full deflection
+    --scale port=0.5                 with the other mappings: half of the maximum at full deflection
 
     If the gamepad is unplugged or this command ends, the actuators return to neutral and the force ends.
     """

@@ -9,7 +9,7 @@ from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_server.dynamics.sizes import BALLASTS, FINS, HULL_TABLES, MAX_DERIVATIVES, THRUSTERS
 
 TABLE = RowTable(
-    "model_ints", "Integer parameters of a model, which all its bodies share. Compiled code reads `M.NAME`."
+    "model_ints", "Integer parameters of a model, shared by all bodies of this model. Compiled code reads `M.NAME`."
 )
 _columns = TABLE.declare
 
@@ -36,7 +36,7 @@ MEMORY_TABLE = RowTable("fluid memory", "Columns of `M.MEMORIES` for each system
 MEMORY_SOURCE = MEMORY_TABLE.declare("MEMORY_SOURCE", "", "", "Row of `work` that drives the system.")
 MEMORY_FORCE = MEMORY_TABLE.declare("MEMORY_FORCE", "", "", "Axis of the force, 0 to 5.")
 MEMORY_ORDER = MEMORY_TABLE.declare("MEMORY_ORDER", "", "", "Number of states of the system.")
-MEMORY_FIRST = MEMORY_TABLE.declare("MEMORY_FIRST", "", "", "State row of the first state of the system.")
+MEMORY_FIRST = MEMORY_TABLE.declare("MEMORY_FIRST", "", "", "State row that holds the first state of the system.")
 MEMORY_SIZE = MEMORY_TABLE.size
 MEMORIES = _columns(
     "MEMORIES", "", "", "Fluid-memory systems; see [fluid memory](#fluid-memory).", MEMORY_SIZE * sizes.MEMORIES
@@ -51,7 +51,11 @@ OTHER_TYPES = _columns(
 )
 FACES = _columns("FACES", "", "", "Number of triangles of a hull mesh; 0 = the model has the shape of its primitive.")
 ACTUATOR_TABLES = _columns(
-    "ACTUATOR_TABLES", "", "", "Index of the table of each fin, then of each thruster; -1 = no table.", FINS + THRUSTERS
+    "ACTUATOR_TABLES",
+    "",
+    "",
+    "Index of the aerofoil table of each fin, then of the KT table of each thruster; -1 = no table.",
+    FINS + THRUSTERS,
 )
 HULL = _columns(
     "HULL", "", "", "Indices of the tables with the triangles of the hull mesh; -1 = no table.", HULL_TABLES

@@ -47,7 +47,7 @@ FULL_BUOYANCY_CENTRE = _rows("FULL_BUOYANCY_CENTRE", "m", "B", "Centre of buoyan
 VOLUME = _rows("VOLUME", "m3", "", "Volume of a hull mesh; 0 = the model has the shape of its primitive.")
 SHAPE = _rows("SHAPE", "", "", "Primitive shape: 0 box, 1 cylinder, 2 sphere.")
 HALF = _rows("HALF", "m", "B", "Half length, half width (or radius), half height.", 3)
-BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the bounding sphere of the body.")
+BOUNDING_RADIUS = _rows("BOUNDING_RADIUS", "m", "", "Radius of the body's bounding sphere.")
 CONTACT_MARGIN = _rows(
     "CONTACT_MARGIN",
     "m",
@@ -67,10 +67,12 @@ THRUSTER_WRENCH_TURNED = _rows(
 )
 LAW_TABLE = RowTable("thruster law", "Columns of `P.THRUSTER_LAW` for each thruster. Compiled code reads `P.NAME`.")
 LAW_AHEAD = LAW_TABLE.declare("LAW_AHEAD", "N, N s or N s2", "", "Thrust ahead: c1 n + abs(n) (c2 n + c3 u_a).", 3)
-LAW_ASTERN = LAW_TABLE.declare("LAW_ASTERN", "N, N s or N s2", "", "Thrust astern, by the same formula as ahead.", 3)
+LAW_ASTERN = LAW_TABLE.declare(
+    "LAW_ASTERN", "N, N s or N s2", "", "Thrust astern, with the same formula as the thrust ahead.", 3
+)
 LAW_TORQUE_AHEAD = LAW_TABLE.declare("LAW_TORQUE_AHEAD", "N m s2, N s2", "", "Torque ahead: abs(n) (q2 n + q3 u_a).", 2)
 LAW_TORQUE_ASTERN = LAW_TABLE.declare(
-    "LAW_TORQUE_ASTERN", "N m s2, N s2", "", "Torque astern, by the same formula as ahead.", 2
+    "LAW_TORQUE_ASTERN", "N m s2, N s2", "", "Torque astern, with the same formula as the torque ahead.", 2
 )
 LAW_WHOLE = LAW_TABLE.declare(
     "LAW_WHOLE", "", "", "1 = u_a is the total speed through the water; 0 = the speed along the thruster."
@@ -131,7 +133,7 @@ FIN_PER_SQUARE = _rows(
     FINS * 6,
 )
 FOIL_TABLE = RowTable("aerofoil", "Columns of `P.FIN_FOIL` for each fin. Compiled code reads `P.NAME`.")
-FOIL_PLACE = FOIL_TABLE.declare("FOIL_PLACE", "m", "B", "Position of the aerofoil of a fin.", 3)
+FOIL_PLACE = FOIL_TABLE.declare("FOIL_PLACE", "m", "B", "Position of a fin's aerofoil.", 3)
 FOIL_CHORD = FOIL_TABLE.declare("FOIL_CHORD", "", "B", "Direction of the chord of an aerofoil.", 3)
 FOIL_NORMAL = FOIL_TABLE.declare("FOIL_NORMAL", "", "B", "Direction of the normal of an aerofoil.", 3)
 FOIL_AREA = FOIL_TABLE.declare("FOIL_AREA", "N s2/m2", "", "Area A of the aerofoil, stored as 1/2 rho A.")
@@ -201,7 +203,7 @@ MEMORY_DENOMINATOR = _rows(
 )
 MEMORY_NUMERATOR = _rows("MEMORY_NUMERATOR", "", "", "Coefficients c of all fluid memory systems.", MEMORY_STATES)
 OSCILLATOR_SQUARE = _rows(
-    "OSCILLATOR_SQUARE", "1/s2", "", "Squares of the frequencies of the radiation oscillators.", OSCILLATORS
+    "OSCILLATOR_SQUARE", "1/s2", "", "Squares of the radiation oscillators' frequencies.", OSCILLATORS
 )
 OSCILLATOR_DAMPING = _rows(
     "OSCILLATOR_DAMPING", "1/s", "", "Damping matrix of the radiation oscillators.", OSCILLATORS * OSCILLATORS
@@ -237,7 +239,7 @@ TOTAL_INERTIA = _rows(
 ADDED_MASS = _rows("ADDED_MASS", _INERTIA, "B", "M_A as configured, for bodies that leave the water.", 36)
 ADDED_MOMENTUM = _rows("ADDED_MOMENTUM", _INERTIA, "B", "Added-mass part of MASS.", 36)
 OTHER_COEFFICIENT = _rows(
-    "OTHER_COEFFICIENT", "", "", "Coefficients of actuators of registered types.", BALLASTS * OTHER_COEFFICIENTS
+    "OTHER_COEFFICIENT", "", "", "Coefficients of actuators whose types are registered.", BALLASTS * OTHER_COEFFICIENTS
 )
 EXTENSION_COEFFICIENT = _rows(
     "EXTENSION_COEFFICIENT",
@@ -255,22 +257,47 @@ AIR_INDUCED = _rows("AIR_INDUCED", "", "", "Induced drag of an aircraft per CL^2
 AIR_STALL = _rows("AIR_STALL", "rad", "", "Stall angle of the wing.")
 AIR_SHARPNESS = _rows("AIR_SHARPNESS", "1/rad", "", "Sharpness M of the transition to the stalled wing.")
 AIR_LIFT = _rows(
-    "AIR_LIFT", "", "", "Lift coefficient at zero angle of attack; its slopes with alpha and q c/(2 V).", 3
+    "AIR_LIFT", "", "", "Lift coefficient at zero angle of attack; its slopes with respect to alpha and q c/(2 V).", 3
 )
-AIR_PITCH = _rows("AIR_PITCH", "", "", "Pitching-moment coefficient, with the same slopes as the lift.", 3)
-AIR_SIDE = _rows("AIR_SIDE", "", "", "Side-force coefficient; its slopes with beta, p b/(2 V) and r b/(2 V).", 4)
-AIR_ROLL = _rows("AIR_ROLL", "", "", "Rolling-moment coefficient, with the same slopes as the side force.", 4)
-AIR_YAW = _rows("AIR_YAW", "", "", "Yawing-moment coefficient, with the same slopes as the side force.", 4)
+AIR_PITCH = _rows(
+    "AIR_PITCH",
+    "",
+    "",
+    "Pitching-moment coefficient at zero angle of attack; its slopes with respect to alpha and q c/(2 V).",
+    3,
+)
+AIR_SIDE = _rows(
+    "AIR_SIDE",
+    "",
+    "",
+    "Side-force coefficient at zero sideslip; its slopes with respect to beta, p b/(2 V) and r b/(2 V).",
+    4,
+)
+AIR_ROLL = _rows(
+    "AIR_ROLL",
+    "",
+    "",
+    "Rolling-moment coefficient at zero sideslip; its slopes with respect to beta, p b/(2 V) and r b/(2 V).",
+    4,
+)
+AIR_YAW = _rows(
+    "AIR_YAW",
+    "",
+    "",
+    "Yawing-moment coefficient at zero sideslip; its slopes with respect to beta, p b/(2 V) and r b/(2 V).",
+    4,
+)
 AIR_CONTROL = _rows(
     "AIR_CONTROL",
     "1/rad",
     "",
-    "Slopes of the lift, drag, side force, rolling, pitching and yawing moment with the angle of each control surface.",
+    "Slopes of the coefficients of lift, drag, side force, and rolling, pitching and yawing moment with respect to "
+    "the angle of each control surface.",
     FINS * 6,
 )
-AIR_PROPELLER = _rows("AIR_PROPELLER", "N s2", "", "rho D^4 of the propellers of an aircraft, with the density of air.")
-AIR_DIAMETER = _rows("AIR_DIAMETER", "m", "", "Diameter D of the propellers of an aircraft.")
-AIR_KT = _rows("AIR_KT", "", "", "Coefficients of KT = k0 + k1 J + k2 J^2 of these propellers.", 3)
+AIR_PROPELLER = _rows("AIR_PROPELLER", "N s2", "", "rho D^4 of an aircraft's propellers, with the density of air.")
+AIR_DIAMETER = _rows("AIR_DIAMETER", "m", "", "Diameter D of an aircraft's propellers.")
+AIR_KT = _rows("AIR_KT", "", "", "Coefficients of KT = k0 + k1 J + k2 J^2 of an aircraft's propellers.", 3)
 AIR_KQ = _rows(
     "AIR_KQ",
     "m",

@@ -20,7 +20,7 @@ class Multipath:
     """
 
     order: int = key(
-        "Maximum number of bounces of a propagation path, counting surface and bottom together; 0 = no echoes.",
+        "Maximum number of bounces of a propagation path, off the surface and the bottom together; 0 = no echoes.",
         default=2,
         low=0,
         high=6,
@@ -28,14 +28,15 @@ class Multipath:
     )
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
-        "Reflection at the surface. rough: waves scatter sound away, and bubbles: wind-generated bubbles absorb it; "
-        "both losses follow from the sea at the start of the run. moving: each bounce uses the waves and the tide at "
-        "its position and time, without loss of energy. flat: none of these effects.",
+        "Reflection at the surface. rough: waves scatter part of the sound away. bubbles: wind-generated bubbles "
+        "absorb part of the sound. Both losses are computed from the waves and the wind at the start of the run. "
+        "moving: each bounce uses the waves and the tide at its position and time, without loss of energy. flat: none "
+        "of these effects.",
         ("flat", "rough", "bubbles", "moving"),
         "flat",
     )
     bottom_density: float = key(
-        "Ratio of the density of the sea bottom to the density of the water.", default=1.9, low=1.0, high=5.0
+        "Density of the sea bottom divided by the density of the water.", default=1.9, low=1.0, high=5.0
     )
     bottom_speed: float = key("Speed of sound in the sea bottom.", "speed", 1650.0, low=100.0, high=6000.0)
     bottom_attenuation: float = key(
@@ -303,8 +304,8 @@ class TransducerConfig:
     listen_low: float = key("Lower edge of the transducer's receiving band.", "frequency", 20e3, low=1.0)
     listen_high: float = key("Upper edge of the transducer's receiving band.", "frequency", 32e3, low=1.0)
     listening: str = choice(
-        "When the transducer receives and answers. asked: only while a client controls its body, or after "
-        "`Simulation.listen`; all other receptions are neither computed nor recorded.",
+        "When the transducer receives and answers. always: during the whole run. asked: only while a client controls "
+        "its body, or after `Simulation.listen`; all other receptions are neither computed nor recorded.",
         ("always", "asked"),
         "always",
     )

@@ -83,7 +83,7 @@ class Thruster:
 
     The variable n is a force or a shaft speed (see `law`), and u_a is the inflow speed (see `inflow`). The model
     computes n from the command in four steps. It limits the command, applies the dead band, applies the motor law, and
-    filters the result by the first-order lag.
+    filters the result with the first-order lag.
     """
 
     name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
@@ -151,7 +151,7 @@ class Thruster:
     open_water: OpenWater | None = child(
         OpenWater, "Open-water curves of the propeller. They replace the coefficients c1, c2, c3."
     )
-    swivel: Swivel | None = child(Swivel, "Swivel of an azimuth drive or a jet nozzle, which turns the thrust.")
+    swivel: Swivel | None = child(Swivel, "Swivel that turns the thrust, for an azimuth drive or a jet nozzle.")
     deflector: Deflector | None = child(Deflector, "Astern deflector of a water jet.")
 
 
@@ -243,8 +243,8 @@ class Fin:
     lag: float = key("Time constant of the fin servo's first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
     initial: float = key("Angle of the fin when the body enters the simulation.", "angle", 0.0)
     inflow: bool = flag(
-        "Whether the fin force depends on w_n, the speed of the fin along its normal. no: for models whose "
-        "<lift> already includes this contribution of the fins.",
+        "Whether the fin force depends on w_n, the speed of the fin along its normal. Set to no if <lift> of the "
+        "model already includes this contribution of the fins.",
         True,
     )
     aerofoil: Aerofoil | None = child(Aerofoil, "Table of lift and drag coefficients, used only by the `aerofoil` law.")
@@ -256,7 +256,7 @@ class Ballast:
 
     name: str = text("Name of the tank, unique among the actuators of the model. Commands and faults use it.")
     position: Vector = key(
-        "Position of the centre of the tank in the body frame (forward, starboard, down).", "length", count=3
+        "Position of the tank's centre in the body frame (forward, starboard, down).", "length", count=3
     )
     minimum: float = key("Minimum mass in the tank; a negative mass means buoyancy.", "mass")
     maximum: float = key("Maximum mass in the tank.", "mass")

@@ -34,7 +34,9 @@ class AircraftPropeller:
 
     diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
     kt: Vector = key("Coefficients k0, k1, k2 of the thrust coefficient KT = k0 + k1 J + k2 J^2.", count=3)
-    kq: Vector = key("Coefficients of the torque coefficient KQ, in the same form.", default=(0.0, 0.0, 0.0), count=3)
+    kq: Vector = key(
+        "Coefficients k0, k1, k2 of the torque coefficient KQ = k0 + k1 J + k2 J^2.", default=(0.0, 0.0, 0.0), count=3
+    )
     torque_share: float = key(
         "Fraction of the propeller torque that acts on the airframe: 1 for a propeller that turns clockwise as seen "
         "from behind, -1 for one that turns the other way, 0 = none.",
@@ -59,18 +61,23 @@ class Aerodynamics:
     chord: float = key("Mean chord c of the wing.", "length", low=1e-3)
     efficiency: float = key("Oswald efficiency e of the wing.", default=0.9, low=0.01, high=1.0)
     drag: float = key("Drag coefficient CD at zero lift. The induced drag CL^2 S/(pi e b^2) is added.", low=0.0)
-    lift: Vector = key("Lift coefficient CL at zero alpha, and its slopes with alpha and q c/(2 V).", count=3)
+    lift: Vector = key(
+        "Lift coefficient CL at zero alpha, and its slopes with respect to alpha and q c/(2 V).", count=3
+    )
     pitch: Vector = key(
-        "Pitching-moment coefficient Cm at zero alpha, and its slopes with alpha and q c/(2 V).", count=3
+        "Pitching-moment coefficient Cm at zero alpha, and its slopes with respect to alpha and q c/(2 V).", count=3
     )
     side: Vector = key(
-        "Side-force coefficient CY at zero beta, and its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+        "Side-force coefficient CY at zero beta, and its slopes with respect to beta, p b/(2 V) and r b/(2 V).",
+        count=4,
     )
     roll: Vector = key(
-        "Rolling-moment coefficient Cl at zero beta, and its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+        "Rolling-moment coefficient Cl at zero beta, and its slopes with respect to beta, p b/(2 V) and r b/(2 V).",
+        count=4,
     )
     yaw: Vector = key(
-        "Yawing-moment coefficient Cn at zero beta, and its slopes with beta, p b/(2 V) and r b/(2 V).", count=4
+        "Yawing-moment coefficient Cn at zero beta, and its slopes with respect to beta, p b/(2 V) and r b/(2 V).",
+        count=4,
     )
     stall: float = key("Angle of attack at which the wing stalls.", "angle", low=0.01, high=1.0471976)
     sharpness: float = key(

@@ -86,7 +86,7 @@ class WindDrag:
     )
     simple: Vector = key("Wind coefficients c_x, c_y and c_n (law=simple).", default=(0.7, 0.85, 0.125), count=3)
     height: float = key(
-        "Height s_H of the centroid of the lateral area above the water. The wind speed at this height determines "
+        "Height s_H of the lateral area's centroid above the water. The wind speed at this height determines "
         "the forces.",
         "length",
         low=0.01,
@@ -126,10 +126,10 @@ class Rao:
     are optional, but a file must have all three or none.
     """
 
-    file: str = text("Path of the operator file, relative to the file that contains this key.")
-    group: str = text("Name of the structure in a MATLAB operator file.", "vessel")
+    file: str = text("Path of the file with the operators, relative to the file that contains this key.")
+    group: str = text("Name of the structure in a MATLAB file with RAOs.", "vessel")
     speed: int = key(
-        "Index (from 0) of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
+        "Index (from 0) of the vessel speed in the tables of a MATLAB file with RAOs.", default=0, low=0, integer=True
     )
     use: str = choice(
         "Operators to read from the file. force: the force operators. motion: the motion operators, converted to forces "

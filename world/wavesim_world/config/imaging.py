@@ -78,7 +78,7 @@ class Region:
     """Region of the sea bed with its own material. Where regions overlap, the last one in the file applies."""
 
     material: str = text("Name of the material in the region.")
-    position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
+    position: Vector = key("Position of the region's centre (north, east).", "length", count=2)
     size: Vector = key("Length (along the heading) and width of the region.", "length", count=2, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
     round: bool = flag("Whether the region is an ellipse (yes) or a rectangle (no).", False)
@@ -96,7 +96,7 @@ class Region:
 class GroundConfig:
     """Materials of the sea bed."""
 
-    material: str = text("Name of the material of the sea bed outside all regions.", "fine-sand")
+    material: str = text("Name of the sea bed's material outside all regions.", "fine-sand")
     region: tuple[Region, ...] = children(Region, "Region of the sea bed with another material.")
     place: str = place()
 
@@ -135,7 +135,7 @@ class Board:
     """
 
     name: str = text("Name of the board: 1 to 31 letters, digits, - or _.")
-    position: Vector = key("Position of the centre of the board (north, east, down).", "length", count=3)
+    position: Vector = key("Position of the board's centre (north, east, down).", "length", count=3)
     size: Vector = key("Width and height of the board.", "length", count=2, low=1e-3)
     heading: float = key("Direction in which the face of the board points; 0 deg = north.", "angle", 0.0)
     tilt: float = key(

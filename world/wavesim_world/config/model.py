@@ -364,8 +364,8 @@ class NetworkConfig:
     )
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per simulated second "
-        "do not count. A client that has used up its budget loses its session; the simulation stops waiting for such "
-        "an emulator. Increase the budget for programs with long computations.",
+        "do not count. A client that has used up its budget loses its session; the simulation stops waiting for an "
+        "emulator that has used it up. Increase the budget for programs with long computations.",
         "time",
         60.0,
         low=0.1,
@@ -373,8 +373,8 @@ class NetworkConfig:
     )
     newcomers: str = choice(
         "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
-        "pilot may. free: only without lockstep. lockstep: also in lockstep, so that the simulation waits for "
-        "the pilot.",
+        "pilot may. free: only a pilot without lockstep may. lockstep: also a pilot in lockstep may; the simulation "
+        "then waits for this pilot.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -408,7 +408,7 @@ class NetworkConfig:
     insecure: bool = flag("Whether the server may use an address other than loopback without keys.", False)
     takeover: str = choice(
         "Whether a second pilot with the same name takes over the body. no: the server refuses the second pilot. yes: "
-        "the first pilot receives BYE. return: the first pilot waits, and drives again when the second one leaves.",
+        "the first pilot receives BYE. return: the first pilot waits, and resumes driving when the second one leaves.",
         ("no", "yes", "return"),
         "no",
     )

@@ -29,14 +29,14 @@ class ImuConfig(SensorConfig):
     gyro_noise: float = key("Angular random walk of the gyros, in rad/s/sqrt(Hz).", default=3.394e-4, low=0.0)
     gyro_walk: float = key("Random walk of the gyro bias, in rad/s2/sqrt(Hz).", default=3.8785e-5, low=0.0)
     gyro_turn_on: float = key(
-        "Standard deviation of the turn-on bias of the gyros, in rad/s. The bias differs from one start to the next.",
+        "Standard deviation of the gyro turn-on bias, in rad/s. The bias differs from one start to the next.",
         default=0.0087,
         low=0.0,
     )
     gyro_instability: float = key(
         "Bias instability of the gyros: the flat level of the Allan deviation, in rad/s.", default=0.0, low=0.0
     )
-    gyro_scale: float = key("Standard deviation of the scale factor error of the gyros.", "drift", 0.0, low=0.0)
+    gyro_scale: float = key("Standard deviation of the gyro scale factor error.", "drift", 0.0, low=0.0)
     gyro_step: float = key(
         "Quantisation step of the angle that the gyros measure; 0 = no quantisation.", "angle", 0.0, low=0.0
     )
@@ -45,8 +45,7 @@ class ImuConfig(SensorConfig):
     )
     accelerometer_walk: float = key("Random walk of the accelerometer bias, in m/s3/sqrt(Hz).", default=0.006, low=0.0)
     accelerometer_turn_on: float = key(
-        "Standard deviation of the turn-on bias of the accelerometers, in m/s2. The bias differs from one start "
-        "to the next.",
+        "Standard deviation of the accelerometer turn-on bias, in m/s2. The bias differs from one start to the next.",
         default=0.196,
         low=0.0,
     )
@@ -54,7 +53,7 @@ class ImuConfig(SensorConfig):
         "Bias instability of the accelerometers: the flat level of the Allan deviation, in m/s2.", default=0.0, low=0.0
     )
     accelerometer_scale: float = key(
-        "Standard deviation of the scale factor error of the accelerometers.", "drift", 0.0, low=0.0
+        "Standard deviation of the accelerometer scale factor error.", "drift", 0.0, low=0.0
     )
     accelerometer_step: float = key(
         "Quantisation step of the velocity increment that the accelerometers measure in each sample; 0 = no quantisation.",
@@ -143,12 +142,18 @@ class EncoderConfig(SensorConfig):
     actuators of the same kind have different noise, declare several encoders.
     """
 
-    angle_sigma: float = key("Standard deviation of the noise of angles: fins and swivels.", "angle", 0.0, low=0.0)
-    rotation_sigma: float = key("Standard deviation of the noise of shaft speeds.", "rotation", 0.0, low=0.0)
-    force_sigma: float = key(
-        "Standard deviation of the noise of the thrust of thrusters without a shaft.", "force", 0.0, low=0.0
+    angle_sigma: float = key(
+        "Standard deviation of the noise in the angles of fins and swivels.", "angle", 0.0, low=0.0
     )
-    mass_sigma: float = key("Standard deviation of the noise of the mass in ballast tanks.", "mass", 0.0, low=0.0)
+    rotation_sigma: float = key(
+        "Standard deviation of the noise in the shaft speeds of thrusters.", "rotation", 0.0, low=0.0
+    )
+    force_sigma: float = key(
+        "Standard deviation of the noise in the thrust of thrusters without a shaft.", "force", 0.0, low=0.0
+    )
+    mass_sigma: float = key(
+        "Standard deviation of the noise in the reported mass of ballast tanks.", "mass", 0.0, low=0.0
+    )
 
     @property
     def sigmas(self) -> dict[str, float]:

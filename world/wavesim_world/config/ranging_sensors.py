@@ -282,7 +282,7 @@ class CameraConfig(SensorConfig):
         default=10000.0,
         low=1.0,
     )
-    read_noise: float = key("Standard deviation of the read noise of the camera, in electrons.", default=8.0, low=0.0)
+    read_noise: float = key("Standard deviation of the camera's read noise, in electrons.", default=8.0, low=0.0)
     depth: bool = flag("Whether the frame also contains the true depth of each pixel.", False)
     truth: bool = flag("Whether the frame also contains the true material and object of each pixel.", False)
     log: int = key(

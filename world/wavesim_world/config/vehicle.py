@@ -151,8 +151,9 @@ class CrossFlow:
         "Beam B of the hull (coefficient=hoerner); 0 m = width of the primitive shape.", "length", 0.0, low=0.0
     )
     draft: float = key(
-        "Draft T of the hull (coefficient=hoerner); 0 m = the draft at which the primitive shape, as a box, displaces "
-        "the mass. For underwater vehicles, the height of the hull; 0 m = height of the primitive shape.",
+        "Draft T of the hull (coefficient=hoerner); 0 m = the draft at which a box with the size of the primitive "
+        "shape displaces the mass of the model. For underwater vehicles, enter the height of the hull; 0 m = height "
+        "of the primitive shape.",
         "length",
         0.0,
         low=0.0,
@@ -237,7 +238,7 @@ class Derivative:
 
     name: str = text(
         "Name of the derivative: a letter for the force, an underscore, and the factors. Letters: X Y Z K M N. "
-        "Factors: u v w p q r, au av aw ap aq ar, d, d1 .. d8."
+        "Factors: the velocities u v w p q r, their absolute values au av aw ap aq ar, and the fin angles d, d1 .. d8."
     )
     value: float = key("Value of the hydrodynamic derivative, in the selected system of units.")
 
@@ -377,8 +378,8 @@ class Model:
         "u v w p q r",
     )
     coriolis: bool = flag(
-        "Whether the model computes the Coriolis and centripetal forces C(nu). no: for models whose derivatives "
-        "include them.",
+        "Whether to compute the Coriolis and centripetal forces C(nu). Set to no if the derivatives of the model "
+        "already include them.",
         True,
     )
     coriolis_added: str = choice(
@@ -409,7 +410,9 @@ class Model:
     restoring: Restoring | None = child(
         Restoring, "Linear restoring forces that replace the buoyancy of the primitive shape."
     )
-    load: tuple[Load, ...] = children(Load, "Weight on board that <restoring> does not balance.")
+    load: tuple[Load, ...] = children(
+        Load, "Weight on board that is included in <mass> but not in the equilibrium of <restoring>."
+    )
     added_mass: Matrix6 = child(Matrix6, "Added mass matrix M_A, entered with a positive sign.", required=True)
     linear_drag: Matrix6 | None = child(
         Matrix6,
@@ -440,7 +443,7 @@ class Model:
     aerodynamics: Aerodynamics | None = child(Aerodynamics, "Aerodynamics of an aircraft (type `aircraft`).")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
     wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
-    rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
+    rao: Rao | None = child(Rao, "Wave forces computed from response amplitude operators (RAOs).")
     thruster: tuple[Thruster, ...] = children(Thruster, "Thruster. A model may have up to twelve.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")
     fin: tuple[Fin, ...] = children(Fin, "Fin. A model may have up to eight.")

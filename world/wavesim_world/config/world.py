@@ -202,7 +202,7 @@ class Waves:
     )
     direction: float = key("Direction towards which the waves travel.", "angle", 0.0)
     beaufort: int = key(
-        "Beaufort number of the sea, instead of `height` and `peak`; -1 = use `height` and `peak`.",
+        "Beaufort number that determines the sea state, instead of `height` and `peak`; -1 = use `height` and `peak`.",
         default=-1,
         low=-1,
         high=12,
@@ -241,10 +241,10 @@ class Waves:
 class Block:
     """Box-shaped obstacle such as a wall, a quay or a block. It stands upright, with any heading."""
 
-    position: Vector = key("Position of the centre of the block (north, east, down).", "length", count=3)
+    position: Vector = key("Position of the block's centre (north, east, down).", "length", count=3)
     size: Vector = key("Length (along the heading), width and height of the block.", "length", count=3, low=1e-3)
     heading: float = key("Direction of the long axis (length) of the block; 0 deg = north.", "angle", 0.0)
-    material: str = text("Name of the material of the block, for imaging sonars and cameras.", "concrete")
+    material: str = text("Name of the block's material, for imaging sonars and cameras.", "concrete")
     category: str = text("Category of the block in data sets for machine learning. Default: `block`.", "")
     place: str = place()
 
@@ -253,10 +253,10 @@ class Block:
 class Pier:
     """Cylindrical obstacle: an upright round post, such as a pile."""
 
-    position: Vector = key("Position of the centre of the post (north, east, down).", "length", count=3)
+    position: Vector = key("Position of the post's centre (north, east, down).", "length", count=3)
     radius: float = key("Radius of the post.", "length", low=1e-3)
     height: float = key("Height of the post, from its lower to its upper end.", "length", low=1e-3)
-    material: str = text("Name of the material of the post, for imaging sonars and cameras.", "concrete")
+    material: str = text("Name of the post's material, for imaging sonars and cameras.", "concrete")
     category: str = text("Category of the post in data sets for machine learning. Default: `pier`.", "")
     place: str = place()
 
@@ -272,8 +272,8 @@ class Tunnel:
     width: float = key("Inner width of the tunnel, between its walls.", "length", low=1e-2)
     height: float = key("Inner height of the tunnel, between floor and ceiling.", "length", low=1e-2)
     thickness: float = key("Thickness of the walls, floor and ceiling of the tunnel.", "length", 0.5, low=1e-3)
-    heading: float = key("Direction of the axis of the tunnel; 0 deg = north.", "angle", 0.0)
-    material: str = text("Name of the material of the tunnel, for imaging sonars and cameras.", "concrete")
+    heading: float = key("Direction of the tunnel axis; 0 deg = north.", "angle", 0.0)
+    material: str = text("Name of the tunnel's material, for imaging sonars and cameras.", "concrete")
     category: str = text("Category of the tunnel in data sets for machine learning. Default: `tunnel`.", "")
     place: str = place()
 
@@ -302,7 +302,7 @@ class Mesh:
         low=1e-6,
         high=1e6,
     )
-    material: str = text("Name of the material of the mesh, for imaging sonars and cameras.", "steel")
+    material: str = text("Name of the mesh's material, for imaging sonars and cameras.", "steel")
     category: str = text(
         "Category of the mesh in data sets for machine learning. Default: the name of the mesh file without its ending.",
         "",
@@ -327,8 +327,8 @@ class Bump:
     height: float = key(
         "Change h in depth at the centre of the bump: negative for a hill, positive for a hole.", "length"
     )
-    north: float = key("North coordinate of the centre of the bump.", "length")
-    east: float = key("East coordinate of the centre of the bump.", "length")
+    north: float = key("North coordinate of the bump's centre.", "length")
+    east: float = key("East coordinate of the bump's centre.", "length")
     alpha: float = key(
         "Inverse width of the bump in the north direction (a in the formula). A larger value gives a narrower bump.",
         "inverse length",
@@ -366,7 +366,9 @@ class Soundings:
     north: float = key("North coordinate of the soundings file's origin, in the world frame.", "length", 0.0)
     east: float = key("East coordinate of the soundings file's origin, in the world frame.", "length", 0.0)
     heights: bool = flag(
-        "Whether the file contains heights above the water level, negative below it (yes), or depths (no).", False
+        "Type of the values in the file. yes: heights relative to the water level, so that the values below it are "
+        "negative. no: depths.",
+        False,
     )
 
 
@@ -377,7 +379,7 @@ class Spot:
     deviation: float = key(
         "Deviation D at the centre of the spot, in the unit of the profile: C for temperature, S/m for conductivity."
     )
-    position: Vector = key("Position of the centre of the spot (north, east, down).", "length", count=3)
+    position: Vector = key("Position of the spot's centre (north, east, down).", "length", count=3)
     alpha: float = key(
         "Inverse width of the spot in the north direction (a in the formula). A larger value gives a narrower spot.",
         "inverse length",
@@ -420,7 +422,7 @@ class TemperatureConfig:
 
 @dataclass(frozen=True)
 class ConductivityConfig:
-    """Conductivity profile of the same shape as the temperature profile. By default, its gradients have the opposite
+    """Conductivity profile with the same shape as the temperature profile. By default, its gradients have the opposite
     sign.
     """
 
@@ -450,7 +452,7 @@ class Volume:
     field varies in time, a time column.
     """
 
-    file: str = text("Path of the CSV file of gridded water, relative to the configuration file.")
+    file: str = text("Path of the CSV file with gridded water properties, relative to the configuration file.")
     latitude: float = key("Latitude in the CSV file that corresponds to the origin of the world.", "angle")
     longitude: float = key("Longitude in the CSV file that corresponds to the origin of the world.", "angle")
 
@@ -484,7 +486,7 @@ class Samples:
 
     latitude: float = key("Latitude in the files that corresponds to the origin of the world.", "angle")
     longitude: float = key("Longitude in the files that corresponds to the origin of the world.", "angle")
-    file: str = text("Path of the CSV file of water samples, relative to the configuration file.", "")
+    file: str = text("Path of the CSV file with water samples, relative to the configuration file.", "")
     temperature: tuple[SampleFile, ...] = children(
         SampleFile, "Temperature at one time. List the files in ascending order of time."
     )
@@ -513,8 +515,8 @@ class Gaussian:
     """
 
     peak: float = key("Value of the quantity at the centre of the patch.")
-    north: float = key("North coordinate of the centre of the patch.", "length")
-    east: float = key("East coordinate of the centre of the patch.", "length")
+    north: float = key("North coordinate of the patch's centre.", "length")
+    east: float = key("East coordinate of the patch's centre.", "length")
     sigma_north: float = key("Standard deviation sn of the patch in the north direction.", "length", low=1e-3)
     sigma_east: float = key("Standard deviation se of the patch in the east direction.", "length", low=1e-3)
 
@@ -576,8 +578,8 @@ class World:
         name="density",
     )
     gravity: float = key("Acceleration of gravity.", "acceleration", 9.81, low=0.0)
-    latitude: float = key("Latitude of the origin of the world.", "angle", 0.0)
-    longitude: float = key("Longitude of the origin of the world.", "angle", 0.0)
+    latitude: float = key("Latitude of the world's origin.", "angle", 0.0)
+    longitude: float = key("Longitude of the world's origin.", "angle", 0.0)
     pressure_0: float = key("Pressure P0 at the water surface.", "pressure", 10.1325)
     pressure_1: float = key(
         "Linear coefficient P1 of the pressure as a function of depth. If P1 is not 0, the pressure at depth z is P0 "
