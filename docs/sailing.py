@@ -68,7 +68,7 @@ def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
     lines = [
         "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral test: difference "
         "between the yaw rates amidships, deg/s | overshoots 10/10, deg "
-        "| 20/20, deg | turning diameter, lengths | fraction of speed left in the turn |",
+        "| 20/20, deg | turning diameter, lengths | fraction of the speed that remains in the turn |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():

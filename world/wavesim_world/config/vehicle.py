@@ -323,6 +323,9 @@ class Restoring(Matrix6):
 class Load:
     """Load such as cargo. <mass> already includes it, but the buoyancy implied by <restoring> does not support its
     weight.
+
+    The weight acts vertically, but the restoring force acts along the axes of the body. A loaded body that trims
+    therefore moves ahead without a command. To avoid this, include the load in <mass> and <restoring>.
     """
 
     mass: float = key("Mass of the load on board.", "mass")
