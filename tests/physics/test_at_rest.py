@@ -1,4 +1,4 @@
-"""Every shipped vessel and buoy in still water without commands: what does no work on it does not move it."""
+"""Every shipped vessel and buoy stays where it is in still water, as long as nothing does work on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_world.config import library, matrix
 
 pytestmark = pytest.mark.compiled
-#: it keeps the vertical weight of its source's payload beside a restoring force along the body's axis z, which drives it
+#: like its source, it has a vertical weight and a restoring force along the body's axis z, which drive it when it trims
 CREEPS = "otter-fossen"
 MODELS = {name: model for name, model in library().items() if model.type in ("surface", "buoy")}
 STILL = 1e-3  # m/s
@@ -20,10 +20,10 @@ SETTLING_S, WAIT_S, STEP = 120.0, 600.0, 0.05
 
 
 def drift(moment: float) -> dict[str, tuple[float, float, float]]:
-    """For each model: the distance in m that it moves in ten minutes after two minutes of settling, and its speeds in m/s
-    in the middle and at the end of these minutes.
+    """Return for each model the distance in m that it moves in ten minutes, and its speeds in m/s in the middle and at the
+    end of these minutes. Before them, it settles for two minutes.
 
-    ``moment`` is a constant moment about the axes x and y, as the angle in rad by which linear restoring turns the body.
+    ``moment`` is a constant moment about the axes x and y, stated as the angle in rad by which it turns the body.
     """
     sim = empty_sea(len(MODELS), STEP)
     for k, model in enumerate(MODELS.values()):
@@ -54,14 +54,15 @@ def test_it_stays_where_it_is(name: str, untouched: dict[str, tuple[float, float
 
 
 def test_a_moment_that_heels_and_trims_it_does_not_drive_it() -> None:
-    """About 6 deg each way. What the turn set in motion comes to rest; the supply vessel has lost three quarters of it in
-    five minutes."""
+    """A turn of about 6 deg each way sets it in motion, and drag ends this motion. The supply vessel, which has the least
+    drag for its mass, loses three quarters of its speed in five minutes.
+    """
     for name, (_, halfway, at_end) in drift(0.1).items():
         assert at_end < max(STILL, 0.5 * halfway) or name == CREEPS, name
 
 
 def test_the_authors_otter_creeps_as_its_terms_say(untouched: dict[str, tuple[float, float, float]]) -> None:
-    """The payload m g sinks the boat by z and trims it by theta; m g sin(theta) then balances the linear surge drag."""
+    """The payload's weight m g sinks the boat and trims it by theta. Then m g sin(theta) balances the linear surge drag."""
     model = MODELS[CREEPS]
     (load,), g = model.load, matrix(model.restoring)
     weight, theta = load.mass * 9.81, 0.0
