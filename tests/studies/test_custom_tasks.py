@@ -50,7 +50,7 @@ def test_a_copy_moves_as_in_the_engine(model: str, values: dict[str, float]) -> 
     core.seed(1)
     core.reset_copies()
     s, sim = core.state, empty_sea(1, 0.025)
-    row = sim.enter("v", position=tuple(s.position[2]), variant=library()[model])
+    row, fastest = sim.enter("v", position=tuple(s.position[2]), variant=library()[model]), 0.0
     sim.fleet.body(row)[: B.RIGID_ROWS] = np.concatenate([s.position[2], s.quaternion[2], s.velocity[2], s.rates[2]])
     for a in actions(5, 60, size=core.actions):
         core.step(a)
@@ -59,9 +59,8 @@ def test_a_copy_moves_as_in_the_engine(model: str, values: dict[str, float]) -> 
         sim.advance(4)
         ours = np.concatenate([s.position[2], s.quaternion[2], s.velocity[2], s.rates[2]])
         assert ours.tobytes() == sim.fleet.body(row)[: B.RIGID_ROWS].tobytes()
-    assert np.abs(s.velocity[2]).max() > 0.05 and s.attitude[2] == pytest.approx(
-        frames.euler(s.quaternion[2]), abs=1e-12
-    )
+        fastest = max(fastest, float(np.abs(s.velocity[2]).max()))
+    assert fastest > 0.05 and s.attitude[2] == pytest.approx(frames.euler(s.quaternion[2]), abs=1e-12)
 
 
 @pytest.mark.parametrize("mode", [kernels.SAME_STEP, kernels.NEXT_STEP])
