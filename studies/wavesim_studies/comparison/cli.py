@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from wavesim_sdk.cli import json_option, unused
+from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.terminal_text import echo, finite_json
@@ -142,5 +142,8 @@ def compare(
     else:
         for line in report.terminal_lines(found, outcomes):
             echo(line)
+    for run in (mine, *runs):
+        if run.log is not None:
+            whole(run.log)
     if failed := [r.text for r, _, met in outcomes if not met]:
         raise RequirementFailed(f"not met: {'; '.join(failed)}")

@@ -144,17 +144,11 @@ def read_simulated(paths: Sequence[Path], vehicle: str) -> list[ComparedRun]:
         if vehicle not in vehicles_of(log):
             there = vehicles_of(log)
             raise LogError(f"{log.path} has no vehicle '{vehicle}'{suggest_name(vehicle, there)}")
-    seeds = [(log.metadata.get("digest"), log.metadata.get("seed")) for log in logs]
-    twice = next((k for k, s in enumerate(seeds) if s in seeds[:k] and logs[k].content_hash in _hashes(logs[:k])), None)
-    if twice is not None:
-        raise LogError(
-            f"{logs[twice].path} is the same run as another simulated log; each run of an ensemble needs its own seed"
-        )
+    hashes = [log.content_hash for log in logs]
+    if (twice := next((k for k, h in enumerate(hashes) if h in hashes[:k]), None)) is not None:
+        other = logs[hashes.index(hashes[twice])].path
+        raise LogError(f"{logs[twice].path} and {other} are the same run; each run of an ensemble needs its own seed")
     return [of_log(log, vehicle) for log in logs]
-
-
-def _hashes(logs: Sequence[Log]) -> list[str]:
-    return [log.content_hash for log in logs]
 
 
 def vehicles_of(log: Log) -> list[str]:
@@ -177,8 +171,6 @@ def of_log(log: Log, vehicle: str) -> ComparedRun:
     elif _rows(log, f"/estimate/{vehicle}"):
         track = track_of_log(log, vehicle, true=False)
         notes.append(f"{log.path.name}: the track is the estimate of the on-board program; true states are missing")
-    if log.damage_notice:
-        notes.append(log.damage_notice)
     try:
         world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
     except ConfigError as error:

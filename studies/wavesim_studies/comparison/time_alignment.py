@@ -34,6 +34,7 @@ JUMP_CORRELATION, JUMP_GAIN = (
     0.7,
     0.3,
 )  #: a window has another offset if it is correlated this well, and this much better
+MOST_JUMP_S = 30.0  #: longest jump in s that is searched
 AMBIGUOUS = 0.05  #: a second optimum is ambiguous if its correlation is smaller by no more than this
 
 
@@ -252,19 +253,17 @@ def _changes(signals: Sequence[_Binned], edges: Floats, step: float, place: tupl
     found, spans = [], np.array_split(np.arange(len(edges) - 1), WINDOWS)
     for span in spans:
         part = edges[span[0] : span[-1] + 2]
-        mine = [_Binned(s.name, s.real[span], s.simulated) for s in signals]
+        mine = [_Binned(s.name, s.real[span], s.simulated.shifted(-seconds)) for s in signals]
         if len(span) * step < 2.0 * LEAST_S or not any(np.isfinite(s.real).sum() > 0.5 * len(span) for s in mine):
             continue
         mine = [s for s in mine if np.isfinite(s.real).sum() > 0.5 * len(span)]
         try:
-            lag, curve, lags = _coarse(mine, part, step, min(search, 30.0), gap)
+            lag, curve, lags = _coarse(mine, part, step, min(search, MOST_JUMP_S), gap)
         except LogError:
             continue
-        own, common = float(np.interp(lag, lags, curve)), float(np.interp(seconds, lags, curve))
-        if own > JUMP_CORRELATION and own - common > JUMP_GAIN and abs(lag - seconds) > 1.0:
-            found.append((float(part[0]), lag))
-        elif own > JUMP_CORRELATION:
-            found.append((float(part[0]), lag if abs(lag - seconds) < 1.0 else seconds))
+        own, common = float(np.interp(lag, lags, curve)), float(np.interp(0.0, lags, curve))
+        if own > JUMP_CORRELATION and (abs(lag) < 1.0 or own - common > JUMP_GAIN):
+            found.append((float(part[0]), seconds + lag))
     for (_, a), (at, b) in itertools.pairwise(found):
         if abs(b - a) > 1.0:
             raise LogError(
