@@ -129,7 +129,7 @@ def test_clocks_that_jump_drift_or_cannot_be_aligned() -> None:
     simulated = channel(theirs, yaw(theirs))
     jumping = channel(t, yaw(t + np.where(t > 120.0, 3.4, 0.0)))
     with pytest.raises(
-        LogError, match=r"clock of the real run jumps: near t = 1[0-5]\d s .* from \+0.00 to \+3.40 s; split"
+        LogError, match=r"clock of the real run jumps: near t = 1[0-5]\d s .* from \+0.0\d to \+3.4\d s; split"
     ):
         find_offset(jumping, simulated, 10.0, 2.0)
     drifting = find_offset(channel(t, yaw(t * 1.003)), simulated, 10.0, 2.0)
@@ -151,7 +151,7 @@ def test_a_calibrated_ensemble_covers_as_stated(members: int, kind: str) -> None
     """Real run and members are series of one process. With half the spread, the ensemble is overconfident."""
     shares: dict[str, list[Array]] = {"50": [], "90": [], "95": []}
     verdicts, narrow, ranks = [], [], np.zeros(members + 1)
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         y, *x = (correlated(rng, 1500, 1.0, 5.0) for _ in range(members + 1))
         found, small = coverage(y, np.array(x)), coverage(y, 0.5 * np.array(x))
@@ -163,10 +163,23 @@ def test_a_calibrated_ensemble_covers_as_stated(members: int, kind: str) -> None
         ranks += found.ranks
     for name, values in shares.items():
         mean, held = np.mean(np.array(values, float), axis=0)
-        assert mean == pytest.approx(float(name) / 100.0, abs=0.02), name
+        assert mean == pytest.approx(float(name) / 100.0, abs=0.03), name
         assert held > 0.85, name
-    assert verdicts.count("consistent") > 45 and narrow.count("overconfident") > 57
+    assert verdicts.count("consistent") > 29 and narrow.count("overconfident") > 37
     assert np.abs(ranks / ranks.mean() - 1.0).max() < 0.15
+
+
+def test_a_constant_of_each_run_widens_the_intervals() -> None:
+    """Start and biases differ between runs, so one run is worth few independent values."""
+    held, few = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y, *x = (rng.standard_normal() + rng.standard_normal(500) for _ in range(21))
+        found = coverage(y, np.array(x))
+        assert found is not None
+        held += [s.low <= float(name) / 100.0 <= s.high for name, s in found.shares.items()]
+        few.append(found.independent)
+    assert np.mean(held) > 0.85 and np.median(few) < 30.0
 
 
 def test_equal_runs_have_no_coverage() -> None:
@@ -226,7 +239,7 @@ def test_other_detections_and_equal_ranges() -> None:
     others = [sound(k) for k in range(1, 4)]
     worse = compare_detections(sound(50, half=200.0), others)
     assert any(d.change.high < -0.2 for d in worse)
-    assert all(d.change.high >= 0.0 for d in worse if d.high <= 100.0)
+    assert all(d.change.value > -0.1 for d in worse if d.high <= 100.0)
     p = [compare_ranges(sound(k), others)[0].p for k in range(60, 75)]
     assert min(p) > 0.005 and 0.2 < np.mean(p) < 0.8
     assert compare_ranges(sound(60, sigma=0.4), others)[0].p < 0.01
@@ -345,7 +358,7 @@ def test_suspicious_recordings_are_reported() -> None:
 
     assert "ahrs.rates_z of the real run and of the simulation have opposite signs" in notes(sign)
     assert "with north and east exchanged" in notes(exchanged)
-    assert "a constant offset of 7.0" in notes(elsewhere)
+    assert re.search(r"a constant offset of [67]\.\d\d m north, -[34]\.\d\d m east", notes(elsewhere))
 
     def gap(log: Log) -> None:
         s = log.series["/state/boat"]
@@ -462,7 +475,7 @@ def test_a_simulation_against_its_own_ensemble(tmp_path: Path) -> None:
     assert found["equal"].offset.seconds == pytest.approx(0.0, abs=0.01)
     for column in ("uwb.position_x", "uwb.position_y", "imu.rates_z", "imu.force_x"):
         c = equal[column].coverage
-        assert c is not None and c.shares["90"].low < 0.9 < c.shares["90"].high + 0.03, column
+        assert c is not None and c.shares["90"].low < 0.9 < c.shares["90"].high + 0.02, column
     wide = noisy["uwb.position_x"].coverage
     assert wide is not None and wide.verdict == "overconfident"
     assert noisy["uwb.position_x"].noise[0] == pytest.approx(3.0 * model.UWB_SIGMA, rel=0.2)

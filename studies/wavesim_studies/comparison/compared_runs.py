@@ -23,6 +23,8 @@ from wavesim_world.config.standalone_xml import load_standalone
 __all__ = ["ComparedRun", "RealSource", "of_log", "read_real", "read_simulated"]
 
 TRACK_FILES = (".csv", ".tum", ".txt")  #: files that contain a track and no instruments
+#: beginnings of the notes of an import that also concern a comparison
+IMPORT_NOTES = ("the origin", "simulation time 0", "truth: ")
 GAP_S = 60.0  #: a longer gap, in s, is reported
 
 
@@ -119,7 +121,8 @@ def read_real(source: RealSource, vehicle: str, simulated: str) -> ComparedRun:
         raise LogError(
             "--layout applies to REAL only if it is a track (.csv, TUM); describe its instruments with --map"
         )
-    return replace(run, name=path.name, notes=(*run.notes, *instruments, *made.notes))
+    general = [note for note in made.notes if note.startswith(IMPORT_NOTES)]  # the others concern the filter
+    return replace(run, name=path.name, notes=(*run.notes, *instruments, *general))
 
 
 def read_simulated(paths: Sequence[Path], vehicle: str) -> list[ComparedRun]:

@@ -41,7 +41,7 @@ class EnsembleCoverage:
     shares: dict[str, Interval]  #: for each band, for example `90`: share and 95 % interval
     ranks: list[int]  #: number of real values at each rank, from below all runs to above all runs
     bands: str  #: `order statistics` or `Student's t`
-    independent: float  #: number of independent values, according to the correlation of the ranks
+    independent: float  #: number of independent values
 
     @property
     def verdict(self) -> str:
@@ -193,7 +193,7 @@ def coverage(y: Floats, x: Floats) -> EnsembleCoverage | None:
     rng = np.random.default_rng(11)
     ties = (x == y).sum(axis=0)
     rank = (x < y).sum(axis=0) + np.floor(rng.random(n) * (ties + 1)).astype(int)
-    independent = n / correlation_time(rank.astype(float))
+    independent = min(n / correlation_time(rank.astype(float)), _independent(x))
     shares, kinds = {}, set()
     for band in BANDS:
         if m + 1 >= 2.0 / (1.0 - band) - 1e-9:
@@ -204,8 +204,20 @@ def coverage(y: Floats, x: Floats) -> EnsembleCoverage | None:
             low, high = x.mean(axis=0) - half, x.mean(axis=0) + half
             kinds.add("Student's t")
         hits = ((y >= low) & (y <= high)).astype(float)
-        # the hits of a wide band change more often than the ranks, those of a run that stays outside never
         shares[f"{100.0 * band:g}"] = share_interval(hits, independent)
     return EnsembleCoverage(
         shares, np.bincount(rank, minlength=m + 1).tolist(), " and ".join(sorted(kinds)), float(independent)
     )
+
+
+def _independent(x: Floats) -> float:
+    """Return the number of independent values in one run of an ensemble (M, T), from the ensemble itself.
+
+    The share of a run's values that are in the middle half of the ensemble varies from run to run. A constant that differs
+    between runs, such as a bias or the start, makes it vary more than the correlation within one run reveals.
+    """
+    m, n = x.shape
+    u = (np.argsort(np.argsort(x, axis=0, kind="stable"), axis=0) + 0.5) / m
+    shares = (np.abs(u - 0.5) <= 0.25).mean(axis=1)
+    p, variance = float(shares.mean()), float(shares.var(ddof=1))
+    return p * (1.0 - p) / variance if variance > 0.0 and 0.0 < p < 1.0 else float(n)

@@ -32,7 +32,10 @@ _STYLE: Any = {
     "grid.linewidth": 0.6,
     "xtick.color": INK,
     "ytick.color": INK,
-    "legend.frameon": False,
+    "legend.framealpha": 0.75,
+    "legend.edgecolor": "none",
+    "legend.borderpad": 0.2,
+    "legend.labelspacing": 0.2,
     "legend.fontsize": 7,
     "lines.linewidth": 1.1,
 }
@@ -164,6 +167,7 @@ def _series(c: Comparison, axes: Any, name: str) -> None:
     if len(members) > 2:
         low, high = np.nanquantile(x, [0.05, 0.95], axis=0)
         axes.fill_between(time, factor * low, factor * high, color=SHADE, lw=0, label="simulated, 5 to 95 %")
+        axes.plot(time, factor * np.nanmedian(x, axis=0), color=SIMULATED, lw=0.8, label="simulated, median")
     else:
         axes.plot(time, factor * x[0], color=SIMULATED, label="simulated", **style)
     axes.plot(time, factor * values, color=REAL, label="real", **style)
@@ -230,9 +234,7 @@ def _coverage(c: Comparison, axes: Any) -> None:
         axes.axvline(nominal, color=colour, lw=0.7, ls="--")
     axes.set_yticks(range(len(having)), [q.name for q in having], fontsize=6.5)
     axes.invert_yaxis()
-    axes.set(
-        xlabel="% of the real values inside (dashed: nominal)", title="coverage by the ensemble", xlim=(-2.0, 102.0)
-    )
+    axes.set(xlabel="% of the real values inside (dashed: nominal)", title="coverage", xlim=(-2.0, 102.0))
     axes.legend(ncols=3, loc="lower right", bbox_to_anchor=(1.02, 0.97), columnspacing=1.0, handletextpad=0.1)
 
 
