@@ -41,7 +41,7 @@ def _autocorrelation(x: Floats, lags: int) -> Floats:
     power = np.square(np.abs(np.fft.rfft(x, 2 * n)))
     r = np.fft.irfft(power)[: lags + 1]
     if r[0] <= 1e-20 * n:
-        return np.eye(1, lags + 1)[0]
+        return np.asarray(np.eye(1, lags + 1)[0])
     return np.asarray(r / r[0])
 
 

@@ -271,7 +271,7 @@ def _changes(signals: Sequence[_Binned], edges: Floats, step: float, place: tupl
                 f"from {a:+.2f} to {b:+.2f} s; split the recording there"
             )
     lags_found = [lag for _, lag in found]
-    if len(found) == WINDOWS and abs(lags_found[-1] - lags_found[0]) > max(4.0 * step, 0.1):
+    if len(found) == WINDOWS and abs(lags_found[-1] - lags_found[0]) > max(3.0 * step, 0.1):
         ppm = 1e6 * (lags_found[-1] - lags_found[0]) / (found[-1][0] - found[0][0])
         return [
             f"the offset changes from {lags_found[0]:+.2f} to {lags_found[-1]:+.2f} s during the run ({ppm:+.0f} ppm): clock drift, or a model that is too fast or too slow"
