@@ -82,7 +82,7 @@ def moved(track: PoseTrack, alignment: FrameAlignment) -> PoseTrack:
 
 
 def aligned(real: PoseTrack, p: Floats, heading: Floats | None, kind: str, origins: str) -> FrameAlignment:
-    """Return the alignment that brings a real track to simulated positions (T, 3) at the same times.
+    """Return the alignment of a real track with simulated positions (T, 3) at the same times.
 
     ``start`` makes the first poses equal (position, and heading if both are known); ``translation`` makes the mean
     positions equal; ``yaw`` also rotates, so that the positions fit best (Umeyama 1991, without scale).

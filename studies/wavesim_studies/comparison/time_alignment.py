@@ -1,6 +1,6 @@
 """Offset between the clocks of two runs, from the correlation of speeds and rates.
 
-Each signal is averaged over steps of equal length in both runs. A coarse search over all lags gives the place of the
+Each signal is averaged over steps of equal length in both runs. A coarse search of the lags gives the place of the
 optimum; around it, the simulated signals are shifted by fractions of a step, and a parabola gives the offset. The
 criterion is the log-likelihood of the lag if the gain and the noise of each signal are unknown: the sum of
 log(1 - correlation^2). Its sums are kept for each block of time, so that a bootstrap over blocks gives the interval.
