@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shutil
 import signal
 import subprocess
@@ -410,6 +411,30 @@ def ways(path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def compare() -> None:
+    """Compare a recorded run of the model boat with 20 simulations by the fitted model. Without the recording, keep the
+    picture.
+    """
+    from tests.studies import boat_trial
+
+    from wavesim_studies.comparison import page
+    from wavesim_studies.comparison.compared_runs import RealSource, read_real, read_simulated
+    from wavesim_studies.comparison.comparison import ComparisonOptions
+    from wavesim_studies.comparison.comparison import compare as compared
+
+    recording = Path(os.environ.get("WAVESIM_DATA", ROOT.parent / "shared" / "data")) / "sookshma" / "run-b"
+    if not recording.is_dir():
+        print(f"compare: {recording} is absent", flush=True)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        real = read_real(RealSource(*boat_trial.recorded(recording, folder / "run-b")), "", "boat")
+        seeds = boat_trial.simulated(recording, folder / "seeds", range(1, 21), boat_trial.FITTED, boat_trial.DELAY_S)
+        found = compared(real, read_simulated(seeds, ""), ComparisonOptions(offset=0.0))
+        page.draw(found, folder / "compare.png")
+        keep("compare", folder / "compare.png")
+
+
 def traffic() -> None:
     """Draw the pictures of docs/traffic.md."""
     imazu(IMAGES / "imazu.png")
@@ -427,6 +452,7 @@ ALL: dict[str, Callable[[], None]] = {
         rays,
         mission,
         sonars,
+        compare,
         boats,
         encounter,
         traffic,

@@ -1,0 +1,1 @@
+"""Comparison of a real run with simulations of it: `wavesim compare`."""
