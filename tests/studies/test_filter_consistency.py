@@ -190,6 +190,13 @@ def test_nothing_is_said_of_a_consistent_filter_and_it_stays_so_if_adaptive() ->
     assert adapted[3] == [] and adapted[1] < 1.05 * error and adapted[2] == pytest.approx(1.0, rel=0.2)
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_the_advice_to_adapt_is_for_filters_that_do_not(adaptive: bool) -> None:
+    monitor = InnovationMonitor(["gps"], adaptive=adaptive)
+    said = [monitor.add(float(k), 0, 2, 1.0, 7.0) for k in range(60)]
+    assert "The noise is larger than assumed" in said[-1] and ("--adapt" in said[-1]) is not adaptive
+
+
 def test_outliers_are_not_taken_for_noise() -> None:
     monitor, rng = InnovationMonitor(["gps"]), np.random.default_rng(1)
     said = []

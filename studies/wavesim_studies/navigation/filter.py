@@ -319,7 +319,7 @@ def estimate(
         np.full((len(marks), n, len(state.P)), np.nan),
     )
     outcomes = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
-    for text in (monitor or InnovationMonitor()).add_outcomes(events, outcomes):
+    for text in (monitor or InnovationMonitor(adaptive=design.adaptive)).add_outcomes(events, outcomes):
         (say or warn)(text)
     P = covariances if smooth else covariances[:, :, :n]
     return Track(design, marks, nodes, P, events, outcomes, state, tape)
@@ -362,7 +362,7 @@ class Filter:
         contributes to the warnings only when it is older than ``memory``, because its outcome is then final. ``names``
         are the names of the sensors by number.
         """
-        self.monitor, self.say = InnovationMonitor(names), say or warn
+        self.monitor, self.say = InnovationMonitor(names, adaptive=start.design.adaptive), say or warn
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Floats] = []

@@ -40,18 +40,20 @@ class InnovationVerdict(NamedTuple):
 
 
 CONSISTENT = InnovationVerdict("", 1.0, "")
-_ADAPT = "or let the filter estimate it (adaptive=True, `nav score --adapt`)"
+_ADAPT = ", or let the filter estimate it (adaptive=True, `nav score --adapt`)"
 
 
-def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> InnovationVerdict:
+def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False, adaptive: bool = False) -> InnovationVerdict:
     """Judge the NIS (N) of measurements of one sensor, some of which were ``rejected`` (N, bool).
 
     ``numbers`` is the mean number of components of a measurement. ``slow`` states that the errors of the sensor change
-    slowly, so that the filter intentionally assumes more noise than a single measurement shows. Without measurements,
-    the verdict is empty (consistent).
+    slowly, so that the filter intentionally assumes more noise than a single measurement shows. ``adaptive``
+    states that the filter already estimates the noise, so that the advice does not recommend this. Without
+    measurements, the verdict is empty (consistent).
     """
     if not len(nis):
         return CONSISTENT
+    advice = "" if adaptive else _ADAPT
     count, mean = len(nis), float(np.mean(nis)) / numbers
     low, high = _bounds(numbers, count)
     share = float(np.mean(rejected))
@@ -65,12 +67,12 @@ def judge(nis: Floats, rejected: Any, numbers: float, slow: bool = False) -> Inn
     if (mean * numbers > high and mean > NOTABLE[1]) or share > _most_rejected(count):
         factor = max(mean, 1.0) ** 0.5
         return InnovationVerdict(
-            "noisy", factor, f"The noise is larger than assumed: multiply it by about {factor:.2g}, {_ADAPT}"
+            "noisy", factor, f"The noise is larger than assumed: multiply it by about {factor:.2g}{advice}"
         )
     if mean * numbers < low and mean < NOTABLE[0] and not slow:
         factor = max(mean, 1e-3) ** 0.5
         return InnovationVerdict(
-            "quiet", factor, f"The noise is smaller than assumed: multiply it by about {factor:.2g}, {_ADAPT}"
+            "quiet", factor, f"The noise is smaller than assumed: multiply it by about {factor:.2g}{advice}"
         )
     return CONSISTENT
 
@@ -93,13 +95,17 @@ class InnovationMonitor:
     """
 
     def __init__(
-        self, names: Sequence[str] | Mapping[int, str] = (), window: int = WINDOW, slow: Sequence[str] = ()
+        self,
+        names: Sequence[str] | Mapping[int, str] = (),
+        window: int = WINDOW,
+        slow: Sequence[str] = (),
+        adaptive: bool = False,
     ) -> None:
         """Create a monitor. ``names`` are the names of the sensors by number, and ``slow`` contains the names of the
-        sensors whose errors change slowly.
+        sensors whose errors change slowly. ``adaptive`` states that the filter estimates the noise.
         """
         self.names = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
-        self.window, self.slow = window, frozenset(slow)
+        self.window, self.slow, self.adaptive = window, frozenset(slow), adaptive
         self._recent: dict[int, deque[tuple[float, bool, int]]] = {}
         self._calm: dict[int, int] = {}  # consistent judgements since the last warning
 
@@ -118,7 +124,7 @@ class InnovationMonitor:
         values = np.array([n for n, _, _ in recent])
         rejected = np.array([r for _, r, _ in recent])
         size = float(np.mean([m for _, _, m in recent]))
-        found = judge(values, rejected, size, name in self.slow)
+        found = judge(values, rejected, size, name in self.slow, self.adaptive)
         calm = self._calm.get(sensor, self.window)
         self._calm[sensor] = 0 if found.verdict else calm + 1
         if not found.verdict or calm < self.window:

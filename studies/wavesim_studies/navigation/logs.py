@@ -70,7 +70,7 @@ class EstimationCase:
 
         ``say`` is called with warnings about sensors whose innovations do not fit the assumed noise.
         """
-        monitor = InnovationMonitor(self.sensors, slow=self.slow)
+        monitor = InnovationMonitor(self.sensors, slow=self.slow, adaptive=self.design.adaptive)
         track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth, monitor, say)
         return track.smoothed() if smooth else track
 
@@ -408,7 +408,9 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, Any]]:
                 "low": low,
                 "high": high,
                 "noise": track.final_state.noise_factor(k),
-                "advice": judge(known[:, 1], known[:, 0] == 0.0, numbers, sensor in voyage.slow).advice,
+                "advice": judge(
+                    known[:, 1], known[:, 0] == 0.0, numbers, sensor in voyage.slow, voyage.design.adaptive
+                ).advice,
             }
             if (events[:, measurement_models.KIND] == measurement_models.POSITION).all():
                 found[sensor]["raw"] = _raw_error(voyage, events)
