@@ -47,15 +47,19 @@ def twin(
     )
     clocks[KEEPER] = 0.0
     speed, found = float(rng.uniform(1490.0, 1560.0)), []
-    pings = [(tag, t, *positions[n]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))]
+    pings = [
+        (tag, t, *positions[n]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))
+    ]
     times = 20_000.0 + np.cumsum(rng.uniform(20.0, 40.0, 150))
     angle = times / 400.0
-    towed = np.column_stack([times, 120.0 + 120.0 * np.cos(angle), 105.0 + 115.0 * np.sin(2.0 * angle)])
+    towed = np.column_stack([times, 120.0 + 140.0 * np.cos(angle), 105.0 + 135.0 * np.sin(2.0 * angle)])
     pings += [(TOWED, t, x, y, 1.0) for t, x, y in towed]
     for tag, time, x, y, z in pings:
         distance = np.sqrt(((positions - (x, y, z)) ** 2).sum(axis=1))
         heard = rng.uniform(size=RECEIVERS) < 0.97 / (1.0 + np.exp((distance - 215.0) / 30.0))
-        error = rng.normal(0.0, noise, RECEIVERS) + (rng.uniform(size=RECEIVERS) < late) * rng.exponential(2e-3, RECEIVERS)
+        error = rng.normal(0.0, noise, RECEIVERS) + (rng.uniform(size=RECEIVERS) < late) * rng.exponential(
+            2e-3, RECEIVERS
+        )
         shown = reading(clocks, time + distance / speed + error)
         found += [(n, tag, np.round(1e3 * shown[n]) / 1e3) for n in np.flatnonzero(heard)]
     found.sort(key=lambda row: row[2])
@@ -66,6 +70,15 @@ def twin(
     gps = np.column_stack([times, towed[:, 1:] + rng.normal(0.0, 2.0, (len(times), 2))])
     names = tuple(f"r{n + 1:02d}" for n in range(RECEIVERS))
     trial = DetectionTrial(
-        names, tuple(range(1001, 1001 + RECEIVERS)), surveyed, moored, receiver, tag, local, gps, (500_000.0, 2_700_000.0), 1.5e9
+        names,
+        tuple(range(1001, 1001 + RECEIVERS)),
+        surveyed,
+        moored,
+        receiver,
+        tag,
+        local,
+        gps,
+        (500_000.0, 2_700_000.0),
+        1.5e9,
     )
     return Twin(trial, Survey(KEEPER, held), positions, speed, clocks, towed)

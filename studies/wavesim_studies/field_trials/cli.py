@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from wavesim_sdk.cli import json_option
+from wavesim_sdk.errors import LogError
 from wavesim_sdk.terminal_text import echo, finite_json
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -22,7 +22,11 @@ def data() -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Write the configuration and the results to this folder.")
 @click.option(
-    "--runs", default=0, show_default=True, type=click.IntRange(0, 100), help="Number of trials to simulate and compare."
+    "--runs",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 100),
+    help="Number of trials to simulate and compare.",
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed of the first simulated trial.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Write a picture to this file (.png, .pdf or .svg).")
@@ -61,14 +65,18 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
         trial_comparison.compare_shares(recorded, simulated) if simulated else [],
         None if yaps is None else ssu1.yaps_distances(yaps, recorded.track, trial.gps),
     )
+    values = found.values() | {"source": ssu1.LICENCE}
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "trial.xml").write_text(simulated_trial.configuration(source, seed), encoding="utf-8")
-        (out / "report.json").write_text(json.dumps(found.values() | {"source": ssu1.LICENCE}, indent=1), encoding="utf-8")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / "trial.xml").write_text(simulated_trial.configuration(source, seed), encoding="utf-8")
+            (out / "report.json").write_text(finite_json(values, 1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise LogError(f"cannot write to {out}: {error.strerror}") from None
     if picture is not None:
         reports.draw(found, picture)
     if as_json:
-        echo(finite_json(found.values() | {"source": ssu1.LICENCE}))
+        echo(finite_json(values))
         return
     for line in found.lines():
         echo(line)

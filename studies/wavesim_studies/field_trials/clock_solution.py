@@ -199,7 +199,10 @@ class _Unknowns:
         rows = np.arange(len(receiver))
         way = self.positions[receiver] - place
         distance = np.sqrt(np.sum(way * way, axis=1))
-        travel, toward = distance / self.sound_speed, way[:, :2] / (self.sound_speed * np.maximum(distance, 1e-9))[:, None]
+        travel, toward = (
+            distance / self.sound_speed,
+            way[:, :2] / (self.sound_speed * np.maximum(distance, 1e-9))[:, None],
+        )
         J = np.zeros((len(rows), self.count))
         for k in range(DEGREE + 1):
             self._add(J, self.clock_index[receiver], k, s**k)
@@ -329,9 +332,12 @@ def solve_clocks(
             common = trial.time - _clock_readings(unknowns, receiver, (common - middle) / half)
     assert state is not None
     equations = len(groups.rows)
-    spare = equations / max(equations - groups.count - unknowns.count, 1)
+    spare = np.full(len(pulls), equations / max(equations - groups.count - unknowns.count, 1))
+    if moving is not None:  # time, east and north of each of its pings
+        heard = np.bincount(moving.groups.ping)
+        spare[groups.count :] = heard / np.maximum(heard - 3, 1)
     inverse = np.linalg.inv(normal)
-    covariance = inverse @ (spare * pulls.T @ pulls + np.diag(unknowns.precision)) @ inverse
+    covariance = inverse @ ((spare[:, None] * pulls).T @ pulls + np.diag(unknowns.precision)) @ inverse
     return ClockSolution(
         unknowns.coefficients,
         middle,

@@ -155,7 +155,9 @@ def write_trial(folder: Path, trial: DetectionTrial) -> None:
         out.writerow(RECEIVER_COLUMNS)
         for n, (name, serial) in enumerate(zip(trial.names, trial.serials, strict=True)):
             x, y, z = trial.surveyed[n]
-            out.writerow([int(name[1:]), serial, f"{x + x0:.3f}", f"{y + y0:.3f}", f"{z:.3f}", trial.moored_tag[n] or ""])
+            out.writerow(
+                [int(name[1:]), serial, f"{x + x0:.3f}", f"{y + y0:.3f}", f"{z:.3f}", trial.moored_tag[n] or ""]
+            )
     with (folder / DETECTION_FILE).open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         out.writerow(DETECTION_COLUMNS)

@@ -35,7 +35,8 @@ class TrialReport:
             "simulated": [s.summary() for s in self.simulated],
             "medium": asdict(self.medium),
             "residuals": [
-                asdict(r) | {"quantiles": (1e3 * r.quantiles).round(3).tolist(), "agrees": r.agrees} for r in self.residuals
+                asdict(r) | {"quantiles": (1e3 * r.quantiles).round(3).tolist(), "agrees": r.agrees}
+                for r in self.residuals
             ],
             "shares": [asdict(s) | {"agrees": s.agrees} for s in self.shares],
             "yaps": self.yaps,
@@ -121,13 +122,25 @@ def _draw_map(report: TrialReport, chart: Any) -> None:
 def _draw_clocks(report: TrialReport, chart: Any) -> None:
     clocks = report.recorded.clocks
     time = np.linspace(clocks.middle - clocks.half, clocks.middle + clocks.half, 200)
-    for n, name in enumerate(report.recorded.trial.names):
-        shown = clocks.reading(np.full(len(time), n), time)
-        shown -= shown[0]
-        chart.plot(time / 3600.0, shown, lw=1.0, color=RECORDED)
-        chart.annotate(f"{name} {1e6 * clocks.offset_and_drift(n, clocks.middle)[0][1]:+.1f}", (time[-1] / 3600.0, shown[-1]), fontsize=6)
-    chart.set(xlabel="time (h)", ylabel="clock minus the keeper's, from its start (s)", title="Clocks; drift in ppm")
-    chart.margins(x=0.12)
+    names = report.recorded.trial.names
+    shown = np.array([clocks.reading(np.full(len(time), n), time) for n in range(len(names))])
+    shown -= shown[:, :1]
+    for line in shown:
+        chart.plot(time / 3600.0, line, lw=1.0, color=RECORDED)
+    height, least = -np.inf, 0.024 * float(np.ptp(shown))  # labels of equal drifts would cover each other
+    for n in np.argsort(shown[:, -1]):
+        height = max(height + least, float(shown[n, -1]))
+        drift = 1e6 * clocks.offset_and_drift(int(n), clocks.middle)[0][1]
+        chart.annotate(
+            f"{names[n]}  {drift:+.1f} ppm",
+            (time[-1] / 3600.0, shown[n, -1]),
+            (1.05 * time[-1] / 3600.0, height),
+            fontsize=6,
+            va="center",
+            arrowprops={"arrowstyle": "-", "lw": 0.4, "color": GPS},
+        )
+    chart.set(xlabel="time (h)", ylabel="clock minus the keeper's, from the start (s)", title="Clocks of the receivers")
+    chart.set_xlim(right=1.28 * time[-1] / 3600.0)
 
 
 def _draw_residuals(report: TrialReport, chart: Any) -> None:
@@ -146,7 +159,9 @@ def _draw_residuals(report: TrialReport, chart: Any) -> None:
             for line in boxes[part]:
                 line.set_color(colour)
         chart.plot([], [], color=colour, label=label)
-    chart.set(xlabel="distance (m)", ylabel="arrival residual (ms)", title="Towed tag: residuals (box 50 %, whiskers 90 %)")
+    chart.set(
+        xlabel="distance (m)", ylabel="arrival residual (ms)", title="Towed tag: residuals (box 50 %, whiskers 90 %)"
+    )
     chart.legend(fontsize=8)
 
 
@@ -155,8 +170,26 @@ def _draw_shares(report: TrialReport, chart: Any) -> None:
         middle = np.array([0.5 * (s.low + s.high) for s in report.shares])
         value = np.array([s.recorded for s in report.shares])
         low, high = np.array([s.interval for s in report.shares]).T
-        chart.errorbar(middle, value, [value - low, high - value], color=RECORDED, lw=0, elinewidth=1.2, marker="o", ms=4, capsize=3, label="towed tag, recorded (95 %)")
-        chart.plot(middle, [s.simulated for s in report.shares], color=SIMULATED, lw=0, marker="x", label="towed tag, simulated")
+        chart.errorbar(
+            middle,
+            value,
+            [value - low, high - value],
+            color=RECORDED,
+            lw=0,
+            elinewidth=1.2,
+            marker="o",
+            ms=4,
+            capsize=3,
+            label="towed tag, recorded (95 %)",
+        )
+        chart.plot(
+            middle,
+            [s.simulated for s in report.shares],
+            color=SIMULATED,
+            lw=0,
+            marker="x",
+            label="towed tag, simulated",
+        )
     distance = np.linspace(1.0, 300.0, 300)
     chart.plot(distance, report.medium.share(distance), color=GPS, lw=1.0, label="fitted to the fixed tags")
     chart.set(xlabel="distance (m)", ylabel="share of detections", ylim=(0.0, 1.03), title="Shares of detections")

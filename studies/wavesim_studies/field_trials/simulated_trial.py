@@ -22,7 +22,10 @@ FREQUENCY, PULSE = 69e3, 3.6  #: carrier in Hz, and assumed duration of a coded 
 SOURCE_LEVEL = 150.0  #: in dB; only its difference from the threshold matters
 STEP = 0.1  #: tick in s
 LEAD = 20.0  #: time in s before the first ping and after the last one
-FIX_NOISE, TOW = 2.0, 5.0  #: standard deviation of a simulated GPS fix, and assumed distance of the tag behind the boat, in m
+FIX_NOISE, TOW = (
+    2.0,
+    5.0,
+)  #: standard deviation of a simulated GPS fix, and assumed distance of the tag behind the boat, in m
 BED = 3.0  #: assumed depth of the bed in m
 
 MODEL = """    <model name="mooring" type="buoy"><sphere diameter="0.1 m"/><mass value="1000 kg"/><inertia xx="1" yy="1" zz="1"/>
@@ -97,7 +100,11 @@ def configuration(recorded: RecordedTrial, seed: int) -> str:
     bodies, positions = [], recorded.positions(seed)
     for n, name in enumerate(trial.names):
         offset, drift = clock = recorded.linear_clock(n)
-        own = np.sort(clocks.ping_time[tags == trial.moored_tag[n]]) - recorded.begin if trial.moored_tag[n] else np.zeros(0)
+        own = (
+            np.sort(clocks.ping_time[tags == trial.moored_tag[n]]) - recorded.begin
+            if trial.moored_tag[n]
+            else np.zeros(0)
+        )
         bodies.append(_body(name, positions[n], _transducer(recorded, clock, own + offset + drift * own)))
     start = np.array([*track.position[0], track.depth])
     bodies.append(_body("towed", start, _transducer(recorded, (recorded.begin, 0.0), np.sort(track.time))))

@@ -73,7 +73,12 @@ class _Arrivals:
         early = self.time - distance / self.speed
         emission = group_means(early, self.ping, weight, self.count)
         J = way / (self.speed * np.maximum(distance, 1e-6))[:, None]
-        return emission, early - emission[self.ping], J - group_means(J, self.ping, weight, self.count)[self.ping], distance
+        return (
+            emission,
+            early - emission[self.ping],
+            J - group_means(J, self.ping, weight, self.count)[self.ping],
+            distance,
+        )
 
     def information(self, J: Floats, residual: Floats, weight: Floats, scale: float) -> tuple[Floats, Floats]:
         """Return the information matrix (P, 2, 2) and vector (P, 2) of each ping."""
@@ -97,12 +102,14 @@ def _motion_information(dt: float, density: float) -> Floats:
     return full
 
 
-def _smoothing_step(
-    A: Floats, b: Floats, state: Floats, time: Floats, density: float
-) -> tuple[Floats, Floats]:
+def _smoothing_step(A: Floats, b: Floats, state: Floats, time: Floats, density: float) -> tuple[Floats, Floats]:
     """Solve the block tridiagonal system of all pings. Returns (change of the states (P, 4), covariances (P, 4, 4))."""
     count = len(time)
-    diagonal, upper, right = np.zeros((count, STATES, STATES)), np.zeros((count, STATES, STATES)), np.zeros((count, STATES))
+    diagonal, upper, right = (
+        np.zeros((count, STATES, STATES)),
+        np.zeros((count, STATES, STATES)),
+        np.zeros((count, STATES)),
+    )
     diagonal[:, :2, :2], right[:, :2] = A, b
     diagonal[:, range(2, 4), range(2, 4)] += 1e-2  # the tag moves at a few m/s at most
     right[:, 2:] -= 1e-2 * state[:, 2:]
@@ -179,7 +186,7 @@ def solve_track(
 
 
 def solve_together(
-    trial: DetectionTrial, survey: Survey, tag: int, towing: Towing | None = None, rounds: int = 4
+    trial: DetectionTrial, survey: Survey, tag: int, towing: Towing | None = None, rounds: int = 2
 ) -> tuple[ClockSolution, TowedTrack]:
     """Return clocks, positions, sound speed and track from fixed and towed tags together.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import stats
@@ -99,7 +100,7 @@ def compare_residuals(recorded: Analysis, simulated: list[Analysis]) -> list[Res
     found = []
     other = np.concatenate([s.track.residual for s in simulated])
     far = np.concatenate([s.track.distance for s in simulated])
-    for low, high in zip(RESIDUAL_BINS[:-1], RESIDUAL_BINS[1:], strict=True):
+    for low, high in pairwise(RESIDUAL_BINS.tolist()):
         a = recorded.track.residual[(recorded.track.distance >= low) & (recorded.track.distance < high)]
         b = other[(far >= low) & (far < high)]
         if len(a) < 5 or len(b) < 5:
@@ -136,7 +137,7 @@ def compare_shares(recorded: Analysis, simulated: list[Analysis], seed: int = 0)
     distance, heard = recorded.distances()
     others = [s.distances() for s in simulated]
     picks = random.integers(0, len(distance), (BOOTSTRAPS, len(distance)))
-    for low, high in zip(SHARE_BINS[:-1], SHARE_BINS[1:], strict=True):
+    for low, high in pairwise(SHARE_BINS.tolist()):
         inside = (distance >= low) & (distance < high)
         chances, hits = inside.sum(axis=1), (inside & heard).sum(axis=1)
         if chances.sum() < 5:
