@@ -74,26 +74,48 @@ def test_another_set_is_refused(recorded: Analysis, tmp_path: Path) -> None:
         ssu1.read(tmp_path)
 
 
-def test_the_simulated_twin_is_recovered(recorded: Analysis, simulated: Analysis) -> None:
-    """WaVeSim's own medium made the detections, so clocks, sound speed and track are known."""
-    clocks, truth = simulated.clocks, recorded.clocks
-    source = RecordedTrial(recorded.trial, truth, recorded.track, ssu1.TOWED, fit_medium(recorded.trial, truth))
+def test_simulated_arrivals_have_the_true_times(recorded: Analysis, simulated: Analysis) -> None:
+    """Each arrival is the emission plus distance over sound speed, by the receiver's clock, with the fitted noise."""
+    medium = fit_medium(recorded.trial, recorded.clocks)
+    source = RecordedTrial(recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
+    found, places = simulated.trial, source.positions(1)
+    pings = np.zeros(recorded.clocks.groups.count, np.int64)
+    pings[recorded.clocks.groups.ping] = recorded.trial.tag[recorded.clocks.groups.rows]
+    errors = []
+    for tag, home in recorded.trial.fixed_tags.items():
+        sent = np.sort(recorded.clocks.ping_time[pings == tag]) - source.begin
+        for n in range(len(found.serials)):
+            offset, drift = source.linear_clock(n)
+            heard = (found.time[(found.tag == tag) & (found.receiver == n)] - offset) / (1.0 + drift)
+            travel = np.linalg.norm(places[n] - places[home]) / recorded.clocks.sound_speed
+            errors += [h - travel - sent[np.argmin(np.abs(sent - h + travel))] for h in heard]
+    assert len(errors) > 6000 and abs(np.mean(errors)) < 0.03e-3
+    assert np.std(errors) == pytest.approx(np.hypot(medium.timing_noise, 1e-3 / 12.0**0.5), rel=0.1)
+
+
+def test_the_simulated_trial_is_recovered(recorded: Analysis, simulated: Analysis) -> None:
+    source = RecordedTrial(
+        recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, fit_medium(recorded.trial, recorded.clocks)
+    )
+    keeper = source.linear_clock(4)[1]
     for n in range(len(recorded.trial.names)):
-        offset, drift = source.linear_clock(n)
-        found = clocks.offset_and_drift(n, clocks.middle)[0]
-        shown = offset + drift * (clocks.middle - source.begin) - source.begin
-        keeper = source.linear_clock(4)
-        assert abs(found[0] - shown + keeper[0] - source.begin + keeper[1] * (clocks.middle - source.begin)) < 5e-3
-        assert abs(found[1] - drift) < 0.05e-6
-    assert simulated.track.groups.count >= 115
+        drift = (1.0 + source.linear_clock(n)[1]) / (1.0 + keeper) - 1.0
+        assert abs(simulated.clocks.offset_and_drift(n, simulated.clocks.middle)[0][1] - drift) < 0.05e-6
+    shift = recorded.trial.start - simulated.trial.start
+    nearest = np.argmin(np.abs(simulated.track.time[:, None] - recorded.track.time - shift), axis=1)
+    moved = np.array(simulated.trial.origin) - np.array(recorded.trial.origin)
+    error = np.linalg.norm(simulated.track.position + moved - recorded.track.position[nearest], axis=1)
+    assert simulated.track.groups.count >= 115 and np.median(error) < 1.0
+    assert simulated.clocks.sound_speed == pytest.approx(recorded.clocks.sound_speed, abs=8.0)
 
 
 def test_shares_and_residuals_of_the_towed_tag(recorded: Analysis, simulated: Analysis) -> None:
     """The fit has not used the towed tag. Where both differ, docs/evidence/real-trials.md says so."""
     shares = trial_comparison.compare_shares(recorded, [simulated])
-    assert all(s.agrees for s in shares if s.high <= 175.0)
+    assert sum(s.agrees for s in shares if 50.0 <= s.low < 200.0) >= 5
+    assert not shares[-1].agrees  # beyond 200 m, the fixed tags have too few pairs
     bins = trial_comparison.compare_residuals(recorded, [simulated])
-    assert sum(b.agrees for b in bins) >= 2 and not bins[0].agrees
+    assert bins[1].agrees and not bins[0].agrees  # the recorded arrivals at close receivers have heavy tails
 
 
 def test_the_command_writes_configuration_and_report(data_dir: Path, tmp_path: Path) -> None:

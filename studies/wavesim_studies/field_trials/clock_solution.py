@@ -68,14 +68,14 @@ class ClockSolution:
     def reading(self, receiver: Ints, time: Floats) -> Floats:
         """Return the difference in s between the receivers' clocks and the common clock at common times."""
         s = (time - self.middle) / self.half
-        return np.sum(self.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1)
+        return np.asarray(np.sum(self.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1))
 
     def common(self, receiver: Ints, local: Floats) -> Floats:
         """Return the common times at which the receivers' clocks show the times ``local``."""
         time = local - self.coefficients[receiver, 0]
         for _ in range(3):
             time = local - self.reading(receiver, time)
-        return time
+        return np.asarray(time)
 
     def offset_and_drift(self, receiver: int, time: float) -> tuple[Floats, Floats]:
         """Return the offset in s and the drift of a clock at a common time, and their covariance (2, 2)."""
@@ -140,6 +140,15 @@ def group_pings(trial: DetectionTrial, used: Mask, common: Floats, gap: float, f
 def cauchy_weights(residual: Floats, scale: float) -> Floats:
     """Return the weight of each residual; it falls to one half at 2.385 standard deviations."""
     return 1.0 / (1.0 + (residual / (CAUCHY * scale)) ** 2)
+
+
+def slope_share(weight: Floats) -> float:
+    """Return the mean slope of the weighted residual, divided by the mean weight.
+
+    The weights make each round a least-squares problem, but the precision of the result depends on this slope.
+    """
+    slope = weight * (2.0 * weight - 1.0)  # derivative of r / (1 + r^2), with the weight w = 1 / (1 + r^2)
+    return max(float(np.sum(slope) / np.sum(weight)), 0.1)
 
 
 def robust_scale(residual: Floats) -> float:
@@ -246,7 +255,7 @@ class _Round:
 
 
 def _clock_readings(unknowns: _Unknowns, receiver: Ints, s: Floats) -> Floats:
-    return np.sum(unknowns.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1)
+    return np.asarray(np.sum(unknowns.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1))
 
 
 def _linearise(
@@ -272,8 +281,8 @@ def _linearise(
 
 def _moving_information(
     trial: DetectionTrial, unknowns: _Unknowns, moving: Moving, common: Floats, span: tuple[float, float]
-) -> Floats:
-    """Return the derivative of the cost of each ping of a moving tag, and the normal matrix, stacked (P + U, U).
+) -> tuple[Floats, Floats, float]:
+    """Return the derivative of the cost of each ping of a moving tag (P, U), the normal matrix, and the slope share.
 
     Within each ping, whatever a change of its time and position explains is projected out.
     """
@@ -295,7 +304,7 @@ def _moving_information(
         A, b = A - Q @ (Q.T @ A), b - Q @ (Q.T @ b)
         pulls[k] = A.T @ b
         normal += A.T @ A
-    return np.vstack([pulls, normal])
+    return pulls, normal, slope_share(weight)
 
 
 def solve_clocks(
@@ -324,9 +333,10 @@ def solve_clocks(
         state = _linearise(trial, unknowns, groups, home[groups.rows], (common[groups.rows] - middle) / half, state)
         prior = unknowns.precision * unknowns.prior_error(trial.surveyed)
         normal, pulls = state.normal + np.diag(unknowns.precision), state.pulls
+        curvature = slope_share(state.weight) * state.normal + np.diag(unknowns.precision)
         if moving is not None and number > REGROUP_ROUNDS[-1]:
-            more = _moving_information(trial, unknowns, moving, common, (middle, half))
-            normal, pulls = normal + more[-unknowns.count :], np.vstack([pulls, more[: -unknowns.count]])
+            more, matrix, share = _moving_information(trial, unknowns, moving, common, (middle, half))
+            normal, pulls, curvature = normal + matrix, np.vstack([pulls, more]), curvature + share * matrix
         unknowns.step(np.linalg.solve(normal, pulls.sum(axis=0) - prior))
         for _ in range(3):
             common = trial.time - _clock_readings(unknowns, receiver, (common - middle) / half)
@@ -336,7 +346,7 @@ def solve_clocks(
     if moving is not None:  # time, east and north of each of its pings
         heard = np.bincount(moving.groups.ping)
         spare[groups.count :] = heard / np.maximum(heard - 3, 1)
-    inverse = np.linalg.inv(normal)
+    inverse = np.linalg.inv(curvature)
     covariance = inverse @ ((spare[:, None] * pulls).T @ pulls + np.diag(unknowns.precision)) @ inverse
     return ClockSolution(
         unknowns.coefficients,

@@ -36,7 +36,7 @@ class MediumFit:
     def share(self, distance: Floats) -> Floats:
         """Return the probability that a ping is detected at a distance in m."""
         loss = 20.0 * np.log10(np.maximum(distance, 1.0)) + self.extra_loss * distance
-        return (1.0 - self.drop_out) * stats.norm.cdf((self.margin - loss) / FLUCTUATION)
+        return np.asarray((1.0 - self.drop_out) * stats.norm.cdf((self.margin - loss) / FLUCTUATION))
 
 
 def opportunities(trial: DetectionTrial, clocks: ClockSolution) -> tuple[Floats, Mask]:

@@ -22,10 +22,8 @@ FREQUENCY, PULSE = 69e3, 3.6  #: carrier in Hz, and assumed duration of a coded 
 SOURCE_LEVEL = 150.0  #: in dB; only its difference from the threshold matters
 STEP = 0.1  #: tick in s
 LEAD = 20.0  #: time in s before the first ping and after the last one
-FIX_NOISE, TOW = (
-    2.0,
-    5.0,
-)  #: standard deviation of a simulated GPS fix, and assumed distance of the tag behind the boat, in m
+FIX_NOISE = 2.0  #: assumed standard deviation of a simulated GPS fix along each axis in m
+TOW = 2.0  #: assumed distance in m of the tag behind the boat
 BED = 3.0  #: assumed depth of the bed in m
 
 MODEL = """    <model name="mooring" type="buoy"><sphere diameter="0.1 m"/><mass value="1000 kg"/><inertia xx="1" yy="1" zz="1"/>

@@ -43,7 +43,7 @@ def yaps_track(folder: Path, trial: DetectionTrial) -> Floats | None:
     if not path.exists():
         return None
     rows = read_rows(path, YAPS_COLUMNS)
-    return rows[rows[:, 3] > 0.0, :3] - np.array([trial.start, *trial.origin])
+    return np.asarray(rows[rows[:, 3] > 0.0, :3] - np.array([trial.start, *trial.origin]))
 
 
 def yaps_distances(yaps: Floats, track: TowedTrack, gps: Floats) -> tuple[float, float]:

@@ -131,7 +131,7 @@ def _smoothing_step(A: Floats, b: Floats, state: Floats, time: Floats, density: 
         G = covariance[k] @ upper[k]
         change[k] = covariance[k] @ right[k] - G @ change[k + 1]
         covariance[k] = covariance[k] + G @ covariance[k + 1] @ G.T
-    return change, covariance
+    return change, np.asarray(covariance)
 
 
 def _first_positions(arrivals: _Arrivals, rows_first: Ints) -> tuple[Floats, Floats]:
@@ -220,7 +220,7 @@ def held_out_errors(
     difference = common[:, None] - expected
     nearest = np.argmin(np.abs(difference), axis=1)
     errors = difference[np.arange(len(rows)), nearest]
-    return errors[(np.abs(errors) < GAP) & (heard[nearest] >= 6)]
+    return np.asarray(errors[(np.abs(errors) < GAP) & (heard[nearest] >= 6)])
 
 
 def distance_to_fixes(track: TowedTrack, gps: Floats, shift: float = 0.0) -> Floats:
@@ -231,7 +231,7 @@ def distance_to_fixes(track: TowedTrack, gps: Floats, shift: float = 0.0) -> Flo
     time = track.time + shift
     inside = (time >= gps[0, 0]) & (time <= gps[-1, 0])
     east, north = (np.interp(time[inside], gps[:, 0], gps[:, k]) for k in (1, 2))
-    return np.sqrt((track.position[inside, 0] - east) ** 2 + (track.position[inside, 1] - north) ** 2)
+    return np.asarray(np.sqrt((track.position[inside, 0] - east) ** 2 + (track.position[inside, 1] - north) ** 2))
 
 
 def best_shift(track: TowedTrack, gps: Floats, limit: float = 10.0) -> float:
