@@ -20,7 +20,7 @@ FIRST_GAP, GAP = 2.5, 0.5  #: silence in s that separates two pings of a tag, be
 FEWEST = 3  #: least number of receivers of a ping that is used
 CAUCHY = 2.385  #: width of the Cauchy weight in standard deviations; 95 % efficient for normal errors
 DEGREE = 3  #: degree of the polynomial in time that describes a clock
-ROUNDS, REGROUP_ROUNDS = 12, (3, 6)  #: rounds of Gauss and Newton, and rounds after which pings are grouped anew
+ROUNDS, REGROUP_ROUNDS = 12, (3, 6)  #: rounds of Gauss and Newton, and rounds after which pings are grouped again
 SMALLEST_SCALE = 0.2e-3  #: least scale of the residuals in s, because times have a resolution of 1 ms
 
 
@@ -35,7 +35,7 @@ class PingGroups:
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known before the solution: the receiver that keeps the time, and receivers whose positions are exact."""
+    """Knowledge before the solution: the receiver that keeps the time, and receivers whose positions are exact."""
 
     keeper: int  #: index of the receiver whose clock is the common clock
     held: Mask  #: receivers whose surveyed positions are held (N)

@@ -52,7 +52,7 @@ class DetectionTrial:
 
     @property
     def towed_tags(self) -> list[int]:
-        """Tags that stand on no mooring."""
+        """Tags without a mooring."""
         return sorted(set(self.tag.tolist()) - set(self.fixed_tags))
 
 
