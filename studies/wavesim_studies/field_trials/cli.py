@@ -15,7 +15,7 @@ PICTURES = (".png", ".pdf", ".svg")
 
 @click.group()
 def data() -> None:
-    """Reproduce recorded trials."""
+    """Compare recorded trials with simulated ones."""
 
 
 @data.command()
@@ -32,7 +32,7 @@ def data() -> None:
 @click.option("--picture", type=click.Path(path_type=Path), help="Write a picture to this file (.png, .pdf or .svg).")
 @json_option
 def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | None, as_json: bool) -> None:
-    """Reproduce the acoustic trial ssu1.
+    """Estimate and simulate the acoustic trial ssu1.
 
     FOLDER contains hydros.csv, detections.csv and gps.csv of the data set. The command estimates clocks, positions,
     sound speed and the track of the towed tag, and fits six parameters of reception to the fixed tags. With --out, it
