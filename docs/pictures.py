@@ -315,6 +315,24 @@ def report() -> None:
         page.close()
 
 
+def real_trial() -> None:
+    """Draw the recorded acoustic trial and its simulation. The data set is not part of the project."""
+    places = (
+        Path(os.environ.get("WAVESIM_DATA", "absent")),
+        ROOT.parent / "shared" / "data",
+        ROOT.parents[1] / "shared" / "data",
+    )
+    data = next((p / "ssu1" for p in places if (p / "ssu1").is_dir()), None)
+    if data is None:
+        print("real-trial: the data set ssu1 is absent, so this picture is not drawn", flush=True)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "trial.png"
+        command = [*CLI, "data", "ssu1", str(data), "--runs", "3", "--picture", str(made)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        keep("real-trial", made)
+
+
 def tutorials() -> None:
     """Draw the pictures of the tutorials from the results of following them."""
     left = {
@@ -459,6 +477,7 @@ ALL: dict[str, Callable[[], None]] = {
         report,
         tutorials,
         rov,
+        real_trial,
     )
 }
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.physics.sea import PLAIN, heard, node, outcomes, run, sea
 from wavesim_sdk import acoustics as onboard
+from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.tables import Outcome, SignalKind
 from wavesim_server import Simulation
@@ -66,6 +67,50 @@ def test_a_pinger_keeps_its_own_time(config: Make, tick: str) -> None:
     own = 0.25 + np.arange(5)
     assert sent["clock_ns"].tolist() == [round(t * 1e9) for t in own]
     assert sent["emission_ns"] * 1e-9 == pytest.approx((own + 0.1) / 0.999, abs=1e-9)
+
+
+@pytest.mark.parametrize("tick", TICKS)
+def test_a_pinger_repeats_recorded_times(config: Make, tick: str) -> None:
+    own = (0.5, 0.55, 2.0, 7000.0)
+    pinger = f'<pinger frequency="25 kHz">{" ".join(map(str, own))}</pinger><clock offset="-100 ms" drift="1000 ppm"/>'
+    sim = sea(config, tick, (PLAIN, pinger))
+    node(sim, "a", 0, 0.0)
+    sent, _ = run(sim, 3.0)
+    assert sent["clock_ns"].tolist() == [round(t * 1e9) for t in own[:3]]
+    assert sent["emission_ns"] * 1e-9 == pytest.approx((np.array(own[:3]) + 0.1) / 1.001, abs=1e-9)
+    node(sim, "b", 0, 100.0)  # it comes after three of its times
+    assert len(run(sim, 3.0)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("pinger", "message"),
+    [
+        ('<pinger frequency="25 kHz"/>', "either `period` or the times"),
+        ('<pinger frequency="25 kHz" period="1 s">1 2</pinger>', "either `period` or the times"),
+        ('<pinger frequency="25 kHz">2 1</pinger>', "ascending order"),
+        ('<pinger frequency="25 kHz" period="1 ms"/>', "least period is 0.01 s"),
+    ],
+)
+def test_a_pinger_without_a_plan_is_refused(config: Make, pinger: str, message: str) -> None:
+    sim = sea(config, "4 ms", (PLAIN, pinger))
+    with pytest.raises((ConfigError, ValueError), match=message):
+        node(sim, "a", 0, 0.0)
+
+
+def test_levels_fluctuate_and_detections_with_them(config: Make) -> None:
+    """The level has the stated deviation, and the share of detections is that of a normal distribution."""
+    level = 200.0 - 20.0 * math.log10(1500.0) - 0.005 * 1500.0
+    poor = PLAIN.replace('threshold="60 dB"', f'threshold="{level + 3.0} dB"') + ' fluctuation="6 dB"'
+    sim = sea(config, "100 ms", PLAIN, poor)
+    a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 1500.0)
+    for k in range(2000):
+        sim.ping(a, 25e3, at=k * 20_000_000)
+    mine = run(sim, 43.0)[1]
+    mine = mine[mine["receiver"] == b]
+    assert (mine["outcome"] == Outcome.HEARD).mean() == pytest.approx(0.3085, abs=0.03)
+    assert np.mean(mine["level"]) == pytest.approx(level, abs=0.4) and np.std(mine["level"]) == pytest.approx(
+        6.0, rel=0.05
+    )
 
 
 @pytest.mark.compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems
 from wavesim_server.acoustics.types import Records
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
-from wavesim_world.config.acoustics import BeamPattern, Modem
+from wavesim_world.config.acoustics import BeamPattern, Modem, Pinger
 from wavesim_world.ocean.water import Water
 
 #: attributes of the channel that follow from its other attributes
@@ -108,9 +109,11 @@ class AcousticChannel:
     # -- nodes -------------------------------------------------------------------------------
 
     def prepare(self, t: TransducerConfig | None) -> PreparedTransducer | None:
-        """Prepare the data of a transducer. Raises ValueError for an invalid beam or head."""
+        """Prepare the data of a transducer. Raises ValueError for an invalid beam, pinger or head."""
         if t is None:
             return None
+        if t.pinger is not None:
+            _check_pinger(t.pinger)
         pattern = head = None
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
@@ -140,9 +143,18 @@ class AcousticChannel:
         self._count_listener(t, +1)
 
     def start_pinger(self, row: int, time: float) -> None:
-        """Schedule the first ping of a pinger, whose position must be known."""
+        """Schedule the first ping of a pinger, or all pings if their times are given. Its position must be known."""
         while not medium.plan_first_ping(self.table, row, time):
             self.grow()
+        t, (offset, drift) = self.nodes[row].transducer, self.nodes[row].clock
+        if t.pinger is None or not t.pinger.rows:
+            return
+        emission = self._blank_emission(SignalKind.PULSE, t.pinger.frequency, t.pulse, t.band)
+        emission.code, emission.source_level = t.code, t.source_level
+        for shown in t.pinger.rows:
+            when = (shown - offset) / (1.0 + drift)
+            while when >= time and not medium.request_emission(self.table, row, when, self._emission_array):
+                self.grow()
 
     def listen(self, row: int, on: bool, now: float) -> None:
         """Set whether a transducer receives; see :meth:`wavesim_server.Simulation.listen`."""
@@ -413,6 +425,16 @@ class AcousticChannel:
         """Return the numbers of signals sent and received since the start, and the number of signals in transit."""
         sent, heard, live = self._totals
         return int(sent[0]), int(heard[0]), int(live[0])
+
+
+def _check_pinger(pinger: Pinger) -> None:
+    """Raise ValueError unless a pinger has either a period or times in ascending order."""
+    if bool(pinger.rows) == (pinger.period > 0.0):
+        raise ValueError("a <pinger> needs either `period` or the times of its pings between its tags")
+    if 0.0 < pinger.period < 0.01:
+        raise ValueError(f"the pinger's period is {pinger.period:g} s; the least period is 0.01 s")
+    if any(later <= earlier for earlier, later in pairwise(pinger.rows)):
+        raise ValueError("the times of a <pinger> must be in ascending order")
 
 
 def _concatenated(parts: list[Record]) -> Record:

@@ -93,6 +93,7 @@ NODE = _record(
     value("threshold", "dB re 1 uPa", "Minimum level that the node detects."),
     value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detection by the level only."),
     value("capture", "dB", "Margin by which a reception must exceed overlapping ones to survive."),
+    value("fluctuation", "dB", "Standard deviation of the random fluctuation of received levels."),
     value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of the node's own body at rest; 0 = none."),
     integer("beam", "", "Row of the node's beam pattern; -1 = none."),
     integer("head", "", "Row of the node's hydrophone head; -1 = none."),

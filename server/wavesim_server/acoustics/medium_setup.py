@@ -211,7 +211,7 @@ def head_records(head: UsblHead, position: Sequence[float], assumed: float) -> t
 _COPIED_FIELDS = (
     "listen_low", "listen_high", "threshold", "pulse", "band", "capture", "turn_around", "recharge", "deaf_in_recharge",
     "query", "reply", "tolerance", "source_level", "code", "query_code", "timing_noise", "timing_resolution",
-    "level_noise", "doppler_noise", "drop_out", "outlier", "outlier_time", "self_noise", "self_noise_slope",
+    "level_noise", "doppler_noise", "drop_out", "outlier", "outlier_time", "self_noise", "self_noise_slope", "fluctuation",
 )  # fmt: skip
 
 

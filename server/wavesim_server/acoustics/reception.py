@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import image_paths, ray_tubes
 from wavesim_server.acoustics import medium_arrays as a
@@ -199,6 +201,8 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     if may_meet_moving_surface(m, path):
         propagation_path, gain, doppler = meet_surface(m, scene, s, e, point, propagation_path, travel)
     level = level_of(m, s, j, propagation_path, tick, time) + gain
+    if node.fluctuation > 0.0:
+        level += node.fluctuation * normal(np.uint64(node.key ^ (signal.key * 3)), signal.draw * 64 + path, 5)
     toward = propagation_path.rx * vx + propagation_path.ry * vy + propagation_path.rz * vz
     left = propagation_path.sx * signal.vx + propagation_path.sy * signal.vy + propagation_path.sz * signal.vz
     shift = signal.frequency * (

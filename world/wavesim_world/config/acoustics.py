@@ -210,13 +210,21 @@ class ClockConfig:
 @dataclass(frozen=True)
 class Pinger:
     """Pinger that transmits without a command. It transmits at each multiple of `period` on its own clock, plus
-    `offset`.
+    `offset`. If the element contains times, for example those of a recorded trial, it transmits at these times instead.
     """
 
     frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
-    period: float = key("Interval between pings, on the clock of the node.", "time", low=0.01)
+    period: float = key(
+        "Interval between pings, on the clock of the node; at least 10 ms. Required unless the element contains times.",
+        "time",
+        0.0,
+        low=0.0,
+    )
     offset: float = key(
         "Delay of each ping relative to a multiple of `period`, on the clock of the node.", "time", 0.0, low=0.0
+    )
+    rows: tuple[float, ...] = content(
+        "Times of the pings in s, in ascending order, on the clock of the node. They replace `period` and `offset`."
     )
 
 
@@ -374,6 +382,13 @@ class TransducerConfig:
     level_noise: float = key("Standard deviation of the error in reported levels.", "level", 0.0, low=0.0)
     doppler_noise: float = key("Standard deviation of the error in reported frequencies.", "frequency", 0.0, low=0.0)
     drop_out: float = key("Probability that a detection is lost at random.", default=0.0, low=0.0, high=1.0)
+    fluctuation: float = key(
+        "Standard deviation of the random fluctuation of received levels. Each reception has its own fluctuation, so "
+        "the share of detections falls smoothly with distance.",
+        "level",
+        0.0,
+        low=0.0,
+    )
     outlier: float = key(
         "Probability that a reported time is an outlier: later than the true time by a random delay.",
         default=0.0,
