@@ -41,6 +41,10 @@ class Content:
     w: Any
     more: dict[str, Any] = field(default_factory=dict)
 
+    def clock(self, t: float) -> float:
+        """What the vehicle's clock says at a time; the order of the messages is that of the times."""
+        return float(self.more.get("clock", lambda x: x)(t))
+
     @property
     def origin(self) -> Origin:
         return Origin(math.radians(LATITUDE), math.radians(LONGITUDE))
@@ -95,10 +99,10 @@ def write_tlog(c: Content, path: Path, delay: float = 0.08) -> Path:
         return received, struct.pack(">Q", round(received * 1e6)) + message.pack(link)
 
     def boot_ms(t: float) -> int:
-        return round((t + BOOT_S) * 1e3)
+        return round((c.clock(t) + BOOT_S) * 1e3)
 
     def us(t: float) -> int:
-        return round((t + BOOT_S) * 1e6)
+        return round((c.clock(t) + BOOT_S) * 1e6)
 
     def beats() -> Iterable[tuple[float, bytes]]:
         for t in c.truth_t[::10]:
@@ -178,7 +182,7 @@ def write_bin(c: Content, path: Path) -> Path:
         return struct.pack("<BBB", 0xA3, 0x95, number) + struct.pack(layout(letters), *scaled)
 
     def us(t: float) -> int:
-        return round((t + BOOT_S) * 1e6)
+        return round((c.clock(t) + BOOT_S) * 1e6)
 
     def fixes() -> Iterable[tuple[float, bytes]]:
         for t, (lat, lon) in zip(c.fix_t, c.fixes, strict=True):
@@ -238,7 +242,7 @@ def write_ulg(c: Content, path: Path) -> Path:
     number = {name: k for k, name in enumerate(topics)}
 
     def us(t: float) -> int:
-        return round((t + BOOT_S) * 1e6)
+        return round((c.clock(t) + BOOT_S) * 1e6)
 
     def data(name: str, t: float, *values: float) -> tuple[float, bytes]:
         return t, message(b"D", struct.pack("<H", number[name]) + struct.pack(layouts[name], us(t), *values))
@@ -273,7 +277,9 @@ def write_lsf(c: Content, path: Path, order: str = "<") -> Path:
 
     def packet(t: float, number: int, entity: int, layout: str, *values: Any) -> tuple[float, bytes]:
         payload = struct.pack(order + layout, *values)
-        head = struct.pack(order + "HHHdHBHB", 0xFE54, number, len(payload), t + UNIX, 0x0015, entity, 0xFFFF, 255)
+        head = struct.pack(
+            order + "HHHdHBHB", 0xFE54, number, len(payload), c.clock(t) + UNIX, 0x0015, entity, 0xFFFF, 255
+        )
         return t, head + payload + struct.pack(order + "H", checksum(head + payload))
 
     def label(entity: int, name: bytes) -> tuple[float, bytes]:

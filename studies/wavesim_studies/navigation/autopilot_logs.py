@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.extras import check_installed
 from wavesim_sdk.recorded_messages import RecordedFile, RecordedMessages
 from wavesim_studies.navigation.pose_tracks import epoch_time
 
@@ -28,17 +29,12 @@ BOOT_CLOCK = "the file does not state the civil time; times are those since the 
 
 @contextlib.contextmanager
 def _library(path: Path, package: str) -> Iterator[None]:
-    """Convert the errors of a library that reads a file to LogError."""
+    """Convert the errors of a library that reads a file to LogError. Raise MissingPackage if it is not installed."""
+    check_installed(package)
     try:
-        if not path.stat().st_size:
-            raise LogError(f"{path} is empty")
         yield
     except LogError:
         raise
-    except ImportError:
-        raise LogError(
-            f"{package} is not installed, which reads {path.suffix} files; run pip install 'wavesim[studies,autopilots]'"
-        ) from None
     except OSError as error:
         raise LogError(f"cannot read {path}: {error.strerror or error}") from None
     except Exception as error:  # the libraries pass on errors of their parsers, such as struct.error

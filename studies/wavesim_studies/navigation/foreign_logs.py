@@ -37,7 +37,7 @@ from wavesim_studies.navigation.recordings import (
 )
 from wavesim_studies.navigation.track_files import is_wavesim_log, read_track
 from wavesim_studies.navigation.true_states import with_truth
-from wavesim_studies.navigation.vehicle_logs import NO_TRACK, RecordedTrack, read_vehicle_log
+from wavesim_studies.navigation.vehicle_logs import NO_TRACK, OWN_ESTIMATE, RecordedTrack, read_vehicle_log
 from wavesim_world.config import LoadedConfig, load
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.ocean.water import pressure
@@ -84,7 +84,9 @@ def read_log(path: Path) -> Log:
     if suffix_of(path) == "" and (not path.is_dir() or (path / "metadata.yaml").exists()):
         poses = [topic for topic, kind in bags.topics_of(path).items() if kind in bags.POSES]
         truth = poses[0] if len(poses) == 1 else ""
-    made = import_log(path, beside if beside.exists() else None, truth=truth)
+    exported = {p.name.split(".")[1] for p in path.glob("sensor.*.*.csv")} if path.is_dir() else set()
+    vehicle = exported.pop() if len(exported) == 1 and not beside.exists() else ""
+    made = import_log(path, beside if beside.exists() else None, vehicle=vehicle, truth=truth)
     if truth:
         made.notes.append(
             f"the poses of {truth} are used as the true track; to use another one, run `wavesim nav import`"
@@ -101,7 +103,8 @@ def report_lines(made: ImportedLog) -> list[str]:
         lines += [f"  note: {note}" for note in r.notes]
     state = made.log.series.get(f"/state/{made.vehicle}")
     if state is not None:
-        lines.append(f"{'truth':24}{len(state.time_ns):8} poses")
+        own = any(OWN_ESTIMATE in note for note in made.notes)
+        lines.append(f"{'own estimate' if own else 'truth':24}{len(state.time_ns):8} poses")
     lines += [f"{name:24}not used: {reason}" for name, reason in made.unused.items()]
     return lines + [f"note: {note}" for note in made.notes]
 
@@ -117,13 +120,13 @@ def import_log(
 ) -> ImportedLog:
     """Return a recording of another program as a log in memory, which ``estimation_case`` accepts.
 
-    ``source`` is a MAVLink, ArduPilot, PX4 or DUNE log (.tlog, .bin, .ulg, .lsf), a ROS bag, a folder with CSV files that
-    ``map_file`` describes, or a folder that ``wavesim log export --csv`` wrote. ``configuration`` (or the map) contains the vehicle with the mounting positions
-    and accuracies of its instruments; without it, instruments are at the origin of the body and have the stated or
-    usual accuracies. ``truth`` is a topic of the bag or a file with the true track; for the
-    log of an autopilot or of DUNE, it is a type of message or `none`, and by default the truth of a simulator or the
-    vehicle's own estimate. ``frame`` is the frame of a bag:
-    `enu` (REP 103) or `ned`. Raise LogError if the recording cannot be used.
+    ``source`` is a MAVLink, ArduPilot, PX4 or DUNE log (.tlog, .bin, .ulg, .lsf), a ROS bag, a folder with CSV files
+    that ``map_file`` describes, or a folder that ``wavesim log export --csv`` wrote. ``configuration`` (or the map)
+    contains the vehicle with the mounting positions and accuracies of its instruments; without it, instruments are at
+    the origin of the body and have the stated or usual accuracies. ``truth`` is a topic of the bag or a file with the
+    true track; for the log of an autopilot or of DUNE, it is a type of message or `none`, and by default the truth of a
+    simulator or the vehicle's own estimate. ``frame`` is the frame of a bag: `enu` (REP 103) or `ned`. Raise LogError if
+    the recording cannot be used.
     """
     plan, sensors = (ImportMap(), "") if map_file is None else read_map(map_file)
     name = vehicle or plan.vehicle
@@ -229,7 +232,7 @@ def _of_tables(folder: Path, plan: ImportMap, name: str) -> _Source:
             hint = (
                 f"vehicles: {', '.join(others)}; select one with --vehicle"
                 if others
-                else "describe its files with --map"
+                else f"describe its files with --map or in {MAP}"
             )
             raise LogError(f"{folder} contains neither a ROS 2 bag nor exported files of '{name}'; {hint}")
     found = _Source([], {})

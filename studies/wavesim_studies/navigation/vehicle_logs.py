@@ -25,6 +25,7 @@ from wavesim_studies.navigation.pose_tracks import PoseTrack, pose_track
 from wavesim_studies.navigation.recordings import FIELDS, InstrumentRecording
 from wavesim_world.config.validation import fail_at
 
+OWN_ESTIMATE = "the vehicle's own estimate"
 NO_TRACK = "none"  #: name for no track at all
 SLOW_HZ = 20.0  #: rate below which the values of an IMU are not integrated if there is an attitude reference
 FEW = 2  #: smallest number of messages that make a recording
@@ -75,9 +76,7 @@ class RecordedTrack:
         q = np.full((len(p), 4), np.nan) if self.q is None else self.q
         track = pose_track(self.name, self.time, p, q, "ned", None, (v, self.rates))
         if not self.true:
-            notes.append(
-                f"it is the vehicle's own estimate ({self.name}), so errors are differences from this estimate"
-            )
+            notes.append(f"it is {OWN_ESTIMATE} ({self.name}), so errors are differences from this estimate")
         return PoseTrack(**{**track.__dict__, "notes": (*track.notes, *notes)})
 
 
@@ -256,8 +255,10 @@ def _recording(
     if "attitude" in values:
         angles = frames.euler(_unit(values.pop("attitude")))
         values |= dict(zip(("roll", "pitch", "heading"), angles.T, strict=True))
-    if "heading" in values:
-        values["heading"] = np.mod(values["heading"], 2.0 * np.pi)
+    if "heading" in values and float(np.nanmax(np.abs(values["heading"]), initial=0.0)) <= 2.0 * np.pi:
+        values["heading"] = np.mod(
+            values["heading"], 2.0 * np.pi
+        )  # larger angles may be degrees, and are checked later
     return InstrumentRecording(name, one.type, time, values, _sigma(one, m, good), f"{path.name}: {m.name}", notes)
 
 
