@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
@@ -24,6 +25,7 @@ STAMP = struct.Struct(">Q")  #: time of reception in us, before each frame of a 
 #: start of a MAVLink frame: its version, and the sizes of header and checksum
 STARTS = {0xFE: (6, 2), 0xFD: (10, 2)}
 SIGNATURE_BYTES = 13
+FAST_INDEX = "PYMAVLINK_FAST_INDEX"
 BOOT_CLOCK = "the file does not state the civil time; times are those since the start of the autopilot"
 
 
@@ -151,6 +153,20 @@ def _add_messages(made: RecordedFile, rows: dict[tuple[int, int, str], list[tupl
 # ------------------------------------------------------------------ ArduPilot
 
 
+@contextlib.contextmanager
+def _python_index() -> Iterator[None]:
+    """Let pymavlink index a file in Python: its compiled index prints each damaged byte past Python's output."""
+    before = os.environ.get(FAST_INDEX)
+    os.environ[FAST_INDEX] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[FAST_INDEX]
+        else:
+            os.environ[FAST_INDEX] = before
+
+
 def read_bin(path: Path, wanted: Collection[str]) -> RecordedFile:
     """Return the messages of an on-board log of ArduPilot. Times are Unix times if a GPS message states them."""
     made = RecordedFile([])
@@ -158,7 +174,7 @@ def read_bin(path: Path, wanted: Collection[str]) -> RecordedFile:
     with _library(path, "pymavlink"), contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         from pymavlink.DFReader import DFReader_binary
 
-        with DFReader_binary(str(path)) as reader:
+        with _python_index(), DFReader_binary(str(path)) as reader:
             zero = float(reader.clock.timebase or 0.0)
             counts = {fmt.name: int(reader.counts[number]) for number, fmt in reader.formats.items()}
             chosen = [name for name in (*wanted, "ORGN") if counts.get(name)]
@@ -231,7 +247,7 @@ def read_ulg(path: Path, wanted: Collection[str]) -> RecordedFile:
         made.notes.append("the file is damaged; the readable parts are used")
     if lost_s:
         made.notes.append(f"the autopilot could not log for {lost_s:.2f} s in total ({len(log.dropouts)} dropouts)")
-    if not zero:
+    if not any(epoch_time(float(m.time[-1])) for m in made.messages):  # a simulator can log Unix times itself
         made.notes.append(BOOT_CLOCK)
     return made
 

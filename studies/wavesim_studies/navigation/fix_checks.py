@@ -19,6 +19,8 @@ FAR_M = 1e5  #: distance in m of a fix from the others above which it must be wr
 FEW = 0.05  #: largest share of wrong fixes that are omitted; with more of them, the recording is refused
 EARTH_M = 6.371e6  #: mean radius of the Earth in m
 APART_M, APART_S = 5.0, 60.0  #: smallest distance and longest time between fixes from which a course is computed
+AGREE, BETTER = 0.9, 0.25  #: mean cosine of heading and course after exchange, and its least gain
+STEADY = 0.9  #: length of the mean heading vector above which a vehicle keeps its heading
 COURSES = 10  #: smallest number of courses that are compared with the heading
 
 
@@ -44,8 +46,8 @@ def without_far_fixes(r: InstrumentRecording) -> InstrumentRecording:
 
 
 def check_course(recordings: Sequence[InstrumentRecording]) -> None:
-    """Compare the courses between fixes with the headings of an AHRS. Raise LogError if they agree only after exchange of
-    latitude and longitude.
+    """Compare the courses between fixes with the headings of an AHRS. If they agree only after exchange of latitude and
+    longitude, raise LogError; for a vehicle that keeps its heading, add a note, because it may move sideways.
     """
     headings = [r for r in recordings if r.type == "ahrs"]
     for r in recordings:
@@ -54,17 +56,25 @@ def check_course(recordings: Sequence[InstrumentRecording]) -> None:
         latitude, longitude = r.values["latitude"], r.values["longitude"]
         if np.abs(longitude).max() > 0.5 * math.pi:
             continue  # it cannot be a latitude
-        stated = _agreement(headings[0], r.time, latitude, longitude)
-        exchanged = _agreement(headings[0], r.time, longitude, latitude)
-        if stated is not None and exchanged is not None and exchanged > 0.8 and exchanged - stated > 0.5:
-            raise LogError(
-                f"{r.source}: latitude and longitude of '{r.name}' are exchanged: the courses between its fixes agree with "
-                f"the heading only after exchange (mean cosine {exchanged:.2f} instead of {stated:.2f})"
-            )
+        stated, _ = _agreement(headings[0], r.time, latitude, longitude)
+        exchanged, steady = _agreement(headings[0], r.time, longitude, latitude)
+        if exchanged < AGREE or exchanged - stated < BETTER:
+            continue
+        what = (
+            f"the courses between its fixes agree with the heading only after exchange (mean cosine {exchanged:.2f} "
+            f"instead of {stated:.2f})"
+        )
+        if steady < STEADY:
+            raise LogError(f"{r.source}: latitude and longitude of '{r.name}' are exchanged: {what}")
+        r.notes.append(
+            f"latitude and longitude exchanged? {what}; the vehicle keeps its heading, and may move sideways"
+        )
 
 
-def _agreement(ahrs: InstrumentRecording, time: Floats, latitude: Floats, longitude: Floats) -> float | None:
-    """Return the mean cosine of the angle between heading and course, or None for a vehicle that hardly moves."""
+def _agreement(ahrs: InstrumentRecording, time: Floats, latitude: Floats, longitude: Floats) -> tuple[float, float]:
+    """Return the mean cosine of the angle between heading and course, and the length of the mean of the unit vectors of
+    the headings. Both are 0 for a vehicle that hardly moves.
+    """
     north = EARTH_M * (latitude - latitude[0])
     east = EARTH_M * math.cos(float(latitude[0])) * (longitude - longitude[0])
     starts, ends, last = [], [], 0
@@ -76,8 +86,9 @@ def _agreement(ahrs: InstrumentRecording, time: Floats, latitude: Floats, longit
             ends.append(k)
             last = k
     if len(starts) < COURSES:
-        return None
+        return 0.0, 0.0
     dn, de = north[ends] - north[starts], east[ends] - east[starts]
     heading = np.unwrap(ahrs.values["heading"])
     middle = np.interp(0.5 * (time[starts] + time[ends]), ahrs.time, heading)
-    return float(np.mean((dn * np.cos(middle) + de * np.sin(middle)) / np.sqrt(dn**2 + de**2)))
+    c, s = np.cos(middle), np.sin(middle)
+    return float(np.mean((dn * c + de * s) / np.sqrt(dn**2 + de**2))), math.hypot(float(c.mean()), float(s.mean()))
