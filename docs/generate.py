@@ -91,7 +91,7 @@ def navigation_page() -> str:
 def formats_page() -> str:
     """Return the page of the logs of other programs, with the messages that are read."""
     rows = []
-    for form in dict.fromkeys(FORMATS.values()):
+    for form in {id(form): form for form in FORMATS.values()}.values():
         suffixes = ", ".join(f"`{suffix}`" for suffix, f in FORMATS.items() if f is form)
         rows += [f"### {form.program} ({suffixes})", "", f"Times: {form.times}.", ""]
         rows += ["| message | instrument | values | valid if |", "|---|---|---|---|"]

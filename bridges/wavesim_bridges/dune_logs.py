@@ -10,7 +10,6 @@ import struct
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -113,9 +112,8 @@ def _packets(data: bytes, faults: Counter[str]) -> Iterator[tuple[int, bytes]]:
 
 def _messages(kind: str, label: str, group: list[ImcPacket]) -> RecordedMessages:
     columns = {}
-    for one in fields(group[0].message):
-        first = getattr(group[0].message, one.name)
+    for name, first in vars(group[0].message).items():
         if isinstance(first, int | float):
-            columns[one.name] = np.array([getattr(p.message, one.name) for p in group], float)
+            columns[name] = np.array([getattr(p.message, name) for p in group], float)
     time = np.array([p.time for p in group])
     return RecordedMessages(f"{kind} ({label})", kind, time, columns, None, label)

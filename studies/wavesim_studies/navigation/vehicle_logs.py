@@ -130,7 +130,8 @@ def read_vehicle_log(path: Path, listed: Sequence[ImportedTopic], truth: str = "
 def _wanted(form: LogFormat) -> list[str]:
     """Return the types of messages that a format's tables name."""
     names: dict[str, None] = {}
-    for one in (*form.instruments, *form.tracks):
+    used: tuple[InstrumentMessage | TrackMessage, ...] = (*form.instruments, *form.tracks)
+    for one in used:
         names[one.message] = None
         for pair in one.columns.split():
             for name in pair.partition("=")[2].partition(":")[0].split(","):
