@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
-
-if TYPE_CHECKING:
-    from wavesim_studies.navigation.recordings import InstrumentRecording
 
 GAP_S = 60.0  #: length in s of a gap that is reported
 JUMP_S = 86400.0  #: length in s of a gap that must be a jump of the clock
@@ -71,11 +67,11 @@ def check_steps_back(where: str, name: str, time: Floats) -> None:
         )
 
 
-def common_gaps(where: str, recordings: Sequence[InstrumentRecording]) -> list[str]:
-    """Return notes about the times at which no instrument has values. Raise LogError if such a gap can only be a jump of
+def common_gaps(where: str, times: Sequence[Floats]) -> list[str]:
+    """Return notes about the gaps that the times (T) of all instruments share. Raise LogError if such a gap can only be a jump of
     the clock.
     """
-    time = np.unique(np.concatenate([r.time for r in recordings]))
+    time = np.unique(np.concatenate(times))
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > GAP_S)
     if not len(gaps):

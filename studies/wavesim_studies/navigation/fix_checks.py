@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
-
-if TYPE_CHECKING:
-    from wavesim_studies.navigation.recordings import InstrumentRecording
+from wavesim_studies.navigation.recordings import InstrumentRecording
 
 FAR_M = 1e5  #: distance in m of a fix from the others above which it must be wrong
 FEW = 0.05  #: largest share of wrong fixes that are omitted; with more of them, the recording is refused
@@ -25,9 +22,11 @@ COURSES = 10  #: smallest number of courses that are compared with the heading
 
 
 def without_far_fixes(r: InstrumentRecording) -> InstrumentRecording:
-    """Return a recording of a receiver without single fixes that are far from all others. Raise LogError if there are
-    many of them.
+    """Return a recording without single satellite fixes that are far from all others. Raise LogError if there are many of
+    them.
     """
+    if r.type != "gps":
+        return r
     latitude, longitude = r.values["latitude"], r.values["longitude"]
     middle = float(np.median(latitude)), float(np.median(longitude))
     east = np.mod(longitude - middle[1] + math.pi, 2.0 * math.pi) - math.pi

@@ -24,7 +24,7 @@ from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
 from wavesim_studies.navigation.clock_checks import common_gaps
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
-from wavesim_studies.navigation.fix_checks import FAR_M, check_course
+from wavesim_studies.navigation.fix_checks import FAR_M, check_course, without_far_fixes
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
 from wavesim_studies.navigation.imported_vehicle import configuration_of, load_made
 from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time
@@ -139,7 +139,9 @@ def import_log(
     found = _read_source(source, plan, name, truth, frame)
     empty = [r for r in found.recordings if not len(r.complete().time)]
     found.unused |= {r.name: "no valid values" for r in empty}
-    found.recordings = [r.checked() for r in found.recordings if all(r is not other for other in empty)]
+    found.recordings = [
+        without_far_fixes(r.checked()) for r in found.recordings if all(r is not other for other in empty)
+    ]
     if not found.recordings:
         reasons = "; ".join(f"{k}: {v}" for k, v in found.unused.items())
         raise LogError(f"{source} has no values of an instrument that the filter can use ({reasons or 'it is empty'})")
@@ -213,7 +215,7 @@ def _placed(track: RecordedTrack, recordings: Sequence[InstrumentRecording], loa
 
 def _shared_gaps(source: Path, recordings: Sequence[InstrumentRecording]) -> list[str]:
     """Return notes about the gaps that all instruments share, and remove the notes about them from the recordings."""
-    found = common_gaps(str(source), recordings)
+    found = common_gaps(str(source), [r.time for r in recordings])
     if found:
         for r in recordings:
             r.notes[:] = [note for note in r.notes if " gap(s), the longest " not in note]

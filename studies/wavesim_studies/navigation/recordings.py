@@ -16,7 +16,6 @@ from wavesim_sdk.errors import LogError
 from wavesim_studies.navigation.attitude_motion import rates_of_angles
 from wavesim_studies.navigation.clock_checks import GAP_S, check_steps_back, duration_text
 from wavesim_studies.navigation.columns import ColumnRole
-from wavesim_studies.navigation.fix_checks import without_far_fixes
 
 #: minimum length of a gap that is reported, as a multiple of the median period, if this is longer than 5 s
 PERIODS = 20.0
@@ -73,8 +72,6 @@ class InstrumentRecording:
         made = _in_order(self.complete())
         for check in (_check_rates, _check_angles, _check_force, _check_velocity, _check_pressure, _check_fix):
             check(made)
-        if made.type == "gps":
-            return without_far_fixes(made)
         return _with_rates(made) if made.type == "ahrs" else made
 
     def complete(self) -> InstrumentRecording:
