@@ -352,6 +352,8 @@ def test_other_mistakes(made: dict[str, Path], log: Log, tmp_path: Path, monkeyp
     ):
         done = nav("import", arguments[0], tmp_path / "out.mcap", *arguments[1:])
         assert isinstance(done.exception, LogError) and says in str(done.exception), done.exception
+    done = nav("score", "--estimate", made[".lsf"], "--layout", "frame=enu", "--truth", made[".lsf"])
+    assert isinstance(done.exception, LogError) and "a layout does not apply to" in str(done.exception)
     for suffix, package in ((".tlog", "pymavlink"), (".bin", "pymavlink"), (".ulg", "pyulog")):
         for name in [m for m in sys.modules if m.partition(".")[0] == package] or [package]:
             monkeypatch.setitem(sys.modules, name, None)

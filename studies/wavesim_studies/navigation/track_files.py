@@ -54,6 +54,8 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
             return track_of_log(read(path), body, true)
         track = bags.read_pose_track(path, options.get("topic", ""), frame or "enu")
     elif suffix_of(path):
+        if frame or options:
+            raise LogError(f"a layout does not apply to {path}: its format defines the fields, units and axes")
         log = read(path)
         track = track_of_log(log, "", true=True)
         if log.metadata.get(TIME_ORIGIN):
