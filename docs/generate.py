@@ -20,6 +20,7 @@ from wavesim_server.dynamics.row_tables import RowTable
 from wavesim_studies.campaign.metrics import LIBRARY
 from wavesim_studies.campaign.schema import Campaign
 from wavesim_studies.navigation.import_map import ImportMap
+from wavesim_studies.navigation.message_fields import FORMATS, InstrumentMessage
 from wavesim_world.config import export
 from wavesim_world.config.sensors import SensorsConfig
 
@@ -87,6 +88,32 @@ def navigation_page() -> str:
     return between((ROOT / "docs/navigation.md").read_text(), "keys", keys)
 
 
+def formats_page() -> str:
+    """Return the page of the logs of other programs, with the messages that are read."""
+    rows = []
+    for form in {id(form): form for form in FORMATS.values()}.values():
+        suffixes = ", ".join(f"`{suffix}`" for suffix, f in FORMATS.items() if f is form)
+        rows += [f"### {form.program} ({suffixes})", "", f"Times: {form.times}.", ""]
+        rows += ["| message | instrument | values | valid if |", "|---|---|---|---|"]
+        for one in form.instruments:
+            values = one.columns + (f" over {one.period}" if one.period else "")
+            rows.append(f"| `{one.message}` | {one.type} | `{values}` | {_condition(one)} |")
+        for track in form.tracks:
+            what = "truth of a simulator" if track.true else "track: own estimate"
+            rows.append(f"| `{track.message}` | {what} | `{track.columns}` | |")
+        rows.append("")
+    return between((ROOT / "docs/foreign-logs.md").read_text(), "formats", "\n".join(rows).rstrip())
+
+
+def _condition(one: InstrumentMessage) -> str:
+    """Return the conditions for a valid message."""
+    found = [f"`{name}` is {least:g} or more" for name, least in one.least.items()]
+    found += [f"`{name}` contains the bits {bits:#x}" for name, bits in one.bits.items()]
+    found += [f"`{name}` is {value:g}" for name, value in one.equal.items()]
+    found += ["the vehicle is a submarine"] if one.air else []
+    return "; ".join([*found, *([one.note] if one.note else [])])
+
+
 def ardupilot_parameters() -> str:
     """Return ArduPilot's parameters from the shipped files, with the files that share a value in one row."""
     where: dict[tuple[str, str, str], list[str]] = {}
@@ -126,6 +153,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/campaigns.md": campaign_page(),
         ROOT / "docs/navigation.md": navigation_page(),
+        ROOT / "docs/foreign-logs.md": formats_page(),
         ROOT / "docs/bridges/ardupilot.md": between(
             (ROOT / "docs/bridges/ardupilot.md").read_text(), "parameters", ardupilot_parameters()
         ),

@@ -13,6 +13,14 @@ class EntityState(ImcMessage, number=1, layout="BBt"):
     ESTA_FAILURE = 4
 
 
+class EntityInfo(ImcMessage, number=3, layout="BttHH"):
+    id: int
+    label: str
+    component: str
+    act_time: int  #: s
+    deact_time: int  #: s
+
+
 class EntityList(ImcMessage, number=5, layout="Bt"):
     op: int  #: Enumerated
     list: str  #: TupleList

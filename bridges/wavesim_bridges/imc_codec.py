@@ -10,6 +10,7 @@ are declared in :mod:`wavesim_bridges.imc`, which is generated from the standard
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, dataclass_transform
 
@@ -109,17 +110,17 @@ def packed(packet: ImcPacket) -> bytes:
     return head + payload + struct.pack("<" + _CRC, crc(head + payload))
 
 
-def read(data: bytes) -> ImcPacket:
+def read(data: bytes, versions: Collection[int] = (SYNC,)) -> ImcPacket:
     """Decode a datagram in either byte order. If it is invalid, raise MalformedMessage with the first reason that
-    applies: truncated, sync, size, crc or payload.
+    applies: truncated, sync, size, crc or payload. ``versions`` are the accepted synchronisation numbers.
     """
     if len(data) < HEADER_SIZE + CRC_SIZE:
         raise MalformedMessage("truncated")
-    order = {0x54: "<", 0xFE: ">"}.get(data[0], "<")
+    order = ">" if data[0] == SYNC >> 8 else "<"
     sync, number, size, time, source, source_entity, destination, destination_entity = struct.unpack_from(
         order + _HEADER, data
     )
-    if sync != SYNC:
+    if sync not in versions:
         raise MalformedMessage("sync")
     if len(data) != HEADER_SIZE + size + CRC_SIZE:
         raise MalformedMessage("size")

@@ -12,6 +12,8 @@ EXTRAS = {
     "embreex": "scenes",
     "matplotlib": "plots",
     "PIL": "plots",
+    "pymavlink": "autopilots",
+    "pyulog": "autopilots",
     "scipy": "scenes",
     "trimesh": "scenes",
 }

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import hashlib
 import html
+import importlib.metadata
 import json
 import struct
 from collections import defaultdict
@@ -32,6 +33,7 @@ from wavesim_sdk.log_validation import (
 )
 from wavesim_sdk.logfile import CDR_HEADER, METADATA, TEXT, decode_cdr_text, encode_cdr_text, records
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.recorded_messages import CONVERTERS, is_foreign
 from wavesim_sdk.sensors import all_sensor_tables
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
@@ -70,6 +72,8 @@ class Log:
     messages: int = 0
     complete: bool = False
     end_ns: int = 0
+    #: for a log of another program: the assumptions of its conversion, and the quantities that it lacks
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return str(self.path)
@@ -229,10 +233,17 @@ def read(path: str | Path | Log) -> Log:
     """Read a log into memory, starting with the part in this file and ending with the last part.
 
     Messages that WaVeSim cannot have written are omitted. A :class:`Log` passed as the argument is returned unchanged.
+    A recording of another program (a MAVLink, ArduPilot, PX4 or DUNE log, or a ROS bag) is converted, and the ``notes``
+    of the log state the assumptions.
     """
     if isinstance(path, Log):
         return path
-    log = Log(Path(path))
+    return _converted(Path(path)) if is_foreign(Path(path)) else _read(Path(path))
+
+
+def _read(path: Path) -> Log:
+    """Read a log of WaVeSim. Raise LogError for another file."""
+    log = Log(path)
     schemas: dict[int, str] = {}
     channels: dict[int, tuple[str, str]] = {}
     times: dict[str, list[int]] = defaultdict(list)
@@ -284,6 +295,14 @@ def read(path: str | Path | Log) -> Log:
     if not log.metadata:
         raise LogError(f"{path} is not a WaVeSim log (no '{METADATA}' metadata)")
     return log
+
+
+def _converted(path: Path) -> Log:
+    """Return the recording of another program as a log. Raise LogError if the converter is not installed."""
+    for entry in importlib.metadata.entry_points(group=CONVERTERS):
+        found: Log = entry.load()(path)
+        return found
+    raise LogError(f"{path} is a log of another program; to read it, run pip install 'wavesim[studies]'")
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:

@@ -84,6 +84,19 @@ def records(path: Path) -> Iterator[Any]:
         yield LogComplete()
 
 
+def first_content(path: Path) -> str:
+    """Return what comes first in an MCAP file: `wavesim` (the metadata of a WaVeSim log), `messages` (as in the bags of
+    ROS), or nothing if the file is empty or damaged.
+    """
+    for record in records(path):
+        kind = type(record).__name__
+        if kind == "Metadata" and record.name == METADATA:
+            return "wavesim"
+        if kind == "Message":
+            return "messages"
+    return ""
+
+
 class LogComplete:
     """Marker that follows the last record in a log whose last part is complete."""
 

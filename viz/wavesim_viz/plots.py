@@ -75,8 +75,10 @@ class LoggedRun:
         return found
 
     def title(self) -> str:
-        m = self.log.metadata
-        return f"{m.get('server', '?')}, {self.log.end_ns * 1e-9:.0f} s, seed {m.get('seed', '?')}"
+        m, length = self.log.metadata, f"{self.log.end_ns * 1e-9:.0f} s"
+        if "server" not in m:  # a recording of another program
+            return f"{self.log.path.name}, {length}"
+        return f"{m['server']}, {length}, seed {m.get('seed', '?')}"
 
 
 def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
@@ -377,7 +379,8 @@ def motion(run: LoggedRun) -> Figure | None:
         t, s = state.time_ns * 1e-9, state.records
         colour = run.colour[name]
         speed, angle = axes[:2, k]
-        speed.plot(t, s["v_FB_B"][:, 0], color=colour, label="through the water")
+        if s["v_FB_B"].any():  # recordings of other programs lack it
+            speed.plot(t, s["v_FB_B"][:, 0], color=colour, label="through the water")
         speed.plot(t, np.linalg.norm(s["v_WB_B"], axis=1), color=FAINT, lw=0.8, label="over ground")
         speed.set_title(name)
         speed.set_ylabel("speed (m/s)")

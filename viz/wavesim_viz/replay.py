@@ -98,8 +98,12 @@ class ReplaySource:
             if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
         }
         if not self._series:
-            raise LogError(f"{path} contains no states to replay")
-        if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
+            reasons = "".join(f"; {note}" for note in self.log.notes if "track" in note)
+            raise LogError(f"{path} contains no states to replay{reasons}")
+        lacking = [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]
+        if self.log.notes:
+            lacking.append(f"{path.name} is a recording of another program; `wavesim log info` lists what is assumed")
+        if lacking:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogSeries(self.log)
         self._logged_fleet = LoggedFleet(self.log, {row: b["name"] for row, (b, _) in self._series.items()})

@@ -18,6 +18,7 @@ from wavesim_sdk import axes, frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.names import suggest_name
+from wavesim_studies.navigation.clock_checks import check_clock
 from wavesim_studies.navigation.import_map import ImportedTopic
 from wavesim_studies.navigation.pose_tracks import PoseTrack, pose_track
 from wavesim_studies.navigation.recordings import InstrumentRecording
@@ -43,6 +44,7 @@ class TopicRecording:
         stamps, received = np.array(self.stamps), np.array(self.received)
         if not stamps.any():
             return received, ["the stamps are 0; the times of reception are used"]
+        check_clock(self.name, self.name, stamps, received)
         late = float(np.median(received - stamps))
         if abs(late) > LATE_S:
             return stamps, [f"messages were received {late:.3f} s after their stamps (median); the stamps are used"]

@@ -24,7 +24,12 @@ from wavesim_sdk.terminal_text import echo
     type=click.Path(path_type=Path),
     help="Configuration that contains the vehicle with the mounts and accuracies of its instruments.",
 )
-@click.option("--truth", default="", help="True track: a topic of the bag, or a file (TUM, CSV, bag, log).")
+@click.option(
+    "--truth",
+    default="",
+    help="True track: a topic of the bag, a file (TUM, CSV, bag, log), or for the log of a vehicle the type of a message "
+    "or `none`; default: the truth of a simulator, or the vehicle's own estimate.",
+)
 @click.option(
     "--frame",
     type=click.Choice(["enu", "ned"]),
@@ -37,9 +42,10 @@ def import_(
 ) -> None:
     """Import a recording of another program as a WaVeSim log.
 
-    SOURCE is a ROS 2 bag, a ROS 1 bag (.bag), a folder with CSV files that --map describes, or a folder from `wavesim
-    log export --csv`. OUT is the new log (.mcap), which `wavesim nav score` accepts. The command reports missing
-    quantities, gaps and suspicious values.
+    SOURCE is a log of MAVLink (.tlog), ArduPilot (.bin), PX4 (.ulg) or DUNE (.lsf, .lsf.gz), a ROS 2 bag, a ROS 1 bag
+    (.bag), a folder with CSV files that --map describes, or a folder from `wavesim log export --csv`. OUT is the new log
+    (.mcap). Commands that read logs also accept SOURCE itself. The command reports missing quantities, gaps and
+    suspicious values.
     """
     from wavesim_sdk.errors import LogError
     from wavesim_studies.navigation import foreign_logs
@@ -52,16 +58,6 @@ def import_(
         source, map_file, vehicle=vehicle, configuration=configuration, truth=truth, frame=frame
     )
     foreign_logs.write_log(made, out)
-    for r in made.recordings:
-        label = r.name if r.name == r.type else f"{r.name} ({r.type})"
-        echo(f"{label:24}{len(r.time):8} values{1.0 / r.period:9.2f} Hz  {r.source}")
-        for note in r.notes:
-            echo(f"  note: {note}")
-    state = made.log.series.get(f"/state/{made.vehicle}")
-    if state is not None:
-        echo(f"{'truth':24}{len(state.time_ns):8} poses")
-    for name, reason in made.unused.items():
-        echo(f"{name:24}not used: {reason}")
-    for note in made.notes:
-        echo(f"note: {note}")
+    for line in foreign_logs.report_lines(made):
+        echo(line)
     echo(f"{out}: {made.log.end_ns * 1e-9:.1f} s of '{made.vehicle}'")

@@ -27,6 +27,8 @@ from wavesim_sdk.names import suggest_name
 #: units of a role's quantity, with factors to the unit of WaVeSim's logs
 UNITS: dict[str, dict[str, float]] = {
     **units.QUANTITIES,
+    "angle": units.QUANTITIES["angle"] | {"degE7": math.radians(1e-7)},  # integers of many receivers
+    "angular rate": units.QUANTITIES["angular rate"] | {"mrad/s": 1e-3},
     "speed": units.QUANTITIES["speed"] | {"cm/s": 1e-2, "mm/s": 1e-3, "km/h": 1.0 / 3.6},
     "acceleration": {"m/s2": 1.0, "g": 9.80665, "mg": 9.80665e-3},
     "pressure": {"dbar": 1.0, "bar": 10.0, "mbar": 1e-2, "hPa": 1e-2, "kPa": 0.1, "Pa": 1e-4, "psi": 0.689475729},

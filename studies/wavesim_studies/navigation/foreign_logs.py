@@ -1,28 +1,32 @@
-"""Import of recordings by other programs as WaVeSim logs: ROS bags, and folders with CSV files."""
+"""Import of recordings by other programs as WaVeSim logs: MAVLink, ArduPilot, PX4 and DUNE logs, ROS bags, and folders
+with CSV files.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from wavesim_sdk import axes, frames
-from wavesim_sdk.errors import ConfigError, LogError
+from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.log_tables import UNKNOWN_TRUTH
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.recorded_messages import suffix_of
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
+from wavesim_studies.navigation.clock_checks import common_gaps
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
+from wavesim_studies.navigation.fix_checks import FAR_M, check_course, without_far_fixes
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
+from wavesim_studies.navigation.imported_vehicle import configuration_of, load_made
 from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time
 from wavesim_studies.navigation.recordings import (
     BODY_VECTORS,
@@ -33,19 +37,16 @@ from wavesim_studies.navigation.recordings import (
 )
 from wavesim_studies.navigation.track_files import is_wavesim_log, read_track
 from wavesim_studies.navigation.true_states import with_truth
+from wavesim_studies.navigation.vehicle_logs import NO_TRACK, OWN_ESTIMATE, RecordedTrack, read_vehicle_log
 from wavesim_world.config import LoadedConfig, load
-from wavesim_world.config.load import load_text
-from wavesim_world.config.sensors import DvlConfig, InstrumentConfig
-from wavesim_world.instruments import HEADING_SIGMA, PRESSURE_SIGMA, SPEED_SIGMA, dvl_beams
+from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.ocean.water import pressure
 
-__all__ = ["ImportedLog", "import_log", "write_log"]
+__all__ = ["ImportedLog", "import_log", "read_log", "report_lines", "write_log"]
 
-MODEL = "lauv"  #: model of an imported vehicle without a configuration; the filter does not use it
-#: standard deviation in m of the height from satellite receivers, which refers to the ellipsoid and not to the sea level
-HEIGHT_SIGMA = 1000.0
-FAR_M = 1e5  #: distance in m of a fix from the origin above which the import is refused
+MAP = "import.xml"  #: name of an import map in a folder; that of a file is NAME.import.xml
 TRUTH = "truth"
+FEW_SECONDS = 12  #: shortest recording in s in which the turn rates of two instruments are compared
 NAME_ONE = "name one with <topic sensor=...> or <table sensor=...>"
 
 
@@ -69,6 +70,44 @@ class _Source:
     recordings: list[InstrumentRecording]
     unused: dict[str, str]
     truth: PoseTrack | None = None
+    track: RecordedTrack | None = None  #: track in the frame of the recording
+    origin: tuple[float, float] | None = None  #: latitude and longitude in rad of the origin of this frame
+    notes: list[str] = field(default_factory=list)
+
+
+def read_log(path: Path) -> Log:
+    """Return a recording of another program as a log in memory. An import map with the name `NAME.import.xml` (in a
+    folder: `import.xml`) is used. ``notes`` of the log state its assumptions and what is missing. Raise LogError if the
+    recording cannot be used.
+    """
+    beside = path / MAP if path.is_dir() else path.with_name(f"{path.name}.{MAP}")
+    truth = ""
+    if suffix_of(path) == "" and (not path.is_dir() or (path / "metadata.yaml").exists()):
+        poses = [topic for topic, kind in bags.topics_of(path).items() if kind in bags.POSES]
+        truth = poses[0] if len(poses) == 1 else ""
+    exported = {p.name.split(".")[1] for p in path.glob("sensor.*.*.csv")} if path.is_dir() else set()
+    vehicle = exported.pop() if len(exported) == 1 and not beside.exists() else ""
+    made = import_log(path, beside if beside.exists() else None, vehicle=vehicle, truth=truth)
+    if truth:
+        made.notes.append(
+            f"the poses of {truth} are used as the true track; to use another one, run `wavesim nav import`"
+        )
+    return replace(made.log, notes=tuple(report_lines(made)))
+
+
+def report_lines(made: ImportedLog) -> list[str]:
+    """Return the content of an imported log as lines of text: its instruments, and all notes and reasons."""
+    lines = []
+    for r in made.recordings:
+        label = r.name if r.name == r.type else f"{r.name} ({r.type})"
+        lines.append(f"{label:24}{len(r.time):8} values{1.0 / r.period:9.2f} Hz  {r.source}")
+        lines += [f"  note: {note}" for note in r.notes]
+    state = made.log.series.get(f"/state/{made.vehicle}")
+    if state is not None:
+        own = any(OWN_ESTIMATE in note for note in made.notes)
+        lines.append(f"{'own estimate' if own else 'truth':24}{len(state.time_ns):8} poses")
+    lines += [f"{name:24}not used: {reason}" for name, reason in made.unused.items()]
+    return lines + [f"note: {note}" for note in made.notes]
 
 
 def import_log(
@@ -82,11 +121,13 @@ def import_log(
 ) -> ImportedLog:
     """Return a recording of another program as a log in memory, which ``estimation_case`` accepts.
 
-    ``source`` is a ROS bag, a folder with CSV files that ``map_file`` describes, or a folder that
-    ``wavesim log export --csv`` wrote. ``configuration`` (or the map) contains the vehicle with the mounting positions
-    and accuracies of its instruments; without it, instruments are at the origin of the body and have the stated or
-    usual accuracies. ``truth`` is a topic of the bag or a file with the true track. ``frame`` is the frame of a bag:
-    `enu` (REP 103) or `ned`. Raise LogError if the recording cannot be used.
+    ``source`` is a MAVLink, ArduPilot, PX4 or DUNE log (.tlog, .bin, .ulg, .lsf), a ROS bag, a folder with CSV files
+    that ``map_file`` describes, or a folder that ``wavesim log export --csv`` wrote. ``configuration`` (or the map)
+    contains the vehicle with the mounting positions and accuracies of its instruments; without it, instruments are at
+    the origin of the body and have the stated or usual accuracies. ``truth`` is a topic of the bag or a file with the
+    true track; for the log of an autopilot or of DUNE, it is a type of message or `none`, and by default the truth of a
+    simulator or the vehicle's own estimate. ``frame`` is the frame of a bag: `enu` (REP 103) or `ned`. Raise LogError if
+    the recording cannot be used.
     """
     plan, sensors = (ImportMap(), "") if map_file is None else read_map(map_file)
     name = vehicle or plan.vehicle
@@ -98,13 +139,22 @@ def import_log(
     found = _read_source(source, plan, name, truth, frame)
     empty = [r for r in found.recordings if not len(r.complete().time)]
     found.unused |= {r.name: "no valid values" for r in empty}
-    found.recordings = [r.checked() for r in found.recordings if all(r is not other for other in empty)]
+    found.recordings = [
+        without_far_fixes(r.checked()) for r in found.recordings if all(r is not other for other in empty)
+    ]
     if not found.recordings:
         reasons = "; ".join(f"{k}: {v}" for k, v in found.unused.items())
         raise LogError(f"{source} has no values of an instrument that the filter can use ({reasons or 'it is empty'})")
-    notes: list[str] = []
+    notes = [*found.notes, *_shared_gaps(source, found.recordings)]
+    check_course(found.recordings)
     if loaded is None:
-        loaded = _load(_configuration(name, found.recordings, plan, sensors, notes), map_file)
+        if len(plan.origin) != 2 and found.origin is not None:
+            plan = replace(plan, origin=found.origin)
+            place = ", ".join(f"{math.degrees(v):.6f}" for v in found.origin)
+            notes.append(f"the origin of the world frame is that of the recorded track: {place} deg")
+        loaded = load_made(configuration_of(name, found.recordings, plan, sensors, notes), map_file)
+    if found.track is not None and found.truth is None:
+        found.truth = _placed(found.track, found.recordings, loaded)
     found.recordings = _matched(found.recordings, loaded, name, found.unused)
     if not found.recordings:
         raise LogError(f"{source}: {'; '.join(f'{k}: {v}' for k, v in found.unused.items())}")
@@ -122,6 +172,15 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
     if not source.exists():
         raise LogError(f"cannot read {source}: No such file or directory")
     topic = truth if truth.startswith("/") and not Path(truth).exists() else ""
+    if suffix_of(source):
+        if frame != "enu":
+            raise LogError(f"--frame applies only to bags; the format of {source.name} defines its axes")
+        named = NO_TRACK if truth and Path(truth).is_file() else truth
+        made = read_vehicle_log(source, plan.topic, named)
+        found = _Source(made.recordings, made.unused, None, made.track, made.origin, made.notes)
+        if truth and named != truth:
+            found.truth = read_track(Path(truth), body=name, true=True)
+        return found
     if source.is_dir() and not (source / "metadata.yaml").exists():
         if topic:
             raise LogError(f"{source} has no topics; --truth must name a file")
@@ -136,6 +195,30 @@ def _read_source(source: Path, plan: ImportMap, name: str, truth: str, frame: st
             found.truth = bags.read_pose_track(source, topic, frame)
     if truth and not topic:
         found.truth = read_track(Path(truth), body=name, true=True)
+    return found
+
+
+def _placed(track: RecordedTrack, recordings: Sequence[InstrumentRecording], loaded: LoadedConfig) -> PoseTrack:
+    """Return a track in the world frame of a configuration."""
+    origin, fix = Origin(loaded.config.world.latitude, loaded.config.world.longitude), None
+    for r in recordings:
+        if r.type == "gps" and fix is None:
+            fix = float(r.time[0]), origin.ned(float(r.values["latitude"][0]), float(r.values["longitude"][0]))
+    made = track.in_world(origin, fix)
+    if (far := float(np.abs(made.p[:, :2]).max())) > FAR_M:
+        raise LogError(
+            f"{track.name} is up to {far / 1000.0:.0f} km from the origin of the configuration; give the configuration of "
+            "this place, or omit this track with --truth none"
+        )
+    return made
+
+
+def _shared_gaps(source: Path, recordings: Sequence[InstrumentRecording]) -> list[str]:
+    """Return notes about the gaps that all instruments share, and remove the notes about them from the recordings."""
+    found = common_gaps(str(source), [r.time for r in recordings])
+    if found:
+        for r in recordings:
+            r.notes[:] = [note for note in r.notes if " gap(s), the longest " not in note]
     return found
 
 
@@ -158,7 +241,7 @@ def _of_tables(folder: Path, plan: ImportMap, name: str) -> _Source:
             hint = (
                 f"vehicles: {', '.join(others)}; select one with --vehicle"
                 if others
-                else "describe its files with --map"
+                else f"describe its files with --map or in {MAP}"
             )
             raise LogError(f"{folder} contains neither a ROS 2 bag nor exported files of '{name}'; {hint}")
     found = _Source([], {})
@@ -223,7 +306,7 @@ def _type_of(header: Sequence[str]) -> str:
     return ""
 
 
-# ------------------------------------------------------------------ configuration
+# ------------------------------------------------------------------ instruments
 
 
 def _matched(
@@ -269,61 +352,6 @@ def _suite(loaded: LoadedConfig, name: str) -> tuple[InstrumentConfig, ...]:
 
 def _same_kind(configured: str, recorded: str) -> bool:
     return configured == recorded or {configured, recorded} <= {"pressure", "ctd"}
-
-
-def _configuration(
-    name: str, recordings: list[InstrumentRecording], plan: ImportMap, sensors: str, notes: list[str]
-) -> str:
-    """Return a configuration that contains the vehicle with the recorded instruments."""
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,31}", name) is None:
-        raise LogError(f"invalid vehicle name '{name}': use 1 to 31 letters, digits, - and _")
-    origin = plan.origin
-    if len(origin) != 2:
-        fixes = [r for r in recordings if r.type == "gps"]
-        origin = (
-            (float(fixes[0].values["latitude"][0]), float(fixes[0].values["longitude"][0])) if fixes else (0.0, 0.0)
-        )
-        if fixes:
-            place = ", ".join(f"{math.degrees(v):.6f}" for v in origin)
-            notes.append(f"the origin of the world frame is the first fix: {place} deg")
-    if not sensors:
-        sensors = f'<sensors inherit="no">{"".join(map(_sensor, recordings))}</sensors>'
-        notes.append("mounting positions and accuracies are assumed; state them in a configuration or an import map")
-    elif "inherit=" not in sensors.partition(">")[0]:
-        sensors = sensors.replace("<sensors", '<sensors inherit="no"', 1)
-    place = " ".join(
-        f'{k}="{math.degrees(v):.12f} deg"' for k, v in zip(("latitude", "longitude"), origin, strict=True)
-    )
-    return (
-        f'<wavesim name="imported"><world {place}/><fleet><vehicle name={quoteattr(name)} model="{MODEL}" '
-        f'position="0 0 1 m">{sensors}</vehicle></fleet></wavesim>'
-    )
-
-
-def _sensor(r: InstrumentRecording) -> str:
-    """Return the XML element of a recorded instrument with its rate and, if it is known, its accuracy."""
-    rate = min(max(1.0 / r.period, 0.01), 1000.0)
-    keys = {"name": r.name, "rate": f"{rate:.6g} Hz", "position": "0 0 0 m"}
-    if r.sigma > 0.0:
-        if r.type in ("ahrs", "speedlog", "pressure", "ctd"):
-            one = {"ahrs": HEADING_SIGMA, "speedlog": SPEED_SIGMA}.get(r.type, PRESSURE_SIGMA)
-            keys["noise"] = f"{max(r.sigma / one, 0.05):.6g}"
-        elif r.type == "dvl":
-            along, _ = dvl_beams(DvlConfig())
-            spread = float(np.trace(np.linalg.inv(along.T @ along)) / 3.0)
-            keys["bottom_sigma"] = f"{r.sigma / spread**0.5:.6g} m/s"
-    if r.type == "gps":
-        keys["vacc"] = f"{HEIGHT_SIGMA:g} m"
-        if r.sigma > 0.0:
-            keys["hacc"] = f"{r.sigma * 2.0**0.5:.6g} m"
-    return f"<{r.type} {' '.join(f'{k}={quoteattr(v)}' for k, v in keys.items())}/>"
-
-
-def _load(text: str, map_file: Path | None) -> LoadedConfig:
-    try:
-        return load_text(text)
-    except ConfigError as error:
-        raise LogError(f"{map_file or 'imported vehicle'}: {error}") from None
 
 
 # ------------------------------------------------------------------ log
@@ -411,6 +439,8 @@ def _mounted_alike(made: ImportedLog) -> bool:
     at = series.records["time_ns"] * 1e-9
     begin = series.records["time_ns"][0] * 1e-9
     seconds = np.arange(begin, at[-1], 1.0)
+    if len(seconds) < FEW_SECONDS:
+        return True
     mine = made.log.series[f"/sensor/{made.vehicle}/{unit.name}"].records
     means = []
     for time, rates in ((mine["time_ns"] * 1e-9, mine["rates"] @ R_BS.T), (at, series.records["rates"])):

@@ -38,9 +38,11 @@ class ImportedTable:
 
 @dataclass(frozen=True)
 class ImportedTopic:
-    """Topic of a bag that belongs to an instrument. Topics with usual message types need not be listed."""
+    """Topic of a bag, or message of a vehicle's log, that belongs to an instrument. Those with usual types need not be
+    listed.
+    """
 
-    name: str = text("Name of the topic.")
+    name: str = text("Name of the topic, or of the message as `wavesim nav import` lists it, such as `IMU[1]`.")
     sensor: str = text(
         "Name of the instrument; empty: derived from the name of the topic. If the topic contains an IMU and an AHRS, "
         "`-ahrs` is appended to the name of the AHRS.",
@@ -70,7 +72,7 @@ class ImportMap:
     )
     sensors: SensorsConfig | None = child(SensorsConfig, "Mounting positions and accuracies of the instruments.")
     table: tuple[ImportedTable, ...] = children(ImportedTable, "A CSV file.")
-    topic: tuple[ImportedTopic, ...] = children(ImportedTopic, "A topic of a bag.")
+    topic: tuple[ImportedTopic, ...] = children(ImportedTopic, "A topic of a bag, or a message of a log.")
     place: str = place()
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_studies.navigation.attitude_motion import rates_of_angles
+from wavesim_studies.navigation.clock_checks import GAP_S, check_steps_back, duration_text
 from wavesim_studies.navigation.columns import ColumnRole
 
-GAP_S = 60.0  #: length in s of a gap that is reported
 #: minimum length of a gap that is reported, as a multiple of the median period, if this is longer than 5 s
 PERIODS = 20.0
 #: for each type of instrument: its values, with the usual names of columns
@@ -107,12 +107,8 @@ def _in_order(r: InstrumentRecording) -> InstrumentRecording:
         raise LogError(f"{r.source}: '{r.name}' has {len(r.time)} value(s); at least two are needed")
     notes, steps = list(r.notes), np.diff(r.time)
     if (backward := steps < 0.0).any():
+        check_steps_back(r.source, r.name, r.time)
         back, most = int(backward.sum()), float(-steps.min())
-        at = float(r.time[int(np.argmax(backward))])
-        if most > GAP_S:
-            raise LogError(
-                f"{r.source}: the clock of '{r.name}' jumps back by {most:.1f} s after t = {at:.3f} s; split the file there"
-            )
         notes.append(f"{back} values were not in chronological order (by up to {most:.3f} s); they were sorted")
     order = np.argsort(r.time, kind="stable")
     time = r.time[order]
@@ -127,12 +123,8 @@ def _in_order(r: InstrumentRecording) -> InstrumentRecording:
     gaps = steps[steps > limit]
     if len(gaps):
         where = float(time[int(np.argmax(steps))])
-        notes.append(f"{len(gaps)} gap(s), the longest {_duration(float(gaps.max()))} after t = {where:.3f} s")
+        notes.append(f"{len(gaps)} gap(s), the longest {duration_text(float(gaps.max()))} after t = {where:.3f} s")
     return replace(r, time=time, values={k: v[order][keep] for k, v in r.values.items()}, notes=notes)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 120.0 else f"{seconds / 60.0:.1f} min"
 
 
 def _most(x: Floats) -> float:
@@ -257,7 +249,8 @@ def _check_fix(r: InstrumentRecording) -> None:
         return
     for name, limit in (("latitude", 0.5 * math.pi), ("longitude", 2.0 * math.pi)):
         if (most := _most(r.values[name])) > limit + 1e-3:
-            degrees = "" if most > 720.0 else "; state its unit (deg?), or check whether the columns are swapped"
+            degrees = "; state its unit (deg?), or check whether the columns are swapped" if most <= 720.0 else ""
+            degrees = "; state its unit (degE7?)" if 1e6 < most < 3.7e9 else degrees
             raise LogError(f"{r.source}: {name} of '{r.name}' reaches {most:.6g} rad{degrees}")
 
 

@@ -59,16 +59,11 @@ class EstimateTask:
 
 
 def read_log(file: Path) -> Log:
-    """Read a log. Raise LogError, with a hint on the right command, if it is not a WaVeSim log."""
-    kind = file.suffix.lower()
-    if (
-        file.is_dir()
-        or kind in (".db3", ".bag", ".csv", ".tum", ".txt")
-        or (kind == ".mcap" and file.exists() and not is_wavesim_log(file))
-    ):
+    """Read a log, or the recording of another program. Raise LogError, with a hint, if it is only a track or a table."""
+    if file.suffix.lower() in (".csv", ".tum", ".txt") and not file.is_dir():
         raise LogError(
-            f"{file} is not a WaVeSim log; to convert a recording of another program, use `wavesim nav import`; "
-            "to score a track, use --estimate"
+            f"{file} is not a log; to convert tables of another program, use `wavesim nav import`; to score a track, use "
+            "--estimate"
         )
     return read(file)
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.logfile import METADATA, records
+from wavesim_sdk.logfile import first_content
+from wavesim_sdk.recorded_messages import suffix_of
 from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
+from wavesim_studies.navigation.estimate_score import TIME_ORIGIN, time_origin
 from wavesim_studies.navigation.pose_tracks import (
     FRAMES,
     KEYS,
@@ -28,6 +30,7 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
     - ``.csv``: a table with a header. ``layout`` names the columns (see :mod:`wavesim_studies.navigation.columns`).
     - a ROS 2 bag (folder, ``.mcap``, ``.db3``) or a ROS 1 bag (``.bag``): Odometry, PoseWithCovarianceStamped or
       PoseStamped. ``topic=NAME`` in ``layout`` selects the topic.
+    - a log of MAVLink, ArduPilot, PX4 or DUNE: the truth of a simulator or, if there is none, the vehicle's own estimate.
     - a WaVeSim log: the estimates (or, if ``true``, the true states) of ``body``.
     - any other name: TUM, with the columns ``t x y z qx qy qz qw``.
 
@@ -50,6 +53,13 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
         if kind == ".mcap" and is_wavesim_log(path):
             return track_of_log(read(path), body, true)
         track = bags.read_pose_track(path, options.get("topic", ""), frame or "enu")
+    elif suffix_of(path):
+        if frame or options:
+            raise LogError(f"a layout does not apply to {path}: its format defines the fields, units and axes")
+        log = read(path)
+        track = track_of_log(log, "", true=True)
+        if log.metadata.get(TIME_ORIGIN):
+            track = track.shifted(time_origin(log))
     else:
         track = track_of_tum(path, frame or "ned", options.get("unit", "s"))
     if len(track.time) < 2:
@@ -59,10 +69,4 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
 
 def is_wavesim_log(path: Path) -> bool:
     """Return whether an MCAP file is a WaVeSim log; its metadata come before all messages."""
-    for record in records(path):
-        kind = type(record).__name__
-        if kind == "Metadata" and record.name == METADATA:
-            return True
-        if kind == "Message":
-            return False
-    return False
+    return first_content(path) == "wavesim"
