@@ -8,13 +8,16 @@ motion is singular.
 States: for each vehicle, north and east (m), velocity through the water along the body's forward and starboard axes
 (m/s), heading (rad), clock offset (m) and its rate (m/s); common to all vehicles, the current (m/s) and the relative
 error of the speed of sound. The velocity is a random walk (``agility``). Roll, pitch and depth are assumed to be known.
-An outlier carries no information, and the bound assumes that outliers are recognised without error. It is therefore
+An outlier, or an echo whose path is more than 2 m longer than the straight line, carries no information, and the bound
+assumes that both are recognised without error. It is therefore
 lower than the bound of a program that must recognise them. The detections that occurred are taken as given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +37,7 @@ NORTH, EAST, FORWARD, STARBOARD, HEADING, CLOCK, RATE = range(OWN)
 OUTLIER = 6.0  #: error, in standard deviations, beyond which a reported time is an outlier
 HEADING_SIGMA, VELOCITY_SIGMA = 0.006, 0.1  #: prior of heading (rad) and velocity (m/s), as in the baseline
 UNUSED_CLOCK = 1e-9
+DETOUR_M = 2.0  #: length in m by which the path of an echo exceeds the straight line
 
 
 @dataclass
@@ -280,7 +284,7 @@ def _add_sound(model: BoundModel, run: ExamRun, everyone: tuple[str, ...], track
         model.observe(min(sent, received) if sender in everyone else received, [rows], c * sigma_of(receiver) + 1e-6)
 
 
-def _rows(run: ExamRun, name: str) -> list[tuple]:  # type: ignore[type-arg]
+def _rows(run: ExamRun, name: str) -> list[tuple[Any, ...]]:
     table = run.tables.get(name)
     return table.rows if table is not None else []
 
@@ -294,13 +298,13 @@ def _sight(
     return away / d, d
 
 
-def _exact(run: ExamRun):  # type: ignore[no-untyped-def]
-    """Return a function that states whether a reported time is not an outlier and belongs to a direct path."""
+def _exact(run: ExamRun) -> Callable[[str, str, float, float], bool]:
+    """Return a function that states whether a reported time is not an outlier and belongs to a nearly direct path."""
     names = {row: b["name"] for row, b in run.log.bodies.items()}
     good: dict[tuple[str, str, int], tuple[float, bool]] = {}
     for r in heard(run.log):
         late = (int(r["reported_ns"]) - int(r["arrival_ns"])) * 1e-9
-        direct = int(r["surface"]) == 0 and int(r["bottom"]) == 0
+        direct = float(r["range"] - r["distance"]) < DETOUR_M
         key = (names[int(r["receiver"])], names[int(r["source"])], int(r["reported_ns"]))
         good[key] = (late, direct)
     clocks = run.scenario.settings(run.level).clock_sigma > 0.0

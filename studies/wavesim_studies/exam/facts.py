@@ -192,7 +192,8 @@ def _one_way(log: Log, loaded: LoadedConfig, scenario: Scenario) -> MeasurementT
     rows = []
     for r in heard(log):
         source, receiver = names[int(r["source"])], names[int(r["receiver"])]
-        if source not in pingers or int(r["id"]) not in emitted or not {source, receiver} & movers:
+        stations = source in scenario.vehicles  # nodes record the pings of scored vehicles only
+        if source not in pingers or int(r["id"]) not in emitted or not (receiver in movers or stations):
             continue
         begin, end = emitted[int(r["id"])], int(r["reported_ns"]) * 1e-9
         rows.append((source, receiver, begin, end, loaded.config.acoustics.sound_speed * (end - begin)))
