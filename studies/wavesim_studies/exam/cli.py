@@ -228,8 +228,12 @@ def _execute(jobs: list[Job], workers: int | None, out: Path | None, as_json: bo
         raise click.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
     compiling.ensure_compiled()
     prepare_filter(as_json)
-    say: Any = (lambda text: None) if as_json else (lambda text: echo(text, err=True))
-    cases = run_jobs(jobs, workers or os.cpu_count() or 1, say)
-    if out is not None:
-        files.write_results(cases, out)
+
+    def finished(job: Job, cases: list[dict[str, Any]]) -> None:
+        if out is not None:
+            files.write_results(cases, out)
+        if not as_json:
+            echo(f"{len(cases):4} of {len(jobs)}  {job.scenario}, {job.level}, seed {job.seed}", err=True)
+
+    cases = run_jobs(jobs, workers or os.cpu_count() or 1, finished)
     echo(finite_json(cases, 2) if as_json else files.plain(files.table_rows(cases)))

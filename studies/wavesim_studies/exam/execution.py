@@ -20,13 +20,18 @@ from wavesim_studies.exam.scoring import Job, case_result
 __all__ = ["export_case", "find_estimates", "run_jobs"]
 
 
-def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], object]) -> list[dict[str, Any]]:
-    """Run cases and return their results in the order of the jobs. ``say`` is called after each case."""
+def run_jobs(
+    jobs: Sequence[Job], workers: int, finished: Callable[[Job, list[dict[str, Any]]], object]
+) -> list[dict[str, Any]]:
+    """Run cases and return their results in the order of the jobs.
+
+    ``finished`` is called after each case with its job and all results so far, so that an interruption loses no case.
+    """
     if workers <= 1 or len(jobs) <= 1:
-        found = []
+        found: list[dict[str, Any]] = []
         for job in jobs:
             found.append(case_result(job))
-            say(_finished(job, len(found), len(jobs)))
+            finished(job, found)
         return found
     context = multiprocessing.get_context("spawn")
     results: dict[int, dict[str, Any]] = {}
@@ -36,15 +41,11 @@ def run_jobs(jobs: Sequence[Job], workers: int, say: Callable[[str], object]) ->
             for future in concurrent.futures.as_completed(running):
                 k = running[future]
                 results[k] = future.result()
-                say(_finished(jobs[k], len(results), len(jobs)))
+                finished(jobs[k], [results[i] for i in sorted(results)])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [results[k] for k in range(len(jobs))]
-
-
-def _finished(job: Job, done: int, of: int) -> str:
-    return f"{done:4} of {of}  {job.scenario}, {job.level}, seed {job.seed}"
 
 
 def export_case(scenario: Scenario, level: str, seed: int, folder: Path) -> Path:
