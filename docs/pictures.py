@@ -426,7 +426,7 @@ def exam() -> None:
     if not results.exists():
         results.parent.mkdir(exist_ok=True)
         levels = [word for level in LEVELS for word in ("--level", level)]
-        subprocess.run([*CLI, "exam", "run", *levels, "--seeds", "5", "--out", results], check=True)
+        subprocess.run([*CLI, "exam", "run", *levels, "--out", results], check=True)
     cases = read_results([results])
     errors(cases, list(names()), IMAGES / "exam.png")
     study = [sys.executable, ROOT / "examples" / "studies" / "lbl_dilution.py", "--out", IMAGES / "lbl-dilution.png"]
