@@ -1,6 +1,6 @@
-"""What a program may know in a run of the exam: facts before the run, and tables of measurements.
+"""Knowledge of a program in a run of the exam: facts before the run, and tables of measurements.
 
-Nothing here contains the truth. Times are those that the instruments report, in s; lengths are in m, angles in rad.
+Neither contains the truth. Times are those that the instruments report, in s; lengths are in m, angles in rad.
 """
 
 from __future__ import annotations
