@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from wavesim_studies.exam.cli import exam
 from wavesim_studies.exam.scenario import AlteredScenario, FilterSettings
 from wavesim_studies.exam.scoring import first_fix, score_track
 from wavesim_studies.navigation import measurements as make
+from wavesim_studies.navigation.acoustic_rows import RAY_BEND_SIGMA, _sight_sigma
 from wavesim_studies.navigation.attitude_motion import ahrs_motion
 from wavesim_studies.navigation.filter import estimate
 from wavesim_studies.navigation.pose_tracks import PoseTrack
@@ -278,6 +280,16 @@ def test_the_commands_describe_the_scenarios() -> None:
     done = run("show", "one-way")
     assert "exact times of emission" in done.output and "hard" in done.output
     assert isinstance(run("show", "two-way").exception, UnknownName)
+
+
+def test_a_head_without_a_speed_of_sound_assumes_that_of_the_water() -> None:
+    """The exam found directions that the filter took to be four times as accurate as they are."""
+    places = [(0.85, 0, 0), (0.75, 0.05, 0), (0.75, -0.05, 0), (0.75, 0, 0.05), (0.75, 0, -0.05)]
+    phones = [SimpleNamespace(position=p) for p in places]
+    head = SimpleNamespace(hydrophone=phones, timing_noise=6e-7, timing_resolution=0.0, sound_speed=0.0)
+    assert _sight_sigma(head, 1500.0) == pytest.approx(np.hypot(1500.0 * 6e-7 / (0.05 * 2**0.5), RAY_BEND_SIGMA))
+    head.sound_speed = 1490.0
+    assert _sight_sigma(head, 1500.0) == _sight_sigma(head, 1.0)
 
 
 # ------------------------------------------------------------------ from export to score
