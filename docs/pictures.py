@@ -460,6 +460,45 @@ def traffic() -> None:
     print(IMAGES / "imazu.png", IMAGES / "usv-mission.png", sep="\n")
 
 
+def exam() -> None:
+    """Draw the pictures of docs/evidence/exam.md: the reference filter beside the bound, and the dilution of precision."""
+    from wavesim_studies.exam.results import read_results
+    from wavesim_studies.exam.scenario import LEVELS, names
+
+    results = ROOT / "runs" / "exam.json"
+    if not results.exists():
+        results.parent.mkdir(exist_ok=True)
+        levels = [word for level in LEVELS for word in ("--level", level)]
+        subprocess.run([*CLI, "exam", "run", *levels, "--out", results], check=True)
+    cases = read_results([results])
+    errors(cases, list(names()), IMAGES / "exam.png")
+    study = [sys.executable, ROOT / "examples" / "studies" / "lbl_dilution.py", "--out", IMAGES / "lbl-dilution.png"]
+    subprocess.run(study, check=True)
+    print(IMAGES / "exam.png", IMAGES / "lbl-dilution.png", sep="\n")
+
+
+def errors(cases: list[dict[str, Any]], scenarios: list[str], path: Path) -> None:
+    """Draw the RMS error of each case beside its bound."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 4.2), layout="constrained")
+    chart = figure.subplots()
+    colours = {"easy": "tab:green", "medium": "tab:blue", "hard": "tab:red"}
+    for k, level in enumerate(colours):
+        mine = [c for c in cases if c["level"] == level]
+        place = [scenarios.index(c["scenario"]) + 0.26 * (k - 1) for c in mine]
+        rms = [np.sqrt(np.mean([v["rms"] ** 2 for v in c["vehicles"].values()])) for c in mine]
+        bound = [np.sqrt(np.mean([b**2 for b in c["bound"].values()])) for c in mine]
+        chart.plot(place, rms, "o", ms=4, color=colours[level], alpha=0.7, label=f"{level}: error in each seed")
+        chart.plot(place, bound, "_", ms=12, mew=2, color=colours[level], label=f"{level}: bound")
+    chart.set_yscale("log")
+    chart.set_xticks(range(len(scenarios)), scenarios)
+    chart.set(ylabel="rms horizontal error (m)", title="reference filter and posterior Cramer-Rao bound")
+    chart.grid(alpha=0.3, which="both", axis="y")
+    chart.legend(fontsize=8, ncols=3)
+    figure.savefig(path, dpi=110)
+
+
 ALL: dict[str, Callable[[], None]] = {
     f.__name__.replace("_", "-"): f
     for f in (
@@ -475,6 +514,7 @@ ALL: dict[str, Callable[[], None]] = {
         encounter,
         traffic,
         report,
+        exam,
         tutorials,
         rov,
         real_trial,

@@ -6,6 +6,7 @@ import click
 
 from wavesim_studies.campaign.cli import campaign
 from wavesim_studies.comparison.cli import compare
+from wavesim_studies.exam.cli import exam
 from wavesim_studies.field_trials.cli import data
 from wavesim_studies.learning_cli import learn
 from wavesim_studies.navigation.cli import nav
@@ -13,4 +14,4 @@ from wavesim_studies.traffic.cli import traffic
 
 
 def commands() -> list[click.Command]:
-    return [campaign, compare, data, learn, nav, traffic]
+    return [campaign, compare, data, exam, learn, nav, traffic]

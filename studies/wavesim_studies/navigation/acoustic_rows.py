@@ -149,7 +149,10 @@ def acoustic_input(
         row = make.round_trip(asked_at, time, length, p_W, sigma, lever, sensor=sensor, excursion=place.excursion)
         rows.append(row)
         if transducer.head is not None and np.isfinite(r["azimuth"]) and np.isfinite(r["elevation"]):
-            sight, across = (float(r["azimuth"]), float(r["elevation"])), _sight_sigma(transducer.head)
+            sight, across = (
+                (float(r["azimuth"]), float(r["elevation"])),
+                _sight_sigma(transducer.head, loaded.config.acoustics.sound_speed),
+            )
             across = noise * float(np.hypot(across, swing / max(float(r["measured"]), 1.0)))
             rows.append(make.direction(time, *sight, p_W, across, lever, sensor=sensor + 1, excursion=place.excursion))
     if not rows:
@@ -215,14 +218,14 @@ def _add_refraction(rows: list[Floats], spread: float) -> None:
         row[e.NOISE] += (spread * row[e.Z]) ** 2 * (1.0 + a) / (1.0 - a)
 
 
-def _sight_sigma(head: Any) -> float:
+def _sight_sigma(head: Any, speed: float) -> float:
     """Return the standard deviation in rad of a direction measured by a USBL head. It is caused by timing errors
-    between the hydrophones and by refraction.
+    between the hydrophones and by refraction. ``speed`` is the speed of sound if the head does not assume its own.
     """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
     timing = np.linalg.norm([head.timing_noise, head.timing_resolution / 12.0**0.5])
-    return float(np.linalg.norm([head.sound_speed * timing / wide, RAY_BEND_SIGMA]))
+    return float(np.linalg.norm([(head.sound_speed or speed) * timing / wide, RAY_BEND_SIGMA]))
 
 
 def _timing_sigma(mine: Any, speed: float) -> float:

@@ -1,0 +1,96 @@
+"""Execution of the cases of the exam in worker processes. The results do not depend on the number of workers."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import multiprocessing
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from wavesim_sdk.errors import LogError
+from wavesim_studies.exam.facts import write_tables
+from wavesim_studies.exam.live import FACTS
+from wavesim_studies.exam.run import simulate
+from wavesim_studies.exam.scenario import FOLDER, Scenario
+from wavesim_studies.exam.scoring import Job, case_result
+
+__all__ = ["export_case", "find_estimates", "run_jobs"]
+
+
+def run_jobs(
+    jobs: Sequence[Job], workers: int, finished: Callable[[Job, list[dict[str, Any]]], object]
+) -> list[dict[str, Any]]:
+    """Run cases and return their results in the order of the jobs.
+
+    ``finished`` is called after each case with its job and all results so far, so that an interruption loses no case.
+    """
+    if workers <= 1 or len(jobs) <= 1:
+        found: list[dict[str, Any]] = []
+        for job in jobs:
+            found.append(case_result(job))
+            finished(job, found)
+        return found
+    context = multiprocessing.get_context("spawn")
+    results: dict[int, dict[str, Any]] = {}
+    with concurrent.futures.ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
+        running = {pool.submit(case_result, job): k for k, job in enumerate(jobs)}
+        try:
+            for future in concurrent.futures.as_completed(running):
+                k = running[future]
+                results[k] = future.result()
+                finished(jobs[k], [results[i] for i in sorted(results)])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [results[k] for k in range(len(jobs))]
+
+
+def export_case(scenario: Scenario, level: str, seed: int, folder: Path) -> Path:
+    """Simulate a case and write what a program may know to a folder in ``folder``. Return the path of this folder."""
+    run = simulate(scenario, level, seed)
+    place = folder / run.name
+    try:
+        write_tables(run.tables, place)
+        (place / FACTS).write_text(json.dumps(run.facts, indent=2) + "\n")
+        for file in scenario.files:
+            shutil.copyfile(FOLDER / file, place / file)
+    except OSError as error:
+        raise LogError(f"cannot write to {place}: {error.strerror}") from None
+    return place
+
+
+def find_estimates(folder: Path, scenario: Scenario) -> dict[tuple[str, int], tuple[Path, ...]]:
+    """Return the estimates in a folder of exported cases: for each level and seed, a file for each scored vehicle.
+
+    The estimate of a case is in its folder: ``estimate.csv`` or ``estimate.tum`` or, if several vehicles are scored,
+    ``estimate-VEHICLE.csv``. Raise LogError if there is none.
+    """
+    found = {}
+    for facts in sorted(folder.glob(f"{scenario.name}-*/{FACTS}")):
+        try:
+            known = json.loads(facts.read_text())
+            level, seed, digest = str(known["level"]), int(known["seed"]), known["digest"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise LogError(f"{facts} is not a file of `wavesim exam export`: {error}") from None
+        if known["scenario"] != scenario.name:
+            continue
+        if digest != scenario.digest:
+            raise LogError(f"{facts} was exported from another version of '{scenario.name}': export it again")
+        files = [_estimate_of(facts.parent, v, len(scenario.vehicles) > 1) for v in scenario.vehicles]
+        if all(files):
+            found[level, seed] = tuple(f for f in files if f is not None)
+    if not found:
+        stem = "estimate-VEHICLE" if len(scenario.vehicles) > 1 else "estimate"
+        raise LogError(
+            f"no estimates of '{scenario.name}' in {folder}: write {stem}.csv or {stem}.tum to the folders of the cases, "
+            f"such as {folder / (scenario.name + '-medium-1')}"
+        )
+    return found
+
+
+def _estimate_of(folder: Path, vehicle: str, several: bool) -> Path | None:
+    stem = f"estimate-{vehicle}" if several else "estimate"
+    return next((p for kind in ("csv", "tum") if (p := folder / f"{stem}.{kind}").exists()), None)
