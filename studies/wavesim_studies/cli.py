@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from wavesim_studies.campaign.cli import campaign
+from wavesim_studies.identification.cli import identify
 from wavesim_studies.learning_cli import learn
 from wavesim_studies.navigation.cli import nav
 from wavesim_studies.traffic.cli import traffic
 
 
 def commands() -> list[click.Command]:
-    return [campaign, learn, nav, traffic]
+    return [campaign, identify, learn, nav, traffic]
