@@ -68,7 +68,7 @@ _RUN_OPTIONS = [
         "--assume",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Known value in SI units of delay, push, offset/ACTUATOR, current/north or current/east. Repeatable.",
+        help="Known value in SI units of delay, push, speed (at the start), offset/ACTUATOR, current/north or current/east. Repeatable.",
     ),
     click.option(
         "--step",
@@ -173,9 +173,9 @@ def _assumption(text: str) -> tuple[str, float]:
         raise click.BadParameter(
             f"'{text}' must be NAME=VALUE with a number in SI units", param_hint="--assume"
         ) from None
-    if name.partition("/")[0] not in ("delay", "push", "offset", "current", "bias", "shift"):
+    if name.partition("/")[0] not in ("delay", "push", "speed", "offset", "current", "bias", "shift"):
         raise click.BadParameter(
-            f"'{name}' is not delay, push, offset/ACTUATOR, current/north or current/east", param_hint="--assume"
+            f"'{name}' is not delay, push, speed, offset/ACTUATOR, current/north or current/east", param_hint="--assume"
         )
     return name, value
 

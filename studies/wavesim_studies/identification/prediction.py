@@ -75,8 +75,7 @@ def predict(
         values[v.channel] = v.time, v.value, made
         after = v.time > trial.begin + (0.0 if series.time[-1] < trial.begin + start_seconds else start_seconds)
         errors[v.channel] = _error(v.value[after], made[after])
-    dt = options.step * whole.every
-    time = whole.segments[0].begin + dt * np.arange(len(states))
+    time = whole.segments[0].begin + options.step * np.arange(len(states))
     distances, length = _distances(trial, time, states[:, :, 0, 0], whole.segments[0].begin)
     return TrialPrediction(
         trial, whole.segments[0].begin, start_seconds, time, states[:, :, 0, 0], values, errors, distances, length

@@ -44,6 +44,7 @@ JUMPS = np.array([0.05] * 3 + [0.01] * 3 + [0.02] * 3 + [0.01] * 3)
 START = np.array([20.0] * 3 + [0.5] * 3 + [1.0] * 3 + [0.5] * 3)
 #: standard deviations of components of a start state that no channel measures: those of a body near its equilibrium
 UNSEEN = np.array([1.0] * 3 + [0.1, 0.1, 0.5] + [1.0, 0.3, 0.2] + [0.2, 0.2, 0.5])
+KNOWN_SPEED = 0.05  #: standard deviation in m/s of an assumed start speed
 PLANAR = (NORTH, EAST, YAW, U, U + 1, U + 5)
 
 
@@ -56,6 +57,7 @@ class ShootingOptions:
     period: float = 0.1  #: interval in s over which measurements are averaged
     gap: float = 2.0  #: length in s of a gap in the commands that ends a segment
     jump: float = 1.0  #: factor for the standard deviations of the jumps between segments; infinite = no link
+    robust: bool = True  #: whether outliers count less than their squares
     world: str = ""  #: XML content of `<world>`
     workers: int = 1
 
@@ -133,11 +135,10 @@ class ShootingProblem:
         lag = max([x.lag for x in (*model.thruster, *model.fin)], default=0.0)
         self._warm_up = round(min(20.0, 8.0 * lag + 1.0) / options.step)
         steps = max(s.steps for s in self.segments) + round(0.5 / options.step)
-        self.every = 2
-        self._steps = -(-steps // self.every) * self.every
+        self._steps = steps
         n = sum(len(v.value) for v in self.measured)
         #: mask of the residuals that may be outliers
-        self.robust = np.concatenate([np.ones(n, bool), np.zeros(self._links + self.size, bool)])
+        self.robust = self._robust_mask(n)
 
     @property
     def channels(self) -> list[str]:
@@ -153,6 +154,9 @@ class ShootingProblem:
         linked = sum(s.follows for s in self.segments) if np.isfinite(self.options.jump) else 0
         return linked * len(self.free)
 
+    def _robust_mask(self, measured: int) -> Mask:
+        return np.arange(measured + self._links + self.size) < (measured if self.options.robust else 0)
+
     def _set_starts(self) -> None:
         """Derive the start states of all segments and their priors from the measurements."""
         model = self.model
@@ -161,11 +165,13 @@ class ShootingProblem:
         for k, s in enumerate(self.segments):
             trial, default = self.trials[s.log], np.zeros(STATES)
             default[DOWN] = depth
-            default[U] = _usual_speed(trial)
+            default[U] = self.assumed.get("speed", _usual_speed(trial))
             starts.append(rt.interpolated_start(trial, s.begin, default))
             seen = [row for c in trial.channels if (row := rt.state_of(c)) is not None]
             self._start_sd[:, k] = UNSEEN
             self._start_sd[seen, k] = START[seen]
+            if "speed" in self.assumed and U not in seen:
+                self._start_sd[U, k] = KNOWN_SPEED
             if model.type == "surface":
                 starts[-1][[i for i in range(STATES) if i not in self.free]] = default[
                     [i for i in range(STATES) if i not in self.free]
@@ -240,7 +246,7 @@ class ShootingProblem:
                 push[0, a, b] = self.value(x, "push", s.log)
         flat = [array.reshape(*array.shape[:-2], v * n) for array in (start, commands, current, push)]
         self._current = current
-        return copies.run(CopyInputs(*flat, self._warm_up), self.every).reshape(-1, STATES, v, n)
+        return copies.run(CopyInputs(*flat, self._warm_up), 1).reshape(-1, STATES, v, n)
 
     def _at(self, values: ChannelValues, x: Floats) -> tuple[Ints, Floats]:
         """Return the index of the simulated time before each measured value, and the fraction of the interval after
@@ -248,8 +254,8 @@ class ShootingProblem:
         """
         shift = self.value(x, f"shift/{values.channel}", values.log)
         begins = np.array([s.begin for s in self.segments])[values.segment]
-        at = (values.time + shift - begins) / (self.every * self.options.step)
-        index = np.clip(np.floor(at).astype(np.int64), 0, self._steps // self.every - 1)
+        at = (values.time + shift - begins) / self.options.step
+        index = np.clip(np.floor(at).astype(np.int64), 0, self._steps - 1)
         return index, at - index
 
     def predictions(self, states: Floats, a: int, values: ChannelValues, x: Floats) -> Floats:
@@ -267,9 +273,7 @@ class ShootingProblem:
         following = [k for k, s in enumerate(self.segments) if s.follows]
         ends = []
         for k in following:
-            at = self.segments[k - 1].steps / self.every
-            i = min(int(at), len(states) - 2)
-            ends.append((1.0 + i - at) * states[i, :, a, k - 1] + (at - i) * states[i + 1, :, a, k - 1])
+            ends.append(states[self.segments[k - 1].steps, :, a, k - 1])
         jump = np.array(ends) - starts[:, following].T
         jump[:, YAW] -= 2.0 * np.pi * np.round(jump[:, YAW] / (2.0 * np.pi))
         return np.asarray(jump[:, self.free] / (JUMPS[self.free] * self.options.jump), float)
@@ -382,7 +386,7 @@ class ShootingProblem:
         if shifts:
             self._set_measured(shifts)
             n = sum(len(v.value) for v in self.measured)
-            self.robust = np.concatenate([np.ones(n, bool), np.zeros(self._links + self.size, bool)])
+            self.robust = self._robust_mask(n)
 
 
 def _moved(x: Floats, which: list[int]) -> Floats:
@@ -403,13 +407,16 @@ def _usual_speed(trial: RecordedTrial) -> float:
 
 
 def _first_noise(trials: Sequence[RecordedTrial], channel: str) -> float:
-    """Return a first estimate of the noise of a channel: as stated, or from the second differences of its values."""
+    """Return the noise of a channel with which a fit begins: as stated or from the second differences of its values, but
+    at least a tenth of its variation, because the model with its first values does not describe more.
+    """
     series = [t.channels[channel] for t in trials if channel in t.channels]
     least = rt.LEAST_NOISE[rt.CHANNELS[channel].quantity]
+    variation = float(np.nanstd(np.concatenate([s.value - np.nanmean(s.value) for s in series])))
     if stated := [s.sigma for s in series if s.sigma > 0.0]:
-        return max(max(stated), least)
+        return max(max(stated), least, 0.1 * variation)
     second = np.concatenate([np.diff(s.value, 2) for s in series])
     second = second[np.isfinite(second)]
     if not len(second):
-        return least
-    return max(float(1.4826 * np.median(np.abs(second)) / np.sqrt(6.0)), least)
+        return max(least, 0.1 * variation)
+    return max(float(1.4826 * np.median(np.abs(second)) / np.sqrt(6.0)), least, 0.1 * variation)
