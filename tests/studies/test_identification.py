@@ -83,10 +83,12 @@ def test_paths_reach_every_kind_of_coefficient() -> None:
     c = ModelCoefficients(library()["lauv"])
     assert c.value("linear-drag/N_r") == 9.7 and c.value("lift/N_v") == -6.0 and c.value("added-mass/Y_r") == 0.0
     assert c.value("fin[rudder-top]/limit") == pytest.approx(math.radians(25.0))
-    made = c.model_with({"fin[*]/lift_slope": 4.0, "added-mass/Y_r": 0.5, "thruster[propeller]/coefficients[1]": 0.1})
+    made = c.model_with({"fin[*]/lift_slope": 4.0, "thruster[propeller]/coefficients[1]": 0.1})
     assert [f.lift_slope for f in made.fin] == [4.0] * 4
     assert made.thruster[0].coefficients == (1.0, 0.1, 0.0)
-    assert np.array(made.added_mass.rows).reshape(6, 6)[1].tolist() == [0.0, 16.0, 0.0, 0.0, 0.0, 0.5]
+    diagonal = ModelCoefficients(library()["bluerov2"]).model_with({"linear-drag/Y_r": 0.5}).linear_drag
+    assert diagonal is not None
+    assert np.array(diagonal.rows).reshape(6, 6)[1].tolist() == [0.0, 17.11, 0.0, 0.0, 0.0, 0.5]
     assert ModelCoefficients(library()["sookshma"]).value("derivatives/N_r") == -0.001889456681929024
 
 
