@@ -4,10 +4,13 @@ both runs give.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import optimize
 
 from wavesim_studies.identification import (
     FitResult,
@@ -16,8 +19,10 @@ from wavesim_studies.identification import (
     TrialSource,
     fit,
     parse_unknowns,
+    predict,
     read_trial,
 )
+from wavesim_studies.identification.coefficients import ModelCoefficients
 from wavesim_world.config import library
 
 pytestmark = [pytest.mark.data, pytest.mark.xdist_group("identification")]

@@ -23,6 +23,7 @@ NOISE = {
     "heave": 0.01, "roll_rate": 0.003, "pitch_rate": 0.003, "yaw_rate": 0.003,
 }  # fmt: skip
 
+START = 2.0  #: s
 Commands = dict[str, Callable[[float], float]]
 
 
@@ -47,12 +48,15 @@ def sail(
     period: float = 0.1,
     **start: Any,
 ) -> RecordedTrial:
-    """Sail a vehicle and record it: commands at 10 Hz, measurements every ``period`` s with white noise."""
+    """Sail a vehicle and record it: commands at 10 Hz, measurements every ``period`` s with white noise. They begin after
+    START s, when the actuators no longer move from rest.
+    """
     times = np.arange(0.0, seconds + 0.05, 0.1)
     values = {name: np.array([f(t + 1e-9) for t in times]) for name, f in commands.items()}
     track = replay(
         model, times, {actuator_position(model, n): v for n, v in values.items()}, 0.02, every=period, **start
     )
+    track = track[track[:, 0] > START - 1e-6]
     random = np.random.default_rng(seed)
     held = {n: MeasuredSeries(times, v) for n, v in values.items()}
     measured = {}
@@ -77,6 +81,7 @@ def csv_lines(
     factors, names = factors or {}, names or {}
     series = {**trial.commands, **trial.channels}
     t = next(iter(trial.commands.values())).time
+    t = t[t > START - 1e-6]
     columns = [np.interp(t, s.time, s.value) * factors.get(n, 1.0) for n, s in series.items()]
     head = ",".join(["time", *(names.get(n, n) for n in series)])
     rows = [",".join(f"{x:.9g}" for x in row) for row in np.stack([t, *columns], axis=1)]

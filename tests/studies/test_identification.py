@@ -355,11 +355,11 @@ def test_a_fitted_model_predicts_a_held_out_trial(tmp_path: Path) -> None:
     before = predict(shipped, other, options, {"push": PUSH})
     result = fitted("sookshma", [trial], ["derivatives/N_r~100%", "derivatives/N_d1"])
     after = predict(result.model, other, options, {"push": PUSH})
-    assert before.errors["yaw_rate"].explained < 0.0 < 0.99 < after.errors["yaw_rate"].explained
+    assert before.errors["yaw_rate"].explained < 0.6 < 0.99 < after.errors["yaw_rate"].explained
     assert after.errors["yaw_rate"].rms < 0.01 and after.distances[25.0] < 0.5 < before.distances[25.0]
     made = write_model(result, tmp_path / "fitted.xml", "my-boat", [after])
     assert made.name == "my-boat" and "derivatives/N_r" in made.source and trial.digest[:12] in made.source
-    assert shipped.source in made.source and "40 s" in made.validated
+    assert shipped.source in made.source and "38 s" in made.validated
     again = predict(read_models(tmp_path / "fitted.xml")["my-boat"], other, options, {"push": PUSH})
     assert again.errors["yaw_rate"].rms == pytest.approx(after.errors["yaw_rate"].rms, rel=1e-3)
     with pytest.raises(ConfigError, match="already exists"):
