@@ -356,7 +356,7 @@ def test_a_fitted_model_predicts_a_held_out_trial(tmp_path: Path) -> None:
     result = fitted("sookshma", [trial], ["derivatives/N_r~100%", "derivatives/N_d1"])
     after = predict(result.model, other, options, {"push": PUSH})
     assert before.errors["yaw_rate"].explained < 0.6 < 0.99 < after.errors["yaw_rate"].explained
-    assert after.errors["yaw_rate"].rms < 0.01 and after.distances[25.0] < 0.5 < before.distances[25.0]
+    assert after.errors["yaw_rate"].rms < 0.01 and after.distances[25.0] < 1.5 < before.distances[25.0]
     made = write_model(result, tmp_path / "fitted.xml", "my-boat", [after])
     assert made.name == "my-boat" and "derivatives/N_r" in made.source and trial.digest[:12] in made.source
     assert shipped.source in made.source and "38 s" in made.validated

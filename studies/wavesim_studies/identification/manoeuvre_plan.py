@@ -172,8 +172,8 @@ def _rehearse(
     )
     every = max(1, round(options.period / options.step))
     states = copies.run(inputs, every)[:, :, 0]
-    t = options.step * every * np.arange(len(states))
-    times = EVERY * np.arange(len(table) + 1)
+    t = options.step * every * np.arange(len(states), dtype=np.float64)
+    times = EVERY * np.arange(len(table) + 1, dtype=np.float64)
     held = {n: MeasuredSeries(times, np.append(table[:, k], table[-1, k])) for k, n in enumerate(actuators)}
     measured = {c: MeasuredSeries(t, rt.predicted(c, states.T, np.zeros((3, len(t)))), noise[c]) for c in channels}
     return RecordedTrial(name, "", held, measured)

@@ -152,7 +152,9 @@ class ModelCopies:
 
 def _assign(model_of: Ints, models: int) -> tuple[Ints, Ints, list[int]]:
     """Assign copies to lanes. Return the lane of each copy, the copy of each lane (or -1) and the model of each block."""
-    slots, owners, block_models = np.zeros(len(model_of), np.int64), [], []
+    slots = np.zeros(len(model_of), np.int64)
+    owners: list[int] = []
+    block_models: list[int] = []
     for model in range(models):
         mine = np.flatnonzero(model_of == model)
         blocks = -(-len(mine) // LANES)

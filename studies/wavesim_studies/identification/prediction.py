@@ -5,6 +5,7 @@ Only the first seconds of the measurements are used, for the start state. All th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,7 +76,7 @@ def predict(
         values[v.channel] = v.time, v.value, made
         after = v.time > trial.begin + (0.0 if series.time[-1] < trial.begin + start_seconds else start_seconds)
         errors[v.channel] = _error(v.value[after], made[after])
-    time = whole.segments[0].begin + options.step * np.arange(len(states))
+    time = whole.segments[0].begin + options.step * np.arange(len(states), dtype=np.float64)
     distances, length = _distances(trial, time, states[:, :, 0, 0], whole.segments[0].begin)
     return TrialPrediction(
         trial, whole.segments[0].begin, start_seconds, time, states[:, :, 0, 0], values, errors, distances, length
@@ -103,7 +104,8 @@ def _distances(trial: RecordedTrial, time: Floats, states: Floats, begin: float)
             np.interp(t, time, states[:, row]) - np.interp(t, s.time, s.value)
             for row, s in ((rt.state_of("north"), north), (rt.state_of("east"), east))
         ]
-        found[round(h, 3)] = float(np.hypot(*off))
-    t = np.arange(begin, end, 1.0)
-    length = float(np.hypot(*(np.diff(np.interp(t, s.time, s.value)) for s in (north, east))).sum())
+        found[round(float(h), 2)] = math.hypot(float(off[0]), float(off[1]))
+    seconds = np.arange(begin, end, 1.0)
+    steps = [np.diff(np.interp(seconds, s.time, s.value)) for s in (north, east)]
+    length = float(np.hypot(steps[0], steps[1]).sum())
     return found, length

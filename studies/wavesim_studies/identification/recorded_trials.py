@@ -52,7 +52,7 @@ def state_of(channel: str) -> int | None:
 def predicted(channel: str, states: Floats, current: Floats) -> Floats:
     """Return the values (M) that a channel would measure in the states (STATES, M), in a current (3, M) in m/s."""
     if channel in _STATE_OF:
-        return states[_STATE_OF[channel]]
+        return np.asarray(states[_STATE_OF[channel]], float)
     R = frames.rotation(frames.quaternion(*states[ROLL : YAW + 1]))
     v = states[U : U + 3]
     if channel == "speed":
@@ -93,12 +93,16 @@ class RecordedTrial:
     @property
     def begin(self) -> float:
         """Time in s from which commands and measurements are known."""
-        return max(min(s.time[0] for s in self.commands.values()), min(s.time[0] for s in self.channels.values()))
+        return float(
+            max(min(s.time[0] for s in self.commands.values()), min(s.time[0] for s in self.channels.values()))
+        )
 
     @property
     def end(self) -> float:
         """Time in s until which commands and measurements are known."""
-        return min(max(s.time[-1] for s in self.commands.values()), max(s.time[-1] for s in self.channels.values()))
+        return float(
+            min(max(s.time[-1] for s in self.commands.values()), max(s.time[-1] for s in self.channels.values()))
+        )
 
     @property
     def seconds(self) -> float:

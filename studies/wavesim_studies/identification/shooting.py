@@ -23,8 +23,6 @@ from wavesim_studies.identification.least_squares import robust_scale
 from wavesim_studies.identification.model_copies import (
     DEPTH,
     DOWN,
-    EAST,
-    NORTH,
     STATES,
     YAW,
     CopyInputs,
@@ -45,7 +43,8 @@ START = np.array([20.0] * 3 + [0.5] * 3 + [1.0] * 3 + [0.5] * 3)
 #: standard deviations of components of a start state that no channel measures: those of a body near its equilibrium
 UNSEEN = np.array([1.0] * 3 + [0.1, 0.1, 0.5] + [1.0, 0.3, 0.2] + [0.2, 0.2, 0.5])
 KNOWN_SPEED = 0.05  #: standard deviation in m/s of an assumed start speed
-PLANAR = (NORTH, EAST, YAW, U, U + 1, U + 5)
+#: the same for vehicles on the surface: they heave, roll and pitch little, but the surge at the origin depends on it
+UNSEEN_AFLOAT = np.array([1.0, 1.0, 0.02] + [0.03, 0.03, 0.5] + [1.0, 0.3, 0.05] + [0.05, 0.05, 0.5])
 
 
 @dataclass(frozen=True)
@@ -127,12 +126,12 @@ class ShootingProblem:
         self.segments = [s for k, t in enumerate(self.trials) for s in segments_of(t, k, options)]
         if not self.segments:
             raise LogError(f"{', '.join(t.name for t in trials)}: commands and measurements do not overlap")
-        self.free = list(PLANAR if model.type == "surface" else range(STATES))
+        self.free = list(range(STATES))
         self.sigma = {c: _first_noise(self.trials, c) for c in self.channels}
         self._held = [HeldCommands(t.commands, self._actuators, np.zeros(len(self._actuators))) for t in self.trials]
         self._set_starts()
         self._set_measured({})
-        lag = max([x.lag for x in (*model.thruster, *model.fin)], default=0.0)
+        lag = max([*(t.lag for t in model.thruster), *(f.lag for f in model.fin)], default=0.0)
         self._warm_up = round(min(20.0, 8.0 * lag + 1.0) / options.step)
         steps = max(s.steps for s in self.segments) + round(0.5 / options.step)
         self._steps = steps
@@ -168,14 +167,10 @@ class ShootingProblem:
             default[U] = self.assumed.get("speed", _usual_speed(trial))
             starts.append(rt.interpolated_start(trial, s.begin, default))
             seen = [row for c in trial.channels if (row := rt.state_of(c)) is not None]
-            self._start_sd[:, k] = UNSEEN
+            self._start_sd[:, k] = UNSEEN_AFLOAT if model.type == "surface" else UNSEEN
             self._start_sd[seen, k] = START[seen]
             if "speed" in self.assumed and U not in seen:
                 self._start_sd[U, k] = KNOWN_SPEED
-            if model.type == "surface":
-                starts[-1][[i for i in range(STATES) if i not in self.free]] = default[
-                    [i for i in range(STATES) if i not in self.free]
-                ]
         self.starts = np.array(starts).T
 
     def _set_measured(self, shifts: dict[tuple[str, int], float]) -> None:
@@ -238,15 +233,15 @@ class ShootingProblem:
                 offsets = tuple(self.value(x, f"offset/{name}", s.log) for name in self._actuators)
                 if (b, delay, *offsets) not in known:
                     first = s.begin - delay - self._warm_up * self.options.step
-                    times = first + self.options.step * np.arange(total)
+                    times = first + self.options.step * np.arange(total, dtype=np.float64)
                     known[b, delay, *offsets] = self._held[s.log].means(times, self.options.step) + offsets
                 commands[:, :, a, b] = known[b, delay, *offsets]
                 current[0, a, b] = self.value(x, "current/north", s.log)
                 current[1, a, b] = self.value(x, "current/east", s.log)
                 push[0, a, b] = self.value(x, "push", s.log)
-        flat = [array.reshape(*array.shape[:-2], v * n) for array in (start, commands, current, push)]
         self._current = current
-        return copies.run(CopyInputs(*flat, self._warm_up), 1).reshape(-1, STATES, v, n)
+        inputs = CopyInputs(_flat(start), _flat(commands), _flat(current), _flat(push), self._warm_up)
+        return copies.run(inputs, 1).reshape(-1, STATES, v, n)
 
     def _at(self, values: ChannelValues, x: Floats) -> tuple[Ints, Floats]:
         """Return the index of the simulated time before each measured value, and the fraction of the interval after
@@ -387,6 +382,11 @@ class ShootingProblem:
             self._set_measured(shifts)
             n = sum(len(v.value) for v in self.measured)
             self.robust = self._robust_mask(n)
+
+
+def _flat(array: Floats) -> Floats:
+    """Join the last two axes of an array."""
+    return array.reshape(*array.shape[:-2], -1)
 
 
 def _moved(x: Floats, which: list[int]) -> Floats:

@@ -113,12 +113,13 @@ def uncertainty(problem: ShootingProblem, solution: Solution) -> FitUncertainty:
 
 def split_residuals(problem: ShootingProblem, r: Floats, channel: str) -> list[Floats]:
     """Return the residuals of a channel in parts without gaps: one for each log."""
-    parts, first = [], 0
+    parts: list[Floats] = []
+    first = 0
     for values in problem.measured:
         if values.channel == channel and len(values.value):
             mine = r[first : first + len(values.value)]
             dt = np.diff(values.time)
-            gaps = np.flatnonzero(dt > 3.0 * np.median(dt)) + 1 if len(dt) else []
+            gaps = (np.flatnonzero(dt > 3.0 * np.median(dt)) + 1).tolist() if len(dt) else []
             parts += np.split(mine, gaps)
         first += len(values.value)
     return parts
@@ -128,7 +129,7 @@ def unexplained(problem: ShootingProblem, solution: Solution) -> list[str]:
     """Return sentences about residuals that are not white: the structure of the model does not fit. The worst of three
     ranges of speed is named.
     """
-    found = []
+    found: list[str] = []
     speeds = _speeds(problem)
     if speeds is None:
         return found
@@ -166,7 +167,8 @@ def _speeds(problem: ShootingProblem) -> Floats | None:
         channels = problem.trials[values.log].channels
         name = next((c for c in ("surge", "water_surge", "speed") if c in channels), "")
         if name:
-            parts.append(np.abs(np.interp(values.time, channels[name].time, channels[name].value)))
+            smooth = channels[name].averaged(2.0)  # else a value would select its own noise
+            parts.append(np.abs(np.interp(values.time, smooth.time, smooth.value)))
         elif "north" in channels and "east" in channels:
             t = values.time
             p = [
