@@ -124,7 +124,7 @@ def _with(options: list[Any]) -> Callable[[Any], Any]:
 
 
 @dataclass(frozen=True)
-class IdentifyInput:
+class FitInput:
     """Model, logs and settings that the options of a command describe."""
 
     model: Model
@@ -138,9 +138,7 @@ class IdentifyInput:
         return list(dict.fromkeys(c for t in self.trials for c in t.channels))
 
 
-def _prepare(
-    model: str, files: tuple[Path, ...], held: tuple[Path, ...], segment: float, **given: Any
-) -> IdentifyInput:
+def _prepare(model: str, files: tuple[Path, ...], held: tuple[Path, ...], segment: float, **given: Any) -> FitInput:
     """Read the model and the logs."""
     from wavesim_server import compiling
     from wavesim_server.cli_vehicles import find_model
@@ -160,9 +158,7 @@ def _prepare(
         segment=segment, step=given["step"], period=given["period"], world=given["world"], workers=given["workers"]
     )
     compiling.ensure_compiled()
-    return IdentifyInput(
-        kind, trials[: len(files)], trials[len(files) :], options, dict(map(_assumption, given["assume"]))
-    )
+    return FitInput(kind, trials[: len(files)], trials[len(files) :], options, dict(map(_assumption, given["assume"])))
 
 
 def _assumption(text: str) -> tuple[str, float]:
