@@ -1,6 +1,6 @@
 """Prediction of a trial by a model: the simulation of the whole trial from one start state, beside the measurements.
 
-Only the first seconds of the measurements are used, for the start state. All that follows is prediction.
+Only the first seconds of the measurements are used, for the start state. Everything after them is prediction.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from wavesim_studies.identification.least_squares import Solution
 from wavesim_studies.identification.shooting import ShootingProblem
 
 INFORMED = 0.9  #: share of the prior's standard deviation above which an unknown counts as not informed
-PAIRED = 0.95  #: correlation above which two unknowns cannot be told apart
+PAIRED = 0.95  #: correlation above which the logs do not distinguish two unknowns
 LAGS = 60  #: longest correlation that is considered, in intervals between values
 
 
