@@ -126,7 +126,8 @@ class ShootingProblem:
         self.segments = [s for k, t in enumerate(self.trials) for s in segments_of(t, k, options)]
         if not self.segments:
             raise LogError(f"{', '.join(t.name for t in trials)}: commands and measurements do not overlap")
-        self.free = list(range(STATES))
+        moving = ["uvwpqr".index(name) for name in model.active.split()]
+        self.free = sorted([*moving, *(k + U for k in moving)])
         self.sigma = {c: _first_noise(self.trials, c) for c in self.channels}
         self._held = [HeldCommands(t.commands, self._actuators, np.zeros(len(self._actuators))) for t in self.trials]
         self._set_starts()
