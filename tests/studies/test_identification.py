@@ -318,11 +318,11 @@ def test_the_wrong_form_of_drag_is_detected() -> None:
 
 
 def test_an_unknown_that_the_log_does_not_show_stays_at_its_prior() -> None:
-    """Roll damping is known to 10 %, and the track does not tell more; at one speed, thrust and drag are one."""
+    """Heave damping is known to 1 %, and the track does not tell more; at one speed, thrust and drag are one."""
     trial = sail_boat(3, 30.0)
-    result = fitted("sookshma", [trial], ["linear-drag/K_p~10%", "derivatives/N_r", "derivatives/X_u", "push=1.28~1"])
+    result = fitted("sookshma", [trial], ["linear-drag/Z_w~1%", "derivatives/N_r", "derivatives/X_u", "push=1.28~1"])
     by = {u.path: k for k, u in enumerate(result.unknowns)}
-    assert not result.uncertainty.informed(by["linear-drag/K_p"])
+    assert not result.uncertainty.informed(by["linear-drag/Z_w"])
     assert result.uncertainty.informed(by["derivatives/N_r"])
     pairs = [{result.unknowns[i].path, result.unknowns[j].path} for i, j, _ in result.uncertainty.pairs()]
     assert {"derivatives/X_u", "push"} in pairs
