@@ -343,6 +343,7 @@ def tutorials() -> None:
         },
         "trial": {"tutorial-lake": "runs/lake/tracks.png"},
         "study": {"tutorial-radius": "radius.png"},
+        "lake": {"tutorial-lake-fit": "last.png"},
         "modem": {"tutorial-losses": "losses.png"},
         "control": {"tutorial-step": "step.png"},
     }

@@ -20,6 +20,7 @@ EXTRAS = {
 
 #: for each optional command, what to install: the distribution that provides it, with an extra if the command needs one
 COMMANDS = dict.fromkeys(("campaign", "compare", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
+COMMANDS = dict.fromkeys(("campaign", "identify", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
     (
         *(
             "acoustics",

@@ -36,7 +36,7 @@ HARD = math.radians(35.0)  #: full helm angle in rad for nozzles and twin screws
 SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
 STABLE = math.radians(0.1)  #: yaw rate in rad/s remaining after a push, up to which a vehicle counts as stable
-TOWED = {"sookshma": 1.28}  #: forward force in N at full speed for models without a thruster
+TOWED = {"sookshma": 1.28, "sookshma-fitted": 1.28}  #: forward force in N at full speed for models without a thruster
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ UNDER_WAY = [n for n, m in MODELS.items() if sailing.forward_thrusters(m) or n i
 #: kept with the Munk moment of their sources: what a push under full thrust leaves behind, deg/s
 UNSTABLE = {"otter-fossen": 17.5, "vita1": 171.0, "bluerov2-marinegym": 151.0}
 #: published sets as they are; their circles are listed in docs/models.md
-LITERAL = {"sookshma", "odin-hilsim"}
+LITERAL = {"sookshma", "sookshma-fitted", "odin-hilsim"}
 
 
 @pytest.fixture(scope="module")

@@ -34,14 +34,15 @@ def find(root: Any, path: str) -> tuple[Any, Key]:
     element: Any = root
     of: type = Config
     for number, step in enumerate(steps):
-        element, of = _child(element, of, step, "/".join(steps[: number + 1]))
+        element, of = child_element(element, of, step, "/".join(steps[: number + 1]))
     declared = {k.name: k for _, k in keys(of) if k.kind != "numbers"}
     if last not in declared:
         raise ConfigError(f"'{path}': <{element.tag}> has no key '{last}'{suggest_name(last, declared)}")
     return element, declared[last]
 
 
-def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
+def child_element(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
+    """Return the child element that one step of a path names, and its class. Raise ConfigError as :func:`find` does."""
     declared = {c.name: (field, c) for field, c in child_elements(of)}
     match = _STEP.fullmatch(step)
     if match is None or match[1] not in declared:

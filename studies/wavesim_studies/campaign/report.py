@@ -20,12 +20,12 @@ from wavesim_studies.campaign.plan import CampaignPlan
 from wavesim_studies.campaign.run import OK
 from wavesim_studies.campaign.statistics import MetricDifference, Table
 
-_STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b2733}
+STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b2733}
 h1,h2{line-height:1.2}table{border-collapse:collapse;margin:.6rem 0}td,th{padding:.15rem .6rem;border-bottom:1px solid #d5dde5;text-align:right}
 td:first-child,th:first-child,td:has(code){text-align:left}code{background:#eef2f6;padding:0 .25em;border-radius:3px}img{max-width:100%}
 .bad{color:#b3261e}.wide{overflow-x:auto}summary{cursor:pointer}"""
 _WORST = 5
-_INK, _SHADE = "#1f5f8b", "#9cc3dd"
+INK, SHADE = "#1f5f8b", "#9cc3dd"
 
 
 def page(plan: CampaignPlan, table: Table, differences: Sequence[MetricDifference] = (), other: str = "") -> str:
@@ -40,7 +40,7 @@ def page(plan: CampaignPlan, table: Table, differences: Sequence[MetricDifferenc
         parts.append(_metric(plan, table, metric))
     parts += [_troubles(plan, table), _machines(table), _all(plan, table)]
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(c.name)}</title><style>{_STYLE}</style></head>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(c.name)}</title><style>{STYLE}</style></head>'
         f"<body>{''.join(p for p in parts if p)}</body></html>\n"
     )
 
@@ -51,7 +51,7 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
 
 
-def _html(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Build an HTML table. Cells that begin with < are already HTML."""
     top = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join(
@@ -94,7 +94,7 @@ def _factors(plan: CampaignPlan) -> str:
             what = f"{f.low:g} .. {f.high:g}, {f.distribution}"
         follow = "; ".join(f"{t.path} = {t.text}" for t in f.key) or "passed to the program"
         rows.append([f.name, what, follow])
-    return "<h2>Factors</h2>" + _html(["factor", "values", "affected keys"], rows) if rows else ""
+    return "<h2>Factors</h2>" + html_table(["factor", "values", "affected keys"], rows) if rows else ""
 
 
 def _metrics(plan: CampaignPlan, table: Table) -> str:
@@ -121,7 +121,7 @@ def _metrics(plan: CampaignPlan, table: Table) -> str:
         "minimum",
         "maximum",
     ]
-    return _html(head, rows)
+    return html_table(head, rows)
 
 
 def _differences(found: Sequence[MetricDifference]) -> str:
@@ -156,7 +156,7 @@ def _differences(found: Sequence[MetricDifference]) -> str:
         "margin",
         "verdict",
     ]
-    return _html(head, rows)
+    return html_table(head, rows)
 
 
 def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
@@ -164,10 +164,14 @@ def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
     good = np.isfinite(values)
     if not good.any():
         return f"<h2>{escape(metric.name)}</h2><p>No run returned a value.</p>"
-    parts = [f"<h2>{escape(metric.name)}</h2>", _picture(_spread(values[good], metric)), _sensitivity(plan, values)]
+    parts = [
+        f"<h2>{escape(metric.name)}</h2>",
+        embedded_picture(_spread(values[good], metric)),
+        _sensitivity(plan, values),
+    ]
     factors = [f.name for f in plan.campaign.factor]
     if factors:
-        parts.append(_picture(_against(factors, table, values, metric)))
+        parts.append(embedded_picture(_against(factors, table, values, metric)))
     order = [k for k in np.argsort(values) if good[k]]
     worst = (order if metric.better == "higher" else order[::-1])[:_WORST]
     rows = [
@@ -176,7 +180,7 @@ def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
     ]
     parts += [
         f"<p>The runs with the {'worst' if metric.better else 'largest'} values, and the command that repeats each:</p>",
-        _html(["run", *factors, _label(metric), ""], rows),
+        html_table(["run", *factors, _label(metric), ""], rows),
     ]
     return "".join(parts)
 
@@ -203,16 +207,18 @@ def _sensitivity(plan: CampaignPlan, values: Any) -> str:
         ]
         for k, f in enumerate(c.factor)
     ]
-    return _html(["factor", "first order", "95 % interval", "total", "95 % interval"], rows)
+    return html_table(["factor", "first order", "95 % interval", "total", "95 % interval"], rows)
 
 
-def _figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of this size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _picture(figure: Any) -> str:
+def embedded_picture(figure: Any) -> str:
+    """Return a figure as an HTML image that contains its data."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=110)
     return f'<p><img alt="" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"></p>'
@@ -224,11 +230,11 @@ def _label(metric: CampaignMetric) -> str:
 
 def _spread(values: Any, metric: CampaignMetric) -> Any:
     """Draw the histogram and the distribution function of a metric."""
-    figure = _figure(9.0, 2.9)
+    figure = new_figure(9.0, 2.9)
     bars, steps = figure.subplots(1, 2)
-    bars.hist(values, bins=min(40, max(5, round(math.sqrt(len(values))) * 2)), color=_SHADE, edgecolor=_INK)
+    bars.hist(values, bins=min(40, max(5, round(math.sqrt(len(values))) * 2)), color=SHADE, edgecolor=INK)
     bars.set(xlabel=_label(metric), ylabel="runs")
-    steps.ecdf(values, color=_INK)
+    steps.ecdf(values, color=INK)
     steps.axhline(0.95, color="0.7", linewidth=0.8)
     steps.set(xlabel=_label(metric), ylabel="fraction of runs below")
     return figure
@@ -238,7 +244,7 @@ def _against(factors: Sequence[str], table: Table, values: Any, metric: Campaign
     """Plot the metric against each factor."""
     columns = min(3, len(factors))
     rows = -(-len(factors) // columns)
-    figure = _figure(3.1 * columns + 0.4, 2.8 * rows)
+    figure = new_figure(3.1 * columns + 0.4, 2.8 * rows)
     for k, name in enumerate(factors):
         axes = figure.add_subplot(rows, columns, k + 1)
         given = [row.get(name) for row in table]
@@ -248,12 +254,12 @@ def _against(factors: Sequence[str], table: Table, values: Any, metric: Campaign
             axes.boxplot(
                 [g[np.isfinite(g)] for g in groups],
                 widths=0.5,
-                medianprops={"color": _INK},
+                medianprops={"color": INK},
                 flierprops={"markersize": 3},
             )
             axes.set_xticks(range(1, len(levels) + 1), [f"{v:g}" if isinstance(v, float) else str(v) for v in levels])
         else:
-            axes.plot(given, values, ".", color=_INK, markersize=3, alpha=0.6)
+            axes.plot(given, values, ".", color=INK, markersize=3, alpha=0.6)
         axes.set(xlabel=name, ylabel=_label(metric))
     return figure
 
@@ -265,7 +271,7 @@ def _troubles(plan: CampaignPlan, table: Table) -> str:
     reasons = Counter((row["status"], row["reason"]) for row in bad)
     first = {(row["status"], row["reason"]): row["row"] for row in reversed(bad)}
     rows = [[s, r, n, _command(plan, first[s, r])] for (s, r), n in reasons.most_common()]
-    return '<h2 class="bad">Runs that did not complete</h2>' + _html(
+    return '<h2 class="bad">Runs that did not complete</h2>' + html_table(
         ["state", "reason", "runs", "repeat the first"], rows
     )
 
@@ -280,7 +286,9 @@ def _machines(table: Table) -> str:
         )
     return (
         "<h2>Machines</h2>"
-        + _html(["host", "processor", "runs", "mean wall time (s)", "maximum wall time (s)", "times real time"], rows)
+        + html_table(
+            ["host", "processor", "runs", "mean wall time (s)", "maximum wall time (s)", "times real time"], rows
+        )
         if rows
         else ""
     )
@@ -302,4 +310,4 @@ def _all(plan: CampaignPlan, table: Table) -> str:
         for r in table
     ]
     head = ["run", "replicate", *names, "state", "attempts", "wall time (s)", "hash", "repeat"]
-    return f"<h2>All runs</h2><details><summary>{len(rows)} runs</summary>{_html(head, rows)}</details>"
+    return f"<h2>All runs</h2><details><summary>{len(rows)} runs</summary>{html_table(head, rows)}</details>"
