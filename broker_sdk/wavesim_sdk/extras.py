@@ -18,9 +18,9 @@ EXTRAS = {
     "trimesh": "scenes",
 }
 
+STUDIES = ("campaign", "compare", "data", "exam", "identify", "learn", "nav", "traffic")  #: commands of the studies package
 #: for each optional command, what to install: the distribution that provides it, with an extra if the command needs one
-COMMANDS = dict.fromkeys(("campaign", "compare", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
-COMMANDS = dict.fromkeys(("campaign", "identify", "learn", "nav", "traffic"), "wavesim[studies]") | dict.fromkeys(
+COMMANDS = dict.fromkeys(STUDIES, "wavesim[studies]") | dict.fromkeys(
     (
         *(
             "acoustics",

@@ -87,7 +87,10 @@ ELSEWHERE = {
     ): "tests/judges/test_trainers.py does the same with the packages",
     ("docs/identify.md", "<trial"): "tests/data/test_identification.py reads the same map",
     ("docs/navigation.md", "<import"): "tests/studies/test_foreign_logs.py reads it",
-    ("docs/exam.md", "import sys"): "tests/studies/test_exam.py runs examples/exam/live_filter.py, which has the same form",
+    (
+        "docs/exam.md",
+        "import sys",
+    ): "tests/studies/test_exam.py runs examples/exam/live_filter.py, which has the same form",
     ("docs/extending.md", '<term name="drogue"'): "test_extending.py puts it where it belongs",
     ("docs/extending.md", "<actuator name"): "test_extending.py puts it where it belongs",
 }
