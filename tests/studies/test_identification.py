@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy import optimize, sparse
 
-from tests.studies.lake import ZIGZAG, Commands, csv_lines, distort, sail, square, steps
+from tests.studies.lake import START, ZIGZAG, Commands, csv_lines, distort, sail, square, steps
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_server.study import varied
 from wavesim_studies.identification import (
@@ -300,7 +300,7 @@ def test_outliers_gaps_and_a_clock_shift_do_not_disturb() -> None:
     c = ModelCoefficients(library()["sookshma"])
     recovered(result, {f"derivatives/{k}": c.value(f"derivatives/{k}") * f for k, f in planted.items()})
     assert result.value(2) == pytest.approx(-0.2, abs=0.02)
-    assert result.uncertainty.channels["yaw_rate"].outliers == pytest.approx(0.05, abs=0.02)
+    assert 0.02 < result.uncertainty.channels["yaw_rate"].outliers < 0.06  # some of them are within the noise
 
 
 def test_the_wrong_form_of_drag_is_detected() -> None:
@@ -385,7 +385,7 @@ def test_fit_check_and_report_by_the_command(tmp_path: Path) -> None:
     done = run("check", *with_model)
     assert done.exit_code == 0 and "the rest is predicted" in done.output and "yaw_rate" in done.output
     done = run(
-        "report", *with_model, "--fit", "derivatives/N_r", "--fit", "linear-drag/Z_w", "--out", tmp_path / "r.html"
+        "report", *with_model, "--fit", "derivatives/N_r", "--fit", "linear-drag/Z_w~1%", "--out", tmp_path / "r.html"
     )
     assert done.exit_code == 0, done.output
     text = (tmp_path / "r.html").read_text()
@@ -465,7 +465,8 @@ def test_units_and_names_of_columns_can_be_stated(tmp_path: Path) -> None:
     layout = "time=time rudder=cmd:deg yaw_rate=gz:deg/s heading=hdg:deg"
     found = read_trial(tmp_path / "log.csv", library()["sookshma"], TrialSource(columns=layout))
     assert sorted(found.channels) == ["heading", "yaw_rate"]
-    np.testing.assert_allclose(found.commands["rudder"].value, trial.commands["rudder"].value, atol=1e-6)
+    sailed = trial.commands["rudder"]
+    np.testing.assert_allclose(found.commands["rudder"].value, sailed.value[sailed.time > START - 1e-6], atol=1e-6)
     np.testing.assert_allclose(
         found.channels["heading"].value,
         trial.channels["heading"].value[: len(found.channels["heading"].value)],
