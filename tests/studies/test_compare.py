@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
@@ -287,6 +286,17 @@ def turned(log: Log, yaw_angle: float, shift: Any) -> Log:
     return log
 
 
+def test_a_run_in_its_own_ensemble_is_named() -> None:
+    notes = compared(boat(1, 60.0), boat(2, 60.0), boat(1, 60.0), offset=0.0).notes
+    assert "seed-1.mcap is the same run as seed-1.mcap: a run is always similar to itself" in notes
+
+
+def test_the_start_has_the_mean_heading_of_the_ensemble() -> None:
+    real, members = boat(1, 60.0, drift=0.0), [boat(k, 60.0, drift=0.0) for k in (2, 3)]
+    turned(members[0], math.radians(10.0), 0.0)
+    assert math.degrees(compared(real, *members, offset=0.0, align="start").frame.yaw) == pytest.approx(5.0, abs=0.01)
+
+
 def test_alignment_on_request() -> None:
     other = turned(boat(1, 60.0, drift=0.05), math.radians(20.0), (5.0, -3.0, 1.0))
     plain = compared(other, boat(2, 60.0, drift=0.05))
@@ -370,9 +380,6 @@ def test_suspicious_recordings_are_reported() -> None:
 
 def test_nothing_in_common() -> None:
     real = run(boat(1, 60.0))
-    other = dataclasses.replace(run(boat(2, 60.0)), track=None, motion={}, sensors={})
-    with pytest.raises(ValueError, match="empty"):
-        min(c.time[0] for c in other.channels.values())
     track = PoseTrack("t", np.arange(5.0), np.zeros((5, 3)))
     with pytest.raises(LogError, match="in common"):
         compare(real.with_track(track), [run(boat(2, 60.0))], ComparisonOptions(offset=0.0))
@@ -391,6 +398,7 @@ def test_limits(whole: Comparison) -> None:
     assert met("range boat > beacon bias < 0.5 m") and not met("range boat > beacon p > 0.05")
     for text, message in [
         ("track rms", "must be QUANTITY STATISTIC < NUMBER UNIT"),
+        ("range 114 > 109 bias < 0.5 m", "unknown name 'range 114 > 109'"),
         ("trac rms < 2 m", "unknown name 'trac'; did you mean 'track'"),
         ("track rsm < 2 m", "unknown name 'rsm'; did you mean 'rms'"),
         ("track rms < 2", "the unit is missing; use m, km, cm, mm"),
@@ -439,7 +447,10 @@ def test_mistakes_of_the_command(tmp_path: Path) -> None:
         ((one, two, two), "are the same run; each run of an ensemble needs its own seed"),
         ((one, two, "--vehicle", "boot"), "did you mean 'boat'"),
         ((one, two, "--real-vehicle", "boot"), "did you mean 'boat'"),
-        ((one, track), "is not a WaVeSim log"),
+        ((one, track), r"track\.csv is a track or a table; SIM must be the log"),
+        ((one, two, "--truth", track), "--truth has no effect if REAL is a WaVeSim log"),
+        ((one, two, "--frame", "ned"), "--frame has no effect if REAL is a WaVeSim log"),
+        ((track, one, "--frame", "enu"), "--frame has no effect if REAL is a track; see --layout"),
         ((one, two, "--out", "report.doc"), r"must end in"),
         ((one, two, "--offset", "0", "--search", "5"), "--search has no effect with --offset"),
         ((one, two, "--require", "track rms < two m"), "must be QUANTITY"),

@@ -260,7 +260,8 @@ def compare_detections(real: AcousticRun, simulated: Sequence[AcousticRun]) -> l
             parts.append((ids[inside], detected[inside]))
         if min(len(p[1]) for p in parts) < LEAST_SIGNALS:
             continue
-        shares, drawn = zip(*(_clustered(*p) for p in parts), strict=True)
+        # another seed for each run: with equal weights, the shares of both would vary together
+        shares, drawn = zip(*(_clustered(*p, seed) for p, seed in zip(parts, (5, 6), strict=True)), strict=True)
         ends = np.percentile(drawn[0] - drawn[1], [2.5, 97.5])
         change = Interval(shares[0].value - shares[1].value, float(ends[0]), float(ends[1]))
         if change.low == change.high:  # all or none detected in both
@@ -275,7 +276,7 @@ def _round(x: float) -> float:
     return next(f * power for f in (1.0, 2.0, 5.0, 10.0) if f * power >= x * (1.0 - 1e-9))
 
 
-def _clustered(signals: Ints, detected: Floats) -> tuple[Interval, Floats]:
+def _clustered(signals: Ints, detected: Floats, seed: int) -> tuple[Interval, Floats]:
     """Return the share of detections with its interval, and resampled shares.
 
     The interval is Wilson's for the number of independent detections that follows from the variance of the bootstrap
@@ -283,7 +284,7 @@ def _clustered(signals: Ints, detected: Floats) -> tuple[Interval, Floats]:
     """
     ids, index = np.unique(signals, return_inverse=True)
     hits, of = np.bincount(index, detected), np.bincount(index).astype(float)
-    weights = np.random.default_rng(5).multinomial(len(ids), np.full(len(ids), 1.0 / len(ids)), RESAMPLES)
+    weights = np.random.default_rng(seed).multinomial(len(ids), np.full(len(ids), 1.0 / len(ids)), RESAMPLES)
     drawn = (weights @ hits) / (weights @ of)
     p, variance = float(detected.mean()), float(drawn.var())
     independent = p * (1.0 - p) / variance if variance > 0.0 and 0.0 < p < 1.0 else float(len(ids))
