@@ -18,7 +18,12 @@ from tests.studies.compared import boat, correlated, with_sound
 from wavesim_sdk import frames
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import Log, Series
-from wavesim_studies.comparison.acoustic_comparison import acoustic_run, compare_detections, compare_ranges
+from wavesim_studies.comparison.acoustic_comparison import (
+    AcousticRun,
+    acoustic_run,
+    compare_detections,
+    compare_ranges,
+)
 from wavesim_studies.comparison.block_bootstrap import (
     block_length,
     bootstrap_interval,
@@ -242,6 +247,18 @@ def test_other_detections_and_equal_ranges() -> None:
     p = [compare_ranges(sound(k), others)[0].p for k in range(60, 75)]
     assert min(p) > 0.005 and 0.2 < np.mean(p) < 0.8
     assert compare_ranges(sound(60, sigma=0.4), others)[0].p < 0.01
+
+
+def test_the_change_of_a_share_has_the_width_of_both() -> None:
+    """All of 20 signals were detected in one run, and 95 % of 400 in the other: Newcombe's interval."""
+    ids = np.arange(400)
+    real = AcousticRun({}, ids[:20], np.full(20, 50.0), np.ones(20))
+    other = AcousticRun({}, ids, np.full(400, 50.0), (ids % 20 > 0).astype(float))
+    (found,) = compare_detections(real, [other])
+    a, b = (stats.binomtest(k, n).proportion_ci(method="wilson") for k, n in ((20, 20), (380, 400)))
+    assert found.change.value == pytest.approx(0.05)
+    assert found.change.low == pytest.approx(0.05 - math.hypot(1.0 - a.low, b.high - 0.95), abs=0.005)
+    assert found.change.high == pytest.approx(0.05 + 0.95 - b.low, abs=0.005)
 
 
 def test_signals_without_a_trace_count_as_missed() -> None:
