@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
@@ -19,7 +18,12 @@ from tests.studies.compared import boat, correlated, with_sound
 from wavesim_sdk import frames
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import Log, Series
-from wavesim_studies.comparison.acoustic_comparison import acoustic_run, compare_detections, compare_ranges
+from wavesim_studies.comparison.acoustic_comparison import (
+    AcousticRun,
+    acoustic_run,
+    compare_detections,
+    compare_ranges,
+)
 from wavesim_studies.comparison.block_bootstrap import (
     block_length,
     bootstrap_interval,
@@ -245,6 +249,18 @@ def test_other_detections_and_equal_ranges() -> None:
     assert compare_ranges(sound(60, sigma=0.4), others)[0].p < 0.01
 
 
+def test_the_change_of_a_share_has_the_width_of_both() -> None:
+    """All of 20 signals were detected in one run, and 95 % of 400 in the other: Newcombe's interval."""
+    ids = np.arange(400)
+    real = AcousticRun({}, ids[:20], np.full(20, 50.0), np.ones(20))
+    other = AcousticRun({}, ids, np.full(400, 50.0), (ids % 20 > 0).astype(float))
+    (found,) = compare_detections(real, [other])
+    a, b = (stats.binomtest(k, n).proportion_ci(method="wilson") for k, n in ((20, 20), (380, 400)))
+    assert found.change.value == pytest.approx(0.05)
+    assert found.change.low == pytest.approx(0.05 - math.hypot(1.0 - a.low, b.high - 0.95), abs=0.005)
+    assert found.change.high == pytest.approx(0.05 + 0.95 - b.low, abs=0.005)
+
+
 def test_signals_without_a_trace_count_as_missed() -> None:
     """A recording often contains only detections."""
     log = with_sound(boat(1), 1)
@@ -285,6 +301,17 @@ def turned(log: Log, yaw_angle: float, shift: Any) -> Log:
     angles = frames.euler(r["q_WB"])
     r["q_WB"] = frames.quaternion(angles[:, 0], angles[:, 1], angles[:, 2] + yaw_angle)
     return log
+
+
+def test_a_run_in_its_own_ensemble_is_named() -> None:
+    notes = compared(boat(1, 60.0), boat(2, 60.0), boat(1, 60.0), offset=0.0).notes
+    assert "seed-1.mcap is the same run as seed-1.mcap: a run is always similar to itself" in notes
+
+
+def test_the_start_has_the_mean_heading_of_the_ensemble() -> None:
+    real, members = boat(1, 60.0, drift=0.0), [boat(k, 60.0, drift=0.0) for k in (2, 3)]
+    turned(members[0], math.radians(10.0), 0.0)
+    assert math.degrees(compared(real, *members, offset=0.0, align="start").frame.yaw) == pytest.approx(5.0, abs=0.01)
 
 
 def test_alignment_on_request() -> None:
@@ -370,9 +397,6 @@ def test_suspicious_recordings_are_reported() -> None:
 
 def test_nothing_in_common() -> None:
     real = run(boat(1, 60.0))
-    other = dataclasses.replace(run(boat(2, 60.0)), track=None, motion={}, sensors={})
-    with pytest.raises(ValueError, match="empty"):
-        min(c.time[0] for c in other.channels.values())
     track = PoseTrack("t", np.arange(5.0), np.zeros((5, 3)))
     with pytest.raises(LogError, match="in common"):
         compare(real.with_track(track), [run(boat(2, 60.0))], ComparisonOptions(offset=0.0))
@@ -391,6 +415,7 @@ def test_limits(whole: Comparison) -> None:
     assert met("range boat > beacon bias < 0.5 m") and not met("range boat > beacon p > 0.05")
     for text, message in [
         ("track rms", "must be QUANTITY STATISTIC < NUMBER UNIT"),
+        ("range 114 > 109 bias < 0.5 m", "unknown name 'range 114 > 109'"),
         ("trac rms < 2 m", "unknown name 'trac'; did you mean 'track'"),
         ("track rsm < 2 m", "unknown name 'rsm'; did you mean 'rms'"),
         ("track rms < 2", "the unit is missing; use m, km, cm, mm"),
@@ -439,7 +464,10 @@ def test_mistakes_of_the_command(tmp_path: Path) -> None:
         ((one, two, two), "are the same run; each run of an ensemble needs its own seed"),
         ((one, two, "--vehicle", "boot"), "did you mean 'boat'"),
         ((one, two, "--real-vehicle", "boot"), "did you mean 'boat'"),
-        ((one, track), "is not a WaVeSim log"),
+        ((one, track), r"track\.csv is a track or a table; SIM must be the log"),
+        ((one, two, "--truth", track), "--truth has no effect if REAL is a WaVeSim log"),
+        ((one, two, "--frame", "ned"), "--frame has no effect if REAL is a WaVeSim log"),
+        ((track, one, "--frame", "enu"), "--frame has no effect if REAL is a track; see --layout"),
         ((one, two, "--out", "report.doc"), r"must end in"),
         ((one, two, "--offset", "0", "--search", "5"), "--search has no effect with --offset"),
         ((one, two, "--require", "track rms < two m"), "must be QUANTITY"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from wavesim_sdk.errors import LogError, UnknownName
 from wavesim_studies.exam import results, scenario
 from wavesim_studies.exam.bound import OWN, BoundModel, prior
 from wavesim_studies.exam.cli import exam
+from wavesim_studies.exam.execution import find_estimates
 from wavesim_studies.exam.scenario import AlteredScenario, FilterSettings
 from wavesim_studies.exam.scoring import first_fix, score_track
 from wavesim_studies.navigation import measurements as make
@@ -58,6 +60,11 @@ def test_a_scenario_is_complete(name: str) -> None:
     assert f'duration="{s.duration:g} s"' in texts[0] and 60.0 <= s.duration <= 300.0
     sigmas = [s.start_sigma(level) for level in scenario.LEVELS]
     assert sigmas == sorted(sigmas) and s.score_from < s.duration
+
+
+def test_a_program_in_any_folder_can_be_named() -> None:
+    text = scenario.scenario("lbl").configuration("easy", 1, '/home/a & b/"mine".py')
+    assert 'run="/home/a &amp; b/&quot;mine&quot;.py"' in text
 
 
 def test_a_changed_scenario_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +130,7 @@ def test_the_bound_of_one_round_of_ranges_is_the_dilution_of_precision() -> None
 
 
 def test_the_bound_of_a_random_walk_is_the_steady_state_of_its_riccati_equation() -> None:
-    """Velocity noise so large that each velocity is new: a random walk of the position, observed at each step."""
+    """The position is a random walk that is observed at each step; the motion of the vehicle is replaced."""
     m = model(FilterSettings(current_sigma=1e-9, agility=0.0), 30.0, 10.0)
     m.P[2:5, 2:5] = 0.0
     m.rate_sigma, step = 0.0, 0.04
@@ -268,7 +275,17 @@ def test_the_table_combines_results_and_refuses_those_of_other_runs(tmp_path: Pa
     results.write_results([case(truth_hash="c")], b)
     with pytest.raises(AlteredScenario, match="the true tracks differ"):
         results.read_results([a, b])
-    for text, message in (("{", "not a result"), ('{"format": "x"}', "must be JSON"), (b"\xff\xfe", "not a text file")):
+    results.write_results([case()], b)
+    with pytest.raises(LogError, match=r"a\.json and .*b\.json both contain a result of 'mine' for lbl, easy, seed 1"):
+        results.read_results([a, b])
+    row = results.csv(results.table_rows([case(filter='a "b", c')])).splitlines()[1]
+    assert next(csv.reader([row]))[2] == 'a "b", c'
+    for text, message in (
+        ("{", "not a result"),
+        ('{"format": "x"}', "must be JSON"),
+        (b"\xff\xfe", "not a text file"),
+        ('{"format": "wavesim-exam-1", "cases": [1]}', "must be an object"),
+    ):
         b.write_bytes(text if isinstance(text, bytes) else text.encode())
         with pytest.raises(LogError, match=message):
             results.read_results([b])
@@ -326,6 +343,25 @@ def test_a_strangers_filter_is_scored(exported: Path, root: Path, tmp_path: Path
     assert found["filter"] == "own" and 0.5 * bound < values["rms"] < 1.0 and values["available"] > 0.9
     one = run("score", "lbl", str(exported / "lbl-medium-1" / "estimate.csv"), "--name", "own", "--json")
     assert json.loads(one.stdout)[0]["vehicles"] == found["vehicles"]
+
+
+def test_cases_without_an_estimate_are_named_and_stale_ones_refused(tmp_path: Path) -> None:
+    """Also with `all`, which takes the scenarios that the folder has."""
+    stale = tmp_path / "lbl-easy-1" / "exam.json"
+    for seed in (1, 2):
+        (tmp_path / f"lbl-easy-{seed}").mkdir()
+        facts = {"scenario": "lbl", "level": "easy", "seed": seed, "digest": scenario.frozen_digests()["lbl"]}
+        (tmp_path / f"lbl-easy-{seed}" / "exam.json").write_text(json.dumps(facts))
+    (tmp_path / "lbl-easy-2" / "estimate.csv").touch()
+    found, lacking = find_estimates(tmp_path, scenario.scenario("lbl"))
+    assert list(found) == [("easy", 2)] and lacking == [tmp_path / "lbl-easy-1"]
+    for text, message in (
+        (json.dumps({**facts, "digest": "0"}), "exported from another version"),
+        ("{}", "is not a file of `wavesim exam export`"),
+    ):
+        stale.write_text(text)
+        with pytest.raises(LogError, match=message):
+            raise run("score", "all", str(tmp_path)).exception  # type: ignore[misc]
 
 
 def test_mistakes_in_estimates_get_one_message(exported: Path, tmp_path: Path) -> None:

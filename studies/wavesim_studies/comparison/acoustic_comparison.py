@@ -252,7 +252,7 @@ def compare_detections(real: AcousticRun, simulated: Sequence[AcousticRun]) -> l
         np.concatenate([s.distances for s in simulated]),
         np.concatenate([s.detected for s in simulated]),
     )
-    for k in range(math.ceil(top / width)):
+    for k in range(math.floor(top / width) + 1):
         low, high = k * width, (k + 1) * width
         parts = []
         for ids, distance, detected in ((real.signals, real.distances, real.detected), pooled):
@@ -260,11 +260,8 @@ def compare_detections(real: AcousticRun, simulated: Sequence[AcousticRun]) -> l
             parts.append((ids[inside], detected[inside]))
         if min(len(p[1]) for p in parts) < LEAST_SIGNALS:
             continue
-        shares, drawn = zip(*(_clustered(*p) for p in parts), strict=True)
-        ends = np.percentile(drawn[0] - drawn[1], [2.5, 97.5])
-        change = Interval(shares[0].value - shares[1].value, float(ends[0]), float(ends[1]))
-        if change.low == change.high:  # all or none detected in both
-            change = Interval(change.value, shares[0].low - shares[1].high, shares[0].high - shares[1].low)
+        shares = [_clustered(*p) for p in parts]
+        change = _change(*shares)
         found.append(DetectionShare(low, high, shares[0], shares[1], len(parts[0][1]), len(parts[1][1]), change))
     return found
 
@@ -275,16 +272,22 @@ def _round(x: float) -> float:
     return next(f * power for f in (1.0, 2.0, 5.0, 10.0) if f * power >= x * (1.0 - 1e-9))
 
 
-def _clustered(signals: Ints, detected: Floats) -> tuple[Interval, Floats]:
-    """Return the share of detections with its interval, and resampled shares.
+def _clustered(signals: Ints, detected: Floats) -> Interval:
+    """Return the share of detections with its interval.
 
-    The interval is Wilson's for the number of independent detections that follows from the variance of the bootstrap
-    over signals; it has a width even if all signals were detected.
+    The interval is Wilson's for the number of independent detections that follows from the variance of a bootstrap over
+    signals; it has a width even if all signals were detected.
     """
     ids, index = np.unique(signals, return_inverse=True)
     hits, of = np.bincount(index, detected), np.bincount(index).astype(float)
     weights = np.random.default_rng(5).multinomial(len(ids), np.full(len(ids), 1.0 / len(ids)), RESAMPLES)
-    drawn = (weights @ hits) / (weights @ of)
-    p, variance = float(detected.mean()), float(drawn.var())
+    p, variance = float(detected.mean()), float(((weights @ hits) / (weights @ of)).var())
     independent = p * (1.0 - p) / variance if variance > 0.0 and 0.0 < p < 1.0 else float(len(ids))
-    return share_interval(detected, independent), drawn
+    return share_interval(detected, independent)
+
+
+def _change(a: Interval, b: Interval) -> Interval:
+    """Return the difference of two independent shares, with its interval from those of the shares (Newcombe 1998)."""
+    d = a.value - b.value
+    below, above = math.hypot(a.value - a.low, b.high - b.value), math.hypot(a.high - a.value, b.value - b.low)
+    return Interval(d, d - below, d + above)

@@ -24,6 +24,7 @@ LEAST_BLOCKS = 4  #: with fewer independent blocks, no interval is stated
 #: minimum length of a block in correlation times; shorter blocks lose part of the correlation, and intervals get narrow
 BLOCK_TIMES = 3.0
 SEED = 41
+MOST_DRAWN = 5_000_000  #: values of resampled series that are in memory at a time
 
 
 class Interval(NamedTuple):
@@ -145,8 +146,11 @@ def bootstrap_interval(x: Floats, statistic: Callable[[Floats], Floats], seed: i
     b, blocks = _length_for(x)
     n = len(x)
     starts = np.random.default_rng(seed).integers(0, n, (RESAMPLES, -(-n // b)))
-    at = ((starts[:, :, None] + np.arange(b)) % n).reshape(RESAMPLES, -1)[:, :n]
-    return _widened(float(statistic(x)), np.asarray(statistic(x[at])), blocks)
+    drawn = []
+    for part in np.array_split(starts, min(-(-RESAMPLES * n // MOST_DRAWN), RESAMPLES)):  # long series need much memory
+        at = ((part[:, :, None] + np.arange(b)) % n).reshape(len(part), -1)[:, :n]
+        drawn.append(np.asarray(statistic(x[at])))
+    return _widened(float(statistic(x)), np.concatenate(drawn), blocks)
 
 
 def share_interval(hits: Floats, independent: float) -> Interval:

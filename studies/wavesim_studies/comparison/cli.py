@@ -121,9 +121,15 @@ def compare(
             raise click.BadParameter(f"'{out}' must end in one of {', '.join(FORMATS)}", param_hint="--out")
     if offset is not None:
         unused("with --offset", "search")
+    recording = compared_runs.RealSource(real, **source)
+    kind = compared_runs.kind_of(recording)
+    if kind == "a WaVeSim log":
+        unused(f"if REAL is {kind}", "map_file", "truth", "layout", "frame")
+    elif kind == "a track":
+        unused(f"if REAL is {kind}; see --layout", "truth", "frame")
     wanted = [parse_requirement(text) for text in limits]
     runs = compared_runs.read_simulated(simulated, vehicle)
-    mine = compared_runs.read_real(compared_runs.RealSource(real, **source), real_vehicle, runs[0].vehicle)
+    mine = compared_runs.read_real(recording, real_vehicle, runs[0].vehicle)
     found = compared(mine, runs, ComparisonOptions(offset, search, gap, align))
     outcomes = [(r, *r.outcome(found)) for r in wanted]
     values = found.plain() | {

@@ -83,6 +83,14 @@ class ComparedRun:
         )
 
 
+def kind_of(source: RealSource) -> str:
+    """Return what the real run is: `a WaVeSim log`, `a track`, or `a recording`. A missing file is a recording."""
+    suffix = source.path.suffix.lower()
+    if suffix == ".mcap" and source.path.exists() and is_wavesim_log(source.path):
+        return "a WaVeSim log"
+    return "a track" if suffix in TRACK_FILES and source.map_file is None else "a recording"
+
+
 def read_real(source: RealSource, vehicle: str, simulated: str) -> ComparedRun:
     """Read the real run of a vehicle. If ``vehicle`` is empty, it is the one with the name of the ``simulated`` vehicle.
     Raise LogError if the run cannot be used.
@@ -90,7 +98,8 @@ def read_real(source: RealSource, vehicle: str, simulated: str) -> ComparedRun:
     path, name = source.path, vehicle or simulated
     if not path.exists():
         raise LogError(f"cannot read {path}: No such file or directory")
-    if path.suffix.lower() == ".mcap" and is_wavesim_log(path):
+    kind = kind_of(source)
+    if kind == "a WaVeSim log":
         log = read(path)
         there = vehicles_of(log)
         if there and name not in there and not vehicle:
@@ -99,7 +108,7 @@ def read_real(source: RealSource, vehicle: str, simulated: str) -> ComparedRun:
                 "--vehicle and --real-vehicle"
             )
         return of_log(log, name)
-    if path.suffix.lower() in TRACK_FILES and source.map_file is None:
+    if kind == "a track":
         track = read_track(path, source.layout, vehicle, true=True)
         return _checked(ComparedRun(path.name, name, track, notes=track.notes))
     # a map names its vehicle
@@ -134,6 +143,8 @@ def read_simulated(paths: Sequence[Path], vehicle: str) -> list[ComparedRun]:
             if not inside:
                 raise LogError(f"{path} contains no logs (.mcap)")
             files += inside
+        elif path.suffix.lower() in TRACK_FILES:
+            raise LogError(f"{path} is a track or a table; SIM must be the log of a simulation (.mcap)")
         else:
             files.append(path)
     logs = [read_log(path) for path in files]

@@ -27,6 +27,7 @@ from wavesim_studies.comparison.differences import (
     QuantityDifference,
     coverage,
     difference,
+    ensemble_at,
     summary,
 )
 from wavesim_studies.comparison.frame_alignment import FrameAlignment, aligned, in_frame, moved
@@ -133,6 +134,11 @@ def compare(real: ComparedRun, simulated: Sequence[ComparedRun], options: Compar
     if epoch_time(real.begin) and not epoch_time(first.begin):
         real = real.shifted(-first.civil_s)
         notes.append(f"times of {real.name} are civil times; {first.civil_s:.3f} s were subtracted")
+    if real.log is not None and real.log.content_hash:
+        same = [
+            _file(run) for run in simulated if run.log is not None and run.log.content_hash == real.log.content_hash
+        ]
+        notes += [f"{path} is the same run as {real.name}: a run is always similar to itself" for path in same]
     members = [renamed(run, real) for run in simulated]
     offset = _offset(real, members, options)
     notes += offset.notes
@@ -195,7 +201,7 @@ def _not_compared(real: ComparedRun, members: Sequence[ComparedRun]) -> list[str
     lacking = [f"{i} ({real.types[i]})" for i in real.sensors if any(i not in m.sensors for m in members)]
     notes = [f"not simulated: {', '.join(lacking)}"] if lacking else []
     if real.track is None:
-        notes.append("the real run has no track; only instruments are compared (add a track with --truth)")
+        notes.append("the real run has no track; only instruments are compared (--truth adds a track to a recording)")
     elif any(m.track is None for m in members):
         notes.append("the simulated logs have no true states; only instruments are compared")
     elif real.track.q is None:
@@ -274,8 +280,8 @@ def _same_frame(
     part = track.part(np.flatnonzero(inside)[:: max(int(inside.sum()) // MOST_VALUES, 1)])
     p = _positions(tracks, part.time)
     heading = None
-    if "heading" in members[0].motion:
-        heading = members[0].motion["heading"].at(part.time, options.gap)
+    if all("heading" in m.motion for m in members):
+        heading = ensemble_at([m.motion["heading"] for m in members], part.time, options.gap).mean(axis=0)
     frame = aligned(part, p.mean(axis=0), heading, options.align, origins)
     part = moved(part, frame)
     return real.with_track(moved(track, frame)), frame, _errors(part, p)

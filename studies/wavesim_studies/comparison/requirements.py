@@ -17,7 +17,7 @@ from wavesim_studies.comparison.comparison import Comparison
 __all__ = ["Requirement", "parse_requirement"]
 
 OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_FORM = re.compile(r"\s*(.+?)\s+(\S+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(\S.*?)?\s*")
+_FORM = re.compile(r"\s*(.+?)\s+(\S+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([^\s<>][^<>]*?)?\s*")
 #: statistics of a quantity, and of the ranges of a pair of nodes
 STATISTICS = ("bias", "rms", "spread", "mad", "p95", "worst", "final", "correlation", "gain")
 RANGE_STATISTICS = ("bias", "mad", "p")

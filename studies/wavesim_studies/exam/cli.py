@@ -179,7 +179,7 @@ def score(
     from wavesim_studies.exam.execution import find_estimates
     from wavesim_studies.exam.scoring import Job
 
-    label = name or estimates[0].stem
+    label = name or estimates[0].resolve().stem
     if not estimates[0].is_dir():
         s = scenarios.scenario(scenario)
         _execute([Job(s.name, level, seed, None, estimates, layout, label)], workers, out, as_json)
@@ -189,17 +189,19 @@ def score(
     source = click.get_current_context().get_parameter_source
     if any(source(k) is not click.core.ParameterSource.DEFAULT for k in ("level", "seed")):
         raise click.UsageError("--level and --seed apply to files; the cases of a folder are named in it")
-    jobs = []
+    jobs, lacking = [], []
     for known in scenarios.names() if scenario == "all" else (scenario,):
-        try:
-            found = find_estimates(estimates[0], scenarios.scenario(known))
-        except LogError:
-            if scenario != "all":
-                raise
-            continue
+        found, without = find_estimates(estimates[0], scenarios.scenario(known))
         jobs += [Job(known, k, n, None, files, layout, label) for (k, n), files in found.items()]
+        lacking += without
     if not jobs:
-        raise LogError(f"no estimates in {estimates[0]}; see `wavesim exam export` and `wavesim exam score --help`")
+        what = "" if scenario == "all" else f" of '{scenario}'"
+        raise LogError(
+            f"no estimates{what} in {estimates[0]}: `wavesim exam export` writes a folder for each case, and your program "
+            "writes estimate.csv, estimate.tum or (if several vehicles are scored) estimate-VEHICLE.csv to it"
+        )
+    for folder in lacking:
+        echo(f"not scored, because the estimate is missing: {folder}", err=True)
     _execute(jobs, workers, out, as_json)
 
 

@@ -62,33 +62,30 @@ def export_case(scenario: Scenario, level: str, seed: int, folder: Path) -> Path
     return place
 
 
-def find_estimates(folder: Path, scenario: Scenario) -> dict[tuple[str, int], tuple[Path, ...]]:
-    """Return the estimates in a folder of exported cases: for each level and seed, a file for each scored vehicle.
+def find_estimates(folder: Path, scenario: Scenario) -> tuple[dict[tuple[str, int], tuple[Path, ...]], list[Path]]:
+    """Return the estimates in a folder of exported cases: for each level and seed, a file for each scored vehicle. Also
+    return the folders of the cases that lack an estimate.
 
     The estimate of a case is in its folder: ``estimate.csv`` or ``estimate.tum`` or, if several vehicles are scored,
-    ``estimate-VEHICLE.csv``. Raise LogError if there is none.
+    ``estimate-VEHICLE.csv``. Raise LogError if a case belongs to another version of the scenario.
     """
-    found = {}
+    found, lacking = {}, []
     for facts in sorted(folder.glob(f"{scenario.name}-*/{FACTS}")):
         try:
             known = json.loads(facts.read_text())
-            level, seed, digest = str(known["level"]), int(known["seed"]), known["digest"]
+            name, level, seed, digest = known["scenario"], str(known["level"]), int(known["seed"]), known["digest"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LogError(f"{facts} is not a file of `wavesim exam export`: {error}") from None
-        if known["scenario"] != scenario.name:
+        if name != scenario.name:
             continue
         if digest != scenario.digest:
             raise LogError(f"{facts} was exported from another version of '{scenario.name}': export it again")
         files = [_estimate_of(facts.parent, v, len(scenario.vehicles) > 1) for v in scenario.vehicles]
         if all(files):
             found[level, seed] = tuple(f for f in files if f is not None)
-    if not found:
-        stem = "estimate-VEHICLE" if len(scenario.vehicles) > 1 else "estimate"
-        raise LogError(
-            f"no estimates of '{scenario.name}' in {folder}: write {stem}.csv or {stem}.tum to the folders of the cases, "
-            f"such as {folder / (scenario.name + '-medium-1')}"
-        )
-    return found
+        else:
+            lacking.append(facts.parent)
+    return found, lacking
 
 
 def _estimate_of(folder: Path, vehicle: str, several: bool) -> Path | None:

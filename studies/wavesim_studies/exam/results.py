@@ -41,13 +41,15 @@ def write_results(cases: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Read result files. Raise LogError if a file is not a result, and AlteredScenario if it belongs to another version
-    of a scenario, or if two results of one case belong to different runs.
+    """Read result files. Raise LogError if a file is not a result or if two results have the same case and filter, and
+    AlteredScenario if a result belongs to another version of a scenario, or if two results of one case belong to
+    different runs.
     """
     found: list[dict[str, Any]] = []
     for path in paths:
         found += _read(path)
     first: dict[tuple[str, str, int], dict[str, Any]] = {}
+    filters: dict[tuple[str, str, int, str], dict[str, Any]] = {}
     for case in found:
         key = case["scenario"], case["level"], case["seed"]
         other = first.setdefault(key, case)
@@ -56,6 +58,12 @@ def read_results(paths: Iterable[Path]) -> list[dict[str, Any]]:
                 f"the results of '{other['filter']}' and '{case['filter']}' for {key[0]}, {key[1]}, seed {key[2]} belong to "
                 f"different runs: the true tracks differ ({other['file']}, {case['file']}). Did a program steer the "
                 "vehicle itself, or was the simulator changed?"
+            )
+        twin = filters.setdefault((*key, case["filter"]), case)
+        if twin is not case:
+            raise LogError(
+                f"{twin['file']} and {case['file']} both contain a result of '{case['filter']}' for {key[0]}, {key[1]}, "
+                f"seed {key[2]}; distinguish the filters with --name"
             )
     return found
 
@@ -71,6 +79,8 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise LogError(f"{path} is not a result of `wavesim exam`: it must be JSON with the format '{FORMAT}'")
     frozen = frozen_digests()
     for case in data["cases"]:
+        if not isinstance(case, dict):
+            raise LogError(f"{path} is not a result of `wavesim exam`: a case must be an object")
         if missing := [k for k in REQUIRED if k not in case]:
             raise LogError(f"{path}: a case lacks '{missing[0]}'")
         if frozen.get(case["scenario"]) != case["digest"]:
@@ -121,7 +131,10 @@ def markdown(rows: Sequence[tuple[str, ...]]) -> str:
 
 def csv(rows: Sequence[tuple[str, ...]]) -> str:
     """Return the table as CSV."""
-    return "\n".join(",".join(row) for row in [COLUMNS, *rows])
+    quoted = (
+        [f'"{x.replace(chr(34), chr(34) * 2)}"' if set(x) & set(',"\n') else x for x in row] for row in (COLUMNS, *rows)
+    )
+    return "\n".join(",".join(row) for row in quoted)
 
 
 def plain(rows: Sequence[tuple[str, ...]]) -> str:

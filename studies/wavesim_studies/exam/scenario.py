@@ -13,6 +13,7 @@ import importlib.resources
 import json
 import shutil
 import tomllib
+import xml.sax.saxutils
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ class Scenario:
 
     def configuration(self, level: str, seed: int, program: str = PILOT) -> str:
         """Return the configuration of a level and a seed. ``program`` is the on-board program of the scored vehicles."""
-        values = {k: str(v) for k, v in self.level(level).items()} | {"program": program}
+        values = {k: str(v) for k, v in self.level(level).items()}
         for name, drawn in self.description.get("random", {}).items():
             sigma = float(self.level(level).get(f"{name}_sigma", drawn["sigma"]))
             value = float(drawn.get("mean", 0.0)) + _normal_pair(sigma, seed, name, "exam value")[0]
@@ -103,7 +104,7 @@ class Scenario:
         text = self.text
         for name, value_text in values.items():
             text = text.replace("{" + name + "}", value_text)
-        return text
+        return text.replace("{program}", xml.sax.saxutils.escape(program, {'"': "&quot;"}))
 
     def write(self, folder: Path, level: str, seed: int, program: Path | None = None) -> Path:
         """Write the configuration and its files to a folder, and return the path of the configuration."""

@@ -31,8 +31,8 @@ DIGITS = 6  #: significant digits of the numbers in a result
 def score_track(track: PoseTrack, truth: PoseTrack, scenario: Scenario) -> dict[str, Any]:
     """Return the metrics of an estimated track. Times without an estimate count as not available.
 
-    The errors are horizontal. ``rms``, ``p95`` and ``nees`` refer to the times from ``score_from``; ``available`` and
-    ``first_fix`` refer to the whole run.
+    The errors are horizontal. ``rms``, ``p95`` and ``nees`` refer to the times from ``score_from`` that the estimate
+    covers, ``available`` to all times from ``score_from``, and ``first_fix`` to the whole run.
     """
     track = common_clock(track, float(truth.time[0]), float(truth.time[-1]), 0.0)
     known = covered(track.time, truth.time, GAP_S)
@@ -105,18 +105,20 @@ class Job:
 def case_result(job: Job) -> dict[str, Any]:
     """Simulate a case, score it and return its result as plain values."""
     s = scenario(job.scenario)
-    run = simulate(s, job.level, job.seed, job.program)
-    extra: dict[str, dict[str, Any]] = {}
-    if job.estimates:
+    tracks: dict[str, PoseTrack] = {}
+    if job.estimates:  # mistakes in files are found before the simulation
         if len(job.estimates) != len(s.vehicles):
             raise LogError(
-                f"scenario '{s.name}' needs an estimate for each of: {', '.join(s.vehicles)}; got {len(job.estimates)} file(s)"
+                f"scenario '{s.name}' needs an estimate for each of: {', '.join(s.vehicles)}, in this order; got "
+                f"{len(job.estimates)} file(s)"
             )
         files = zip(s.vehicles, job.estimates, strict=True)
         tracks = {v: read_track(path, job.layout, v) for v, path in files}
-    elif job.program is not None:
+    run = simulate(s, job.level, job.seed, job.program)
+    extra: dict[str, dict[str, Any]] = {}
+    if job.program is not None:
         tracks = {v: _published(run, v) for v in s.vehicles}
-    else:
+    elif not tracks:
         found = baseline(run)
         tracks = {v: found[v].poses for v in s.vehicles}
         extra = {v: dict(zip(("nis", "nis_count"), found[v].acoustic_nis, strict=True)) for v in s.vehicles}
