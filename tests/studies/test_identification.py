@@ -282,7 +282,7 @@ def test_planted_coefficients_come_back(name: str) -> None:
 
 
 def test_outliers_gaps_and_a_clock_shift_do_not_disturb() -> None:
-    """5 % outliers, two seconds without rudder commands, and headings that are stamped 0.2 s late."""
+    """5 % outliers, three seconds without rudder commands, and headings that are stamped 0.2 s late."""
     planted = {"N_r": 2.5, "N_d1": 1.2}
     trial = sail_boat(5, 60.0, **planted)
     random = np.random.default_rng(8)
