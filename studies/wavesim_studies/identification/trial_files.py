@@ -252,7 +252,7 @@ def _true_channels(log: Log, name: str) -> _Raw:
 
 
 def _sensor_channels(log: Log, name: str) -> _Raw:
-    """Return the measurements of a vehicle's instruments, in B and at its origin as far as their mounting says."""
+    """Return the measurements of a vehicle's instruments in the axes of B, at the place of each instrument."""
     found: _Raw = {}
     world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
 
