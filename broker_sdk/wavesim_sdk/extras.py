@@ -18,7 +18,16 @@ EXTRAS = {
     "trimesh": "scenes",
 }
 
-STUDIES = ("campaign", "compare", "data", "exam", "identify", "learn", "nav", "traffic")  #: commands of the studies package
+STUDIES = (
+    "campaign",
+    "compare",
+    "data",
+    "exam",
+    "identify",
+    "learn",
+    "nav",
+    "traffic",
+)  #: commands of the studies package
 #: for each optional command, what to install: the distribution that provides it, with an extra if the command needs one
 COMMANDS = dict.fromkeys(STUDIES, "wavesim[studies]") | dict.fromkeys(
     (

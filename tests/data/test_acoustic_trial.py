@@ -13,7 +13,7 @@ from wavesim_sdk.errors import LogError
 from wavesim_studies.field_trials import cli, ssu1, trial_comparison
 from wavesim_studies.field_trials.clock_solution import solve_clocks
 from wavesim_studies.field_trials.medium_fit import fit_medium
-from wavesim_studies.field_trials.simulated_trial import RecordedTrial, simulate
+from wavesim_studies.field_trials.simulated_trial import TrialModel, simulate
 from wavesim_studies.field_trials.towed_track import GAP
 from wavesim_studies.field_trials.trial_comparison import Analysis
 
@@ -29,7 +29,7 @@ def recorded(data_dir: Path) -> Analysis:
 def simulated(recorded: Analysis, data_dir: Path) -> Analysis:
     survey = ssu1.read(data_dir / "ssu1")[1]
     medium = fit_medium(recorded.trial, recorded.clocks)
-    source = RecordedTrial(recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
+    source = TrialModel(recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
     return trial_comparison.analyse(simulate(source, 1), survey, ssu1.TOWED)
 
 
@@ -77,7 +77,7 @@ def test_another_set_is_refused(recorded: Analysis, tmp_path: Path) -> None:
 def test_simulated_arrivals_have_the_true_times(recorded: Analysis, simulated: Analysis) -> None:
     """Each arrival is the emission plus distance over sound speed, by the receiver's clock, with the fitted noise."""
     medium = fit_medium(recorded.trial, recorded.clocks)
-    source = RecordedTrial(recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
+    source = TrialModel(recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
     found, places = simulated.trial, source.positions(1)
     pings = np.zeros(recorded.clocks.groups.count, np.int64)
     pings[recorded.clocks.groups.ping] = recorded.trial.tag[recorded.clocks.groups.rows]
@@ -94,7 +94,7 @@ def test_simulated_arrivals_have_the_true_times(recorded: Analysis, simulated: A
 
 
 def test_the_simulated_trial_is_recovered(recorded: Analysis, simulated: Analysis) -> None:
-    source = RecordedTrial(
+    source = TrialModel(
         recorded.trial, recorded.clocks, recorded.track, ssu1.TOWED, fit_medium(recorded.trial, recorded.clocks)
     )
     keeper = source.linear_clock(4)[1]

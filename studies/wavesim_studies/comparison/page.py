@@ -53,7 +53,7 @@ def draw(c: Comparison, out: Path) -> None:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(8.27, 11.69), layout="constrained")
+        figure: Any = Figure(figsize=(8.27, 11.69), layout="constrained")  # its type does not know arrays of parts
         top, charts, bottom = figure.subfigures(3, 1, height_ratios=(0.085, 0.64, 0.275))
         _head(c, top)
         left, right = charts.subfigures(1, 2)

@@ -136,7 +136,7 @@ def _coarse(
             f"the runs have less than {LEAST_S:g} s in common within the searched offsets (up to {search:g} s); give "
             "--offset SECONDS or a larger --search"
         )
-    lags = np.arange(-most, most + 1) * step
+    lags = np.asarray(np.arange(-most, most + 1) * step, np.float64)
     criterion[~enough] = np.inf
     best[~enough] = -1.0
     return float(lags[int(np.argmin(criterion))]), best, lags

@@ -56,7 +56,7 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
             raise LogError(f"cannot write to {out}: {error.strerror}") from None
     recorded = trial_comparison.analyse(trial, survey, ssu1.TOWED)
     medium = fit_medium(trial, recorded.clocks)
-    source = simulated_trial.RecordedTrial(trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
+    source = simulated_trial.TrialModel(trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
     simulated = []
     for number in range(seed, seed + runs):
         detections = simulated_trial.simulate(source, number)

@@ -31,7 +31,7 @@ MODEL = """    <model name="mooring" type="buoy"><sphere diameter="0.1 m"/><mass
 
 
 @dataclass(frozen=True)
-class RecordedTrial:
+class TrialModel:
     """A recorded trial with its reconstruction: what the simulation repeats."""
 
     trial: DetectionTrial
@@ -66,7 +66,7 @@ class RecordedTrial:
         return self.begin + offset + drift * (self.begin - self.clocks.middle), float(drift)
 
 
-def _transducer(recorded: RecordedTrial, clock: tuple[float, float], times: Floats) -> str:
+def _transducer(recorded: TrialModel, clock: tuple[float, float], times: Floats) -> str:
     fit = recorded.medium
     lines = [
         f'      <transducer listen_low="68 kHz" listen_high="70 kHz" source_level="{SOURCE_LEVEL:g} dB" '
@@ -90,7 +90,7 @@ def _body(name: str, place: Floats, transducer: str) -> str:
     )
 
 
-def configuration(recorded: RecordedTrial, seed: int) -> str:
+def configuration(recorded: TrialModel, seed: int) -> str:
     """Return the WaVeSim configuration of the trial as text. North and east are measured from the trial's origin."""
     trial, clocks, track = recorded.trial, recorded.clocks, recorded.track
     tags = np.zeros(clocks.groups.count, np.int64)
@@ -128,7 +128,7 @@ def configuration(recorded: RecordedTrial, seed: int) -> str:
     )
 
 
-def simulate(recorded: RecordedTrial, seed: int) -> DetectionTrial:
+def simulate(recorded: TrialModel, seed: int) -> DetectionTrial:
     """Simulate the trial with WaVeSim's own medium, and return its detections in the form of the recorded ones.
 
     The towed tag is moved to its position before each of its pings. The receivers' positions in the result are those of
@@ -172,7 +172,7 @@ def simulate(recorded: RecordedTrial, seed: int) -> DetectionTrial:
     )
 
 
-def _simulated_fixes(recorded: RecordedTrial, seed: int) -> Floats:
+def _simulated_fixes(recorded: TrialModel, seed: int) -> Floats:
     """Return GPS fixes of a boat ahead of the tag, at the recorded times."""
     random, times = np.random.default_rng(seed), recorded.trial.gps[:, 0]
     track = recorded.track

@@ -29,9 +29,8 @@ class Multipath:
     surface_loss: float = key("Constant loss per surface bounce.", "level", 0.0, low=0.0)
     surface: str = choice(
         "Reflection at the surface. rough: waves scatter part of the sound away. bubbles: wind-generated bubbles "
-        "absorb part of the sound. Both losses are computed from the waves and the wind at the start of the run. "
-        "moving: each bounce uses the waves and the tide at its position and time, without loss of energy. flat: none "
-        "of these effects.",
+        "absorb part of the sound. Both losses follow from the waves and wind at the start. moving: "
+        "each bounce uses the waves and the tide at its position and time, without loss of energy. flat: none of these.",
         ("flat", "rough", "bubbles", "moving"),
         "flat",
     )

@@ -365,7 +365,7 @@ class NetworkConfig:
     lockstep_budget: float = key(
         "Wall-time budget of each lockstep client and synchronous emulator. Delays of up to 50 s per simulated second "
         "do not count. A client that has used up its budget loses its session; the simulation stops waiting for an "
-        "emulator that has used it up. Increase the budget for programs with long computations.",
+        "emulator that has done so. Increase the budget for programs with long computations.",
         "time",
         60.0,
         low=0.1,
