@@ -88,6 +88,7 @@ def test_a_pinger_repeats_recorded_times(config: Make, tick: str) -> None:
         ('<pinger frequency="25 kHz"/>', "either `period` or the times"),
         ('<pinger frequency="25 kHz" period="1 s">1 2</pinger>', "either `period` or the times"),
         ('<pinger frequency="25 kHz">2 1</pinger>', "ascending order"),
+        ('<pinger frequency="25 kHz" offset="1 s">1 2</pinger>', "has no effect on given times"),
         ('<pinger frequency="25 kHz" period="1 ms"/>', "least period is 0.01 s"),
     ],
 )

@@ -146,6 +146,7 @@ def replaced(folder: Path, name: str, column: str, change: object) -> None:
         ("detections.csv", "serial", lambda row: row["tag"], "is not in hydros.csv"),
         ("detections.csv", "epoch_s", lambda row: "noon", "'noon' in column 'epoch_s' is not a number"),
         ("gps.csv", "x_m", lambda row: 0.0, "far from the receivers"),
+        ("gps.csv", "epoch_s", lambda row: 3e9 - float(row["epoch_s"]), "chronological order"),
     ],
 )
 def test_bad_files_are_refused(

@@ -282,7 +282,7 @@ def test_planted_coefficients_come_back(name: str) -> None:
 
 
 def test_outliers_gaps_and_a_clock_shift_do_not_disturb() -> None:
-    """5 % outliers, two seconds without rudder commands, and headings that are stamped 0.2 s late."""
+    """5 % outliers, three seconds without rudder commands, and headings that are stamped 0.2 s late."""
     planted = {"N_r": 2.5, "N_d1": 1.2}
     trial = sail_boat(5, 60.0, **planted)
     random = np.random.default_rng(8)
@@ -318,12 +318,21 @@ def test_the_wrong_form_of_drag_is_detected() -> None:
 
 
 def test_an_unknown_that_the_log_does_not_show_stays_at_its_prior() -> None:
-    """Heave damping is known to 1 %, and the track does not tell more; at one speed, thrust and drag are one."""
-    trial = sail_boat(3, 30.0)
-    result = fitted("sookshma", [trial], ["linear-drag/Z_w~1%", "derivatives/N_r", "derivatives/X_u", "push=1.28~1"])
-    by = {u.path: k for k, u in enumerate(result.unknowns)}
-    assert not result.uncertainty.informed(by["linear-drag/Z_w"])
-    assert result.uncertainty.informed(by["derivatives/N_r"])
+    """A straight run does not tell the drag in sway, although its prior is wide."""
+    commands = {k: steps([12.0, 4.0, 16.0, 8.0], 8.0) for k in ("port", "starboard")}
+    channels = ("surge", "heading", "yaw_rate")
+    trial = sail(library()["otter"], commands, 30.0, 2, channels=channels, velocity=[1.0, 0, 0, 0, 0, 0])
+    result = fitted("otter", [trial], ["cross-flow/sway", "linear-drag/X_u"])
+    start = ModelCoefficients(library()["otter"]).value("cross-flow/sway")
+    assert not result.uncertainty.informed(0) and result.uncertainty.informed(1)
+    assert result.value(0) == pytest.approx(start, rel=0.05)
+    assert result.sd(0) == pytest.approx(0.3 * result.value(0), rel=0.1), "the prior of a published coefficient"
+
+
+def test_unknowns_that_the_log_does_not_separate_are_named() -> None:
+    """At one speed, thrust and drag are one."""
+    result = fitted("sookshma", [sail_boat(3, 30.0)], ["derivatives/N_r", "derivatives/X_u", "push=1.28~1"])
+    assert result.uncertainty.informed(0)
     pairs = [{result.unknowns[i].path, result.unknowns[j].path} for i, j, _ in result.uncertainty.pairs()]
     assert {"derivatives/X_u", "push"} in pairs
 
@@ -481,6 +490,11 @@ def test_units_and_names_of_columns_can_be_stated(tmp_path: Path) -> None:
         (["--fit", "derivatives/N_r", "--channel", "depth"], "has no channel 'depth'"),
         (["--fit", "derivatives/N_r", "--assume", "delay"], "must be NAME=VALUE"),
         (["--fit", "derivatives/N_r", "--assume", "drag=1"], "'drag' is not delay"),
+        (["--fit", "derivatives/N_r", "--assume", "offset/helm=1"], "'offset/helm' has no effect"),
+        (["--fit", "derivatives/N_r", "--assume", "delay=nan"], "must be NAME=VALUE"),
+        (["--fit", "derivatives/N_r=1e999"], "is not a number"),
+        (["--fit", "derivatives/N_r", "--true-states"], "applies only to a WaVeSim log"),
+        (["--fit", "derivatives/N_r", "--out", "absent/m.xml"], "the folder absent does not exist"),
         (["--fit", "derivatives/N_r", "--picture", "p.txt"], "must end in one of"),
     ],
 )

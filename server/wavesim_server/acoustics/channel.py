@@ -431,6 +431,8 @@ def _check_pinger(pinger: Pinger) -> None:
     """Raise ValueError unless a pinger has either a period or times in ascending order."""
     if bool(pinger.rows) == (pinger.period > 0.0):
         raise ValueError("a <pinger> needs either `period` or the times of its pings between its tags")
+    if pinger.rows and pinger.offset:
+        raise ValueError("`offset` of a <pinger> has no effect on given times; remove it")
     if 0.0 < pinger.period < 0.01:
         raise ValueError(f"the pinger's period is {pinger.period:g} s; the least period is 0.01 s")
     if any(later <= earlier for earlier, later in pairwise(pinger.rows)):

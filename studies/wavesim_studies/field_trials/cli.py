@@ -46,7 +46,14 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
+    if picture is not None and not picture.parent.is_dir():
+        raise LogError(f"cannot write {picture}: the folder {picture.parent} does not exist")
     trial, survey = ssu1.read(folder)
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LogError(f"cannot write to {out}: {error.strerror}") from None
     recorded = trial_comparison.analyse(trial, survey, ssu1.TOWED)
     medium = fit_medium(trial, recorded.clocks)
     source = simulated_trial.TrialModel(trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
@@ -54,7 +61,10 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
     for number in range(seed, seed + runs):
         detections = simulated_trial.simulate(source, number)
         if out is not None:
-            write_trial(out / f"simulated-{number}", detections)
+            try:
+                write_trial(out / f"simulated-{number}", detections)
+            except OSError as error:
+                raise LogError(f"cannot write to {out}: {error.strerror}") from None
         simulated.append(trial_comparison.analyse(detections, survey, ssu1.TOWED))
     yaps = ssu1.yaps_track(folder, trial)
     found = reports.TrialReport(
@@ -68,7 +78,6 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
     values = found.values() | {"source": ssu1.LICENCE}
     if out is not None:
         try:
-            out.mkdir(parents=True, exist_ok=True)
             (out / "trial.xml").write_text(simulated_trial.configuration(source, seed), encoding="utf-8")
             (out / "report.json").write_text(finite_json(values, 1) + "\n", encoding="utf-8")
         except OSError as error:

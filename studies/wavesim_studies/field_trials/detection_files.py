@@ -132,6 +132,8 @@ def _checked_trial(folder: Path, receivers: Floats, detections: Floats, gps: Flo
     fixes = gps - np.array([start, *origin])
     if len(gps) and (np.abs(fixes[:, 0]).max() > LARGEST_SPAN or np.abs(fixes[:, 1:]).max() > LARGEST_EXTENT):
         raise LogError(f"{folder / GPS_FILE}: fixes are far from the receivers in time or place; check units and zone")
+    if (np.diff(fixes[:, 0]) < 0.0).any():
+        raise LogError(f"{folder / GPS_FILE}: fixes must be in chronological order")
     return DetectionTrial(
         tuple(f"r{int(i):02d}" for i in receivers[:, 0]),
         tuple(int(s) for s in serials),

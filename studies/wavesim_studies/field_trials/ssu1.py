@@ -12,7 +12,7 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_studies.field_trials.clock_solution import Survey
-from wavesim_studies.field_trials.detection_files import DetectionTrial, read_rows, read_trial
+from wavesim_studies.field_trials.detection_files import GPS_FILE, DetectionTrial, read_rows, read_trial
 from wavesim_studies.field_trials.towed_track import TowedTrack
 
 LICENCE = (
@@ -31,6 +31,8 @@ def read(folder: Path) -> tuple[DetectionTrial, Survey]:
     numbers = [int(name[1:]) for name in trial.names]
     if KEEPER not in numbers or trial.towed_tags != [TOWED]:
         raise LogError(f"{folder} does not contain ssu1: expected receiver {KEEPER} and one towed tag, {TOWED}")
+    if len(trial.gps) < 2:
+        raise LogError(f"{folder / GPS_FILE} has {len(trial.gps)} fixes; at least 2 are needed")
     return trial, Survey(numbers.index(KEEPER), np.isin(numbers, HELD))
 
 

@@ -4,7 +4,8 @@ plan manoeuvres."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -144,21 +145,24 @@ def _prepare(model: str, files: tuple[Path, ...], held: tuple[Path, ...], segmen
     from wavesim_server.cli_vehicles import find_model
     from wavesim_studies.identification.shooting import ShootingOptions
     from wavesim_studies.identification.trial_checks import suspicions
-    from wavesim_studies.identification.trial_files import TrialSource, read_trial
+    from wavesim_studies.identification.trial_files import TrialSource, check_options, read_trial
 
     kind = find_model(model, given["models"])
+    assumed = dict(map(_assumption, given["assume"]))
     source = TrialSource(
         given["map_file"], given["columns"], given["vehicle"], given["commands"], given["frame"], given["true_states"]
     )
+    check_options((*files, *held), source)
     trials = [read_trial(path, kind, source).with_channels(given["channels"]) for path in (*files, *held)]
     for trial in trials:
         for text in suspicions(trial):
             echo(f"note: {text}", err=True)
+    _check_assumed(assumed, kind, [c for t in trials for c in t.channels])
     options = ShootingOptions(
         segment=segment, step=given["step"], period=given["period"], world=given["world"], workers=given["workers"]
     )
     compiling.ensure_compiled()
-    return FitInput(kind, trials[: len(files)], trials[len(files) :], options, dict(map(_assumption, given["assume"])))
+    return FitInput(kind, trials[: len(files)], trials[len(files) :], options, assumed)
 
 
 def _assumption(text: str) -> tuple[str, float]:
@@ -166,9 +170,9 @@ def _assumption(text: str) -> tuple[str, float]:
     try:
         value = float(number)
     except ValueError:
-        raise click.BadParameter(
-            f"'{text}' must be NAME=VALUE with a number in SI units", param_hint="--assume"
-        ) from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise click.BadParameter(f"'{text}' must be NAME=VALUE with a number in SI units", param_hint="--assume")
     if name.partition("/")[0] not in ("delay", "push", "speed", "offset", "current", "bias", "shift"):
         raise click.BadParameter(
             f"'{name}' is not delay, push, speed, offset/ACTUATOR, current/north or current/east", param_hint="--assume"
@@ -176,7 +180,32 @@ def _assumption(text: str) -> tuple[str, float]:
     return name, value
 
 
+def _check_assumed(assumed: dict[str, float], model: Model, channels: Sequence[str]) -> None:
+    """Raise BadParameter for a value that would have no effect."""
+    from wavesim_world.actuators import actuators_of
+
+    known = [
+        "delay",
+        "push",
+        "speed",
+        *(f"offset/{a.name}" for a in actuators_of(model)),
+        "current/north",
+        "current/east",
+    ]
+    known += [f"{kind}/{c}" for kind in ("bias", "shift") for c in dict.fromkeys(channels)]
+    for name in assumed:
+        if name not in known:
+            raise click.BadParameter(f"'{name}' has no effect; possible are {', '.join(known)}", param_hint="--assume")
+
+
+def _check_folder(file: Path | None) -> None:
+    """Raise ConfigError if a file cannot be written, before the computation."""
+    if file is not None and not file.parent.is_dir():
+        raise ConfigError(f"cannot write {file}: the folder {file.parent} does not exist")
+
+
 def _check_picture(picture: Path | None) -> None:
+    _check_folder(picture)
     if picture is not None and picture.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
 
@@ -225,6 +254,7 @@ def fit_(
     from wavesim_studies.identification import model_files, report
 
     _check_picture(picture)
+    _check_folder(out)
     if out is not None and out.exists():
         raise ConfigError(f"{out} already exists; choose another file, because fitted models never replace others")
     data = _prepare(model, files, held, segment, **given)
@@ -314,6 +344,7 @@ def report_(
     from wavesim_studies import identification as idn
     from wavesim_studies.identification import report
 
+    _check_folder(out)
     data = _prepare(model, files, (), segment, **given)
     parsed = idn.parse_unknowns(unknowns, data.model, data.channels, len(data.trials))
     result = idn.assess(data.model, data.trials, parsed, data.options, data.assumed)
@@ -418,7 +449,7 @@ def _noise(text: str, channels: tuple[str, ...]) -> tuple[str, float]:
         value = float(number)
     except ValueError:
         value = 0.0
-    if name not in channels or not value > 0.0:
+    if name not in channels or not 0.0 < value < math.inf:
         raise click.BadParameter(
             f"'{text}' must be CHANNEL=SIGMA with a measurement and a positive number", param_hint="--noise"
         )

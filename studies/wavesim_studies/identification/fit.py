@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.arrays import Floats, Mask
+from wavesim_sdk.errors import ConfigError
 from wavesim_studies.identification.least_squares import Solution, cost_of, solve, weights_of
 from wavesim_studies.identification.recorded_trials import RecordedTrial
 from wavesim_studies.identification.shooting import ShootingOptions, ShootingProblem
@@ -147,7 +148,7 @@ def reversed_signs(result: FitResult, say: Say = lambda text: None) -> list[str]
     if all(share > 0.75 for share in explained(problem, result.solution.residuals).values()):
         return []
     found = []
-    for name in problem.trials[0].commands:
+    for name in dict.fromkeys(n for t in problem.trials for n in t.commands):
         values = np.concatenate([t.commands[name].value for t in problem.trials if name in t.commands])
         if np.ptp(values) < 1e-9 or not (values.min() < 0.0 < values.max()):
             continue
@@ -157,7 +158,10 @@ def reversed_signs(result: FitResult, say: Say = lambda text: None) -> list[str]
             problem.assumed,
         )  # fmt: skip
         other.sigma = dict(problem.sigma)
-        best = solve(other.residuals, other.jacobian, np.zeros(other.size), other.robust, 8)
+        try:
+            best = solve(other.residuals, other.jacobian, np.zeros(other.size), other.robust, 8)
+        except ConfigError:  # it diverges, so it does not fit better
+            continue
         now = cost_of(result.solution.residuals, problem.robust)
         if best.cost < 0.5 * now:
             found.append(

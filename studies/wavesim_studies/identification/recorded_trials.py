@@ -131,7 +131,9 @@ class RecordedTrial:
         return replace(self, channels=kept)
 
     def reversed_commands(self, actuator: str) -> RecordedTrial:
-        """Return the trial with the opposite sign of one actuator's commands."""
+        """Return the trial with the opposite sign of one actuator's commands, if it has any."""
+        if actuator not in self.commands:
+            return self
         s = self.commands[actuator]
         return replace(self, commands={**self.commands, actuator: replace(s, value=-s.value)})
 

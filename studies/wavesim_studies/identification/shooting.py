@@ -297,7 +297,7 @@ class ShootingProblem:
             return np.full(len(self.robust), np.inf)
 
     def jacobian(self, x: Floats) -> tuple[Floats, sparse.csr_matrix]:
-        """Return all residuals, and their derivatives by all unknowns."""
+        """Return all residuals, and their derivatives by all unknowns. Raise ConfigError if the simulation diverges."""
         k, f, n = len(self.unknowns), len(self.free), len(self.segments)
         xs, models, model_of = [x], [self.model_at(x)], [0]
         for j, u in enumerate(self.unknowns):
@@ -310,6 +310,11 @@ class ShootingProblem:
             model_of.append(0)
         states = self.simulate(xs, models, model_of)
         base = self._residuals(states, 0, x)
+        if not np.isfinite(base).all():
+            raise ConfigError(
+                f"the simulation of '{self.model.name}' diverges with these logs; use a smaller time step (--step), shorter "
+                "segments (--segment) or better starts (PATH=START)"
+            )
         rows: list[Ints] = []
         columns: list[Ints] = []
         entries: list[Floats] = []

@@ -17,6 +17,7 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.recorded_messages import suffix_of
 from wavesim_sdk.tables import ACTUATION, STATE
 from wavesim_studies.identification import recorded_trials as rt
 from wavesim_studies.identification.recorded_trials import CHANNELS, MeasuredSeries, RecordedTrial
@@ -57,19 +58,53 @@ class TrialSource:
     true_states: bool = False  #: use the true states of a WaVeSim log instead of its sensors
 
 
+def check_options(paths: Sequence[Path], source: TrialSource) -> None:
+    """Raise LogError for an option that applies to none of the files. Missing files are reported when they are read."""
+    if not all(path.exists() for path in paths):
+        return
+    kinds = {_kind_of(path) for path in paths}
+    for option, given, wanted in (
+        ("--map", source.map_file is not None, {"folder"}),
+        ("--columns", source.columns, {"csv"}),
+        ("--vehicle", source.vehicle, {"log"}),
+        ("--true-states", source.true_states, {"log"}),
+        ("--command", source.commands, {"bag"}),
+        ("--frame", source.frame != "enu", {"bag"}),
+    ):
+        if given and not kinds & wanted:
+            names = {"folder": "a folder of CSV files", "csv": "a CSV file", "log": "a WaVeSim log", "bag": "a ROS bag"}
+            raise LogError(f"{option} applies only to {names[wanted.pop()]}")
+
+
+def _kind_of(path: Path) -> str:
+    """Return the kind of a trial's file: folder, csv, log or bag."""
+    if path.is_dir() and not (path / "metadata.yaml").exists():
+        return "folder"
+    if path.suffix.lower() == ".csv":
+        return "csv"
+    if path.suffix.lower() == ".mcap" and path.exists() and is_wavesim_log(path):
+        return "log"
+    return "bag"
+
+
 def read_trial(path: Path, model: Model, source: TrialSource | None = None) -> RecordedTrial:
     """Read a trial of a vehicle. Raise LogError if the file cannot be used."""
     source = source or TrialSource()
     if not path.exists():
         raise LogError(f"cannot read {path}: No such file or directory")
-    if path.is_dir() and not (path / "metadata.yaml").exists():
+    if suffix_of(path):
+        raise LogError(
+            f"{path}: use a WaVeSim log, a CSV file, a folder with --map or a ROS bag; commands are not read from this format"
+        )
+    kind = _kind_of(path)
+    if kind == "folder":
         if source.map_file is None:
             raise LogError(f"{path} is a folder: describe its files with --map FILE")
         plan, _ = read_element(source.map_file, "trial", TrialMap)
         found = _of_tables([(path / t.file, t.columns) for t in plan.table], model, plan.licence)
-    elif path.suffix.lower() == ".csv":
+    elif kind == "csv":
         found = _of_tables([(path, source.columns)], model, "")
-    elif path.suffix.lower() == ".mcap" and is_wavesim_log(path):
+    elif kind == "log":
         found = _of_log(read(path), model, source)
     else:
         found = _of_bag(path, model, source)
@@ -217,7 +252,7 @@ def _true_channels(log: Log, name: str) -> _Raw:
 
 
 def _sensor_channels(log: Log, name: str) -> _Raw:
-    """Return the measurements of a vehicle's instruments, in B and at its origin as far as their mounting says."""
+    """Return the measurements of a vehicle's instruments in the axes of B, at the place of each instrument."""
     found: _Raw = {}
     world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
 

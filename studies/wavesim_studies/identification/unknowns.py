@@ -1,6 +1,6 @@
 """Unknowns of a fit: coefficients of the model, and quantities that every log brings with it. Each has a prior.
 
-A prior is normal, or log-normal for coefficients that are not 0: these keep their sign. An unknown is computed as
+A prior is normal, or log-normal for coefficients that are not 0 and whose prior is relative: these keep their sign. An unknown is computed as
 ``start + spread x``, or as ``start exp(spread x)``, where ``x`` is standard normal.
 """
 
@@ -86,9 +86,12 @@ def parse_unknowns(texts: Sequence[str], model: Model, channels: Sequence[str], 
 
 def _number(text: str, where: str) -> float:
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        raise ConfigError(f"invalid unknown '{where}': '{text}' is not a number") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigError(f"invalid unknown '{where}': '{text}' is not a number")
+    return value
 
 
 def _expanded(path: str, channels: Sequence[str]) -> list[str]:
