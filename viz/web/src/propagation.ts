@@ -76,7 +76,12 @@ async function ask(asked: Asked, signal: AbortSignal): Promise<Answer> {
 
 export class Propagation {
   readonly element: HTMLElement;
-  private readonly canvas = h("canvas", { id: "section", class: "drawn", role: "img" });
+  private readonly canvas = h("canvas", {
+    id: "section",
+    class: "drawn",
+    role: "img",
+    "aria-label": "Nothing to show",
+  });
   private readonly state = h("span", { class: "soft num", id: "propagation-state" });
   private readonly trouble = h("span", { id: "propagation-trouble", role: "status" });
   private readonly working = h("span", { id: "propagation-working", class: "warm hidden" }, "computing…");
