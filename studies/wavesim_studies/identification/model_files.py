@@ -10,7 +10,7 @@ from lxml import etree
 from wavesim_sdk import __version__
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.identification.coefficients import ModelCoefficients
-from wavesim_studies.identification.fit import FitResult
+from wavesim_studies.identification.model_fit import FitResult
 from wavesim_studies.identification.prediction import TrialPrediction
 from wavesim_world.config import Model
 from wavesim_world.config.build import read_models

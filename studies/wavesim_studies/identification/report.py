@@ -14,7 +14,7 @@ from wavesim_sdk.errors import LogError
 from wavesim_studies.campaign.report import INK, STYLE, embedded_picture, html_table, new_figure
 from wavesim_studies.identification import recorded_trials as rt
 from wavesim_studies.identification.coefficients import ModelCoefficients
-from wavesim_studies.identification.fit import FitResult
+from wavesim_studies.identification.model_fit import FitResult
 from wavesim_studies.identification.prediction import TrialPrediction
 from wavesim_studies.identification.uncertainty import unexplained
 
