@@ -91,6 +91,7 @@ ELSEWHERE = {
         "docs/exam.md",
         "import sys",
     ): "tests/studies/test_exam.py runs examples/exam/live_filter.py, which has the same form",
+    ("docs/real-trials.md", "from pathlib"): "tests/studies/test_field_trials.py does the same with a simulated trial",
     ("docs/extending.md", '<term name="drogue"'): "test_extending.py puts it where it belongs",
     ("docs/extending.md", "<actuator name"): "test_extending.py puts it where it belongs",
 }

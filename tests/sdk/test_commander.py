@@ -145,7 +145,7 @@ def test_what_cannot_be_sent_says_why(server: CommanderQueue) -> None:
         for _ in range(module.QUEUE_LENGTH):
             with pytest.raises(CommanderError, match="did not answer"):
                 client.send("start", timeout=0)
-        with pytest.raises(CommanderError, match="does not accept commands"):
+        with pytest.raises(CommanderError, match="is not accepting commands"):
             client.send("start", timeout=0)
     with pytest.raises(NotRunning, match="no server named 'absent' is running"):
         Commander("absent")

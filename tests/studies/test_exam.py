@@ -63,8 +63,8 @@ def test_a_scenario_is_complete(name: str) -> None:
 
 
 def test_a_program_in_any_folder_can_be_named() -> None:
-    text = scenario.scenario("lbl").configuration("easy", 1, '/home/a & b/"mine".py')
-    assert 'run="/home/a &amp; b/&quot;mine&quot;.py"' in text
+    text = scenario.scenario("lbl").configuration("easy", 1, '/mine/a & b/"mine".py')
+    assert 'run="/mine/a &amp; b/&quot;mine&quot;.py"' in text
 
 
 def test_a_changed_scenario_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,7 @@ def test_the_commands_take_a_file_a_module_and_an_installed_one(
     done = run("imazu", "1", "--avoider", example, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["score"] == pytest.approx(0.7, abs=0.11) and found["course_changes"] > 4, "as the page says"
+    assert found["score"] == pytest.approx(0.88, abs=0.1) and found["course_changes"] > 4, "as the page says"
     assert found["pairs"][0]["side"] == 1.0 and found["pairs"][0]["safety"] == 1.0
     with monkeypatch.context() as patch:
         patch.setattr(
