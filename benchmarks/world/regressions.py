@@ -432,7 +432,7 @@ REGRESSIONS: dict[str, Regression] = {
     "engine uncontained": Regression((7,), engine_uncontained, ("internal: the engine failed", "ConfigError in"), 127),
     "one datagram": Regression((8,), one_datagram, ("no states", "no steps", *_FRONT), 20),
     "whole records": Regression(
-        (12,), whole_records, ("a barrier stands", "no rest", "no reply", "the log differs"), 27
+        (12,), whole_records, ("a barrier waits too long", "no rest", "no reply", "the log differs"), 27
     ),
     "program unchecked": Regression((18,), program_unchecked, ("a program's mistake",), 49),
     "stale welcome": Regression((26,), stale_welcome, ("a welcome that is not true",), 27),
@@ -446,11 +446,11 @@ REGRESSIONS: dict[str, Regression] = {
     "address is fixed": Regression((35,), address_is_fixed, ("lost", "forgotten"), 105),
     "requests of the gone": Regression((40,), requests_of_the_gone, ("somebody who left", "memory is not"), 4),
     "locked out": Regression((), locked_out, ("not admitted",), 996),
-    "silent pieces": Regression((), silent_pieces, ("a barrier stands", "no rest", "no reply"), 104),
+    "silent pieces": Regression((), silent_pieces, ("a barrier waits too long", "no rest", "no reply"), 104),
     "log that must begin": Regression((), log_that_must_begin, ("RuntimeError in begin",), 1),
     "orphan's crew": Regression((), orphans_crew, ("a state that was not", "bodies differ", "crew"), 45),
     "epochs anew": Regression((), epochs_anew, ("an answer without a request", "answered twice"), 385),
-    "endless barrier": Regression((), endless_barrier, ("a barrier stands",), 21),
+    "endless barrier": Regression((), endless_barrier, ("a barrier waits too long",), 21),
     "blamed for a stall": Regression((), blamed_for_a_stall, ("wrongly considered silent",), 2128),
     "rows without generations": Regression((), rows_without_generations, ("data of a former body",), 265),
     "unseen bodies": Regression((), unseen_bodies, ("no steps", "bodies differ"), 636),
