@@ -30,7 +30,7 @@ class Multipath:
     surface: str = choice(
         "Reflection at the surface. rough: waves scatter part of the sound away. bubbles: wind-generated bubbles "
         "absorb part of the sound. Both losses follow from the waves and wind at the start. moving: "
-        "each bounce uses the waves and the tide at its position and time, without loss of energy. flat: none of these.",
+        "each bounce uses the waves and the tide at its position and time, without loss. flat: no effects.",
         ("flat", "rough", "bubbles", "moving"),
         "flat",
     )
