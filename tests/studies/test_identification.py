@@ -294,7 +294,7 @@ def test_outliers_gaps_and_a_clock_shift_do_not_disturb() -> None:
     trial = distort(trial, "yaw_rate", spoil)
     trial = distort(trial, "heading", lambda t, v: (t + 0.2, v))
     s = trial.commands["rudder"]
-    kept = (s.time < 26.05) | (s.time > 29.05)  # the rudder is constant there, but nobody knows it
+    kept = (s.time < 26.05) | (s.time > 29.05)  # the rudder is constant there, but the log does not say so
     trial = dataclasses.replace(trial, commands={"rudder": MeasuredSeries(s.time[kept], s.value[kept])})
     result = fitted("sookshma", [trial], ["derivatives/N_r~100%", "derivatives/N_d1", "shift/heading"])
     c = ModelCoefficients(library()["sookshma"])

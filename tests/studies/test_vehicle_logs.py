@@ -86,7 +86,7 @@ def test_the_values_of_a_log(made: dict[str, Path], said: Content, suffix: str) 
     """Times, units and axes: degrees, 1e-7 degrees, mm, hPa and Pa, displacements, quaternions. Fixes come from the truth."""
     found = import_log(made[suffix])
     assert {r.type for r in found.recordings} == {"ahrs", "dvl", "pressure", "gps"}, found.unused
-    late = 0.08 if suffix == ".tlog" else 0.0  # the delay of the link cannot be told from the offset of the clock
+    late = 0.08 if suffix == ".tlog" else 0.0  # nothing separates the delay of the link from the offset of the clock
     assert found.log.metadata["time_origin_ns"] == str(round(UNIX * 1e9))
     a, d, g = (series(found.log, k) for k in ("ahrs", "dvl", "gps"))
     assert np.abs(a["time_ns"] * 1e-9 - late - said.t).max() < 0.002
@@ -365,7 +365,7 @@ def test_other_mistakes(made: dict[str, Path], log: Log, tmp_path: Path, monkeyp
 
 
 def test_a_stalled_link_is_no_jump_of_the_clock(said: Content, tmp_path: Path) -> None:
-    """Messages that wait 20 s keep the time of the autopilot. A restart within a minute is told from this."""
+    """Messages that wait 20 s keep the time of the autopilot. A restart within a minute is distinguished from such messages."""
     stalled = replace(said, more={"received": lambda t: 70.0 if 50.0 < t < 70.0 else t})
     found = import_log(write_tlog(stalled, tmp_path / "stall.tlog"))
     assert np.diff(series(found.log, "ahrs")["time_ns"]).max() < 0.2e9

@@ -21,6 +21,7 @@ from wavesim_studies.comparison.block_bootstrap import (
     mean_interval,
     share_interval,
 )
+from wavesim_studies.navigation.metrics import robust_deviation
 
 __all__ = ["AcousticRun", "DetectionShare", "RangeDifference", "acoustic_run", "compare_detections", "compare_ranges"]
 
@@ -156,12 +157,16 @@ def _opportunities(
     s = sent.records
     now = (s["emission_ns"] >= window[0] * 1e9) & (s["emission_ns"] <= window[1] * 1e9) & (s["outcome"] == 0)
     names = log.names_at(s["source"][now], sent.time_ns[now])
+    missed: dict[str, list[Any]] = {}
     for row, a in zip(s[now], names, strict=True):
         for b in pairs.get(a, ()):
             key = (int(row["id"]), b)
             if key not in found and key not in barred:
-                apart = _positions(log, b, np.array([row["emission_ns"]]))[0] - row["origin_W"]
-                found[key] = (float(np.linalg.norm(apart)), 0.0)
+                missed.setdefault(b, []).append(row)
+    for b, rows in missed.items():  # one interpolation of the track for all signals
+        apart = _positions(log, b, np.array([r["emission_ns"] for r in rows])) - [r["origin_W"] for r in rows]
+        for row, d in zip(rows, np.linalg.norm(apart, axis=1).tolist(), strict=True):
+            found[int(row["id"]), b] = (d, 0.0)
     keys = [k for k, (d, _) in found.items() if d == d]
     return (
         np.array([k[0] for k in keys], np.int64),
@@ -171,9 +176,7 @@ def _opportunities(
 
 
 def _mad(x: Floats) -> Floats:
-    """Return 1.4826 times the median absolute deviation along the last axis."""
-    middle = np.median(x, axis=-1, keepdims=True)
-    return np.asarray(1.4826 * np.median(np.abs(x - middle), axis=-1))
+    return np.asarray(robust_deviation(x, np.median(x, axis=-1, keepdims=True)))
 
 
 def compare_ranges(real: AcousticRun, simulated: Sequence[AcousticRun]) -> list[RangeDifference]:

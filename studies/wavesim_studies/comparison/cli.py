@@ -11,6 +11,7 @@ from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.terminal_text import echo, finite_json
+from wavesim_studies.cli_options import check_suffix, frame_option
 
 FORMATS = (".pdf", ".png", ".svg", ".md", ".json")
 
@@ -40,13 +41,7 @@ class RequirementFailed(WaveSimError):
     help="Layout of REAL if it is a track: frame=ned or frame=enu, topic=NAME, unit=ns, or columns such as time=t:ns "
     "north=x heading=yaw:deg.",
 )
-@click.option(
-    "--frame",
-    type=click.Choice(["enu", "ned"]),
-    default="enu",
-    show_default=True,
-    help="Axes of a bag: enu (REP 103: ENU and FLU) or ned (NED and FRD).",
-)
+@frame_option
 @click.option(
     "--offset",
     type=Quantity("time"),
@@ -117,8 +112,7 @@ def compare(
     from wavesim_studies.comparison.requirements import parse_requirement
 
     for out in outputs:
-        if out.suffix.lower() not in FORMATS:
-            raise click.BadParameter(f"'{out}' must end in one of {', '.join(FORMATS)}", param_hint="--out")
+        check_suffix(out, FORMATS, "--out")
     if offset is not None:
         unused("with --offset", "search")
     recording = compared_runs.RealSource(real, **source)

@@ -19,6 +19,7 @@ from wavesim_studies.comparison.block_bootstrap import (
     share_interval,
 )
 from wavesim_studies.comparison.channels import Channel
+from wavesim_studies.navigation.metrics import robust_deviation
 
 __all__ = ["EnsembleCoverage", "QuantityDifference", "coverage", "difference"]
 
@@ -94,13 +95,12 @@ def white_noise(x: Floats) -> float:
     if len(x) < LEAST_VALUES:
         return math.nan
     d = np.diff(x, 2)
-    return float(1.4826 * np.median(np.abs(d - np.median(d))) / math.sqrt(6.0))
+    return float(robust_deviation(d, np.median(d)) / math.sqrt(6.0))
 
 
 def summary(name: str, unit: str, e: Floats) -> QuantityDifference:
     """Return the statistics of differences (T), without those that need the compared values."""
     size = np.abs(e)
-    middle = float(np.median(e))
     return QuantityDifference(
         name,
         unit,
@@ -108,7 +108,7 @@ def summary(name: str, unit: str, e: Floats) -> QuantityDifference:
         mean_interval(e),
         rms_interval(e),
         float(e.std()),
-        1.4826 * float(np.median(np.abs(e - middle))),
+        float(robust_deviation(e, np.median(e))),
         float(np.percentile(size, 95)),
         float(size.max()),
         float(e[-1]),

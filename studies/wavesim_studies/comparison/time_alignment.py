@@ -30,10 +30,8 @@ OVERLAP = 0.3  #: fraction of the shorter run that must remain common at each te
 BLOCKS = (8, 60)  #: smallest and largest number of blocks of the bootstrap
 RESAMPLES = 499
 WINDOWS = 4  #: windows in which the offset is also determined, to find clocks that jump or drift
-JUMP_CORRELATION, JUMP_GAIN = (
-    0.7,
-    0.3,
-)  #: a window has another offset if it is correlated this well, and this much better
+JUMP_CORRELATION = 0.7  #: least correlation of a window that has another offset
+JUMP_GAIN = 0.3  #: and how much better this correlation must be than that at the common offset
 MOST_JUMP_S = 30.0  #: longest jump in s that is searched
 AMBIGUOUS = 0.05  #: a second optimum is ambiguous if its correlation is smaller by no more than this
 

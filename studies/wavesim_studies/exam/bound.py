@@ -23,11 +23,10 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
-from wavesim_studies.exam.facts import as_floats, bodies, heard, timing_sigma
+from wavesim_studies.exam.facts import as_floats, bodies, dvl_of, heard, timing_sigma
 from wavesim_studies.exam.run import ExamRun, helpers
 from wavesim_studies.exam.scenario import FilterSettings
 from wavesim_studies.navigation.pose_tracks import PoseTrack
-from wavesim_world.config.sensors import DvlConfig
 from wavesim_world.instruments import dvl_beams
 
 __all__ = ["BoundModel", "Observation", "position_bound"]
@@ -222,9 +221,8 @@ def _over_bottom(model: BoundModel, v: int, heading: float, current: Floats) -> 
 
 def _dvl_sigma(run: ExamRun, name: str) -> float:
     """Return the standard deviation in m/s of a horizontal component of the velocity over the bottom."""
-    suite = run.loaded.suite_by_name(name, bodies(run.loaded)[name].model)
-    p = next(i.parameters for i in suite if isinstance(i.parameters, DvlConfig))
-    assert isinstance(p, DvlConfig)
+    p = dvl_of(run.loaded, name)
+    assert p is not None
     along, _ = dvl_beams(p)
     return float(p.noise * p.bottom_sigma * np.sqrt(np.linalg.inv(along.T @ along)[0, 0]))
 

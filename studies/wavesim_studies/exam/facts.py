@@ -96,10 +96,15 @@ def exam_facts(scenario: Scenario, level: str, seed: int, loaded: LoadedConfig) 
     }
 
 
+def dvl_of(loaded: LoadedConfig, vehicle: str) -> DvlConfig | None:
+    """Return the configuration of the first DVL of a vehicle, or None if it has none."""
+    suite = loaded.suite_by_name(vehicle, bodies(loaded)[vehicle].model)
+    return next((p for i in suite if isinstance(p := i.parameters, DvlConfig)), None)
+
+
 def _dvl_sigma(loaded: LoadedConfig, scenario: Scenario) -> float | None:
-    body = bodies(loaded)[scenario.vehicles[0]]
-    found = [p for i in loaded.suite_by_name(body.name, body.model) if isinstance(p := i.parameters, DvlConfig)]
-    return found[0].bottom_sigma if found else None
+    dvl = dvl_of(loaded, scenario.vehicles[0])
+    return None if dvl is None else dvl.bottom_sigma
 
 
 def _head(t: Any) -> dict[str, Any] | None:

@@ -9,8 +9,7 @@ import click
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.terminal_text import echo, finite_json
-
-PICTURES = (".png", ".pdf", ".svg")
+from wavesim_studies.cli_options import check_suffix
 
 
 @click.group()
@@ -44,8 +43,7 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
     from wavesim_studies.field_trials.detection_files import write_trial
     from wavesim_studies.field_trials.medium_fit import fit_medium
 
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
+    check_suffix(picture)
     if picture is not None and not picture.parent.is_dir():
         raise LogError(f"cannot write {picture}: the folder {picture.parent} does not exist")
     trial, survey = ssu1.read(folder)

@@ -14,6 +14,7 @@ import numpy as np
 from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.errors import LogError
 from wavesim_studies.field_trials.detection_files import DetectionTrial
+from wavesim_studies.navigation.metrics import robust_deviation
 
 WINDOW, BIN = 200.0, 0.5  #: largest clock difference in s that the coarse search finds, and width of its bins
 FIRST_GAP, GAP = 2.5, 0.5  #: silence in s that separates two pings of a tag, before and after the clocks are known
@@ -153,7 +154,7 @@ def slope_share(weight: Floats) -> float:
 
 def robust_scale(residual: Floats) -> float:
     """Return 1.4826 times the median absolute value, which is the standard deviation of normal errors."""
-    return max(1.4826 * float(np.median(np.abs(residual))), SMALLEST_SCALE)
+    return max(float(robust_deviation(residual)), SMALLEST_SCALE)
 
 
 def group_means(values: Floats, ping: Ints, weight: Floats, count: int) -> Floats:
@@ -258,6 +259,15 @@ def _clock_readings(unknowns: _Unknowns, receiver: Ints, s: Floats) -> Floats:
     return np.asarray(np.sum(unknowns.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1))
 
 
+def _reweighted(early: Floats, groups: PingGroups, weight: Floats) -> tuple[Floats, float, Floats]:
+    """Return the residuals (R) from the weighted mean of each ping, their scale, and their weights (R)."""
+    for _ in range(3):  # the mean depends on the weights, and the weights on the mean
+        residual = early - group_means(early, groups.ping, weight, groups.count)[groups.ping]
+        scale = robust_scale(residual)
+        weight = cauchy_weights(residual, scale)
+    return residual, scale, weight
+
+
 def _linearise(
     trial: DetectionTrial, unknowns: _Unknowns, groups: PingGroups, home: Ints, s: Floats, last: _Round | None
 ) -> _Round:
@@ -266,10 +276,7 @@ def _linearise(
     travel, J = unknowns.jacobian(receiver, home, s)
     early = trial.time[groups.rows] - travel - _clock_readings(unknowns, receiver, s)  # emission time by each row
     weight = np.ones(len(ping)) if last is None or len(last.weight) != len(ping) else last.weight
-    for _ in range(3):  # the mean depends on the weights, and the weights on the mean
-        residual = early - group_means(early, ping, weight, groups.count)[ping]
-        scale = robust_scale(residual)
-        weight = cauchy_weights(residual, scale)
+    _, scale, weight = _reweighted(early, groups, weight)
     emission = group_means(early, ping, weight, groups.count)
     residual = early - emission[ping]
     J -= group_means(J, ping, weight, groups.count)[ping]
@@ -290,11 +297,7 @@ def _moving_information(
     receiver, s = trial.receiver[rows], (common[rows] - span[0]) / span[1]
     travel, J, toward = unknowns.jacobian_to(receiver, moving.position[ping], s)
     early = trial.time[rows] - travel - _clock_readings(unknowns, receiver, s)
-    weight = np.ones(len(rows))
-    for _ in range(3):
-        residual = early - group_means(early, ping, weight, count)[ping]
-        scale = robust_scale(residual)
-        weight = cauchy_weights(residual, scale)
+    residual, scale, weight = _reweighted(early, moving.groups, np.ones(len(rows)))
     root = np.sqrt(weight) / scale
     pulls, normal = np.zeros((count, unknowns.count)), np.zeros((unknowns.count, unknowns.count))
     for k, part in enumerate(np.split(np.arange(len(rows)), np.flatnonzero(np.diff(ping)) + 1)):

@@ -16,9 +16,8 @@ from wavesim_studies.field_trials.clock_solution import ClockSolution
 from wavesim_studies.field_trials.detection_files import DetectionTrial
 
 FLUCTUATION = 5.57  #: standard deviation in dB of the level of a sum of many random paths
-LATE_TIME = (
-    3e-3  #: greatest delay of a late arrival in s; assumed, as receivers report the tag beside them 1.3 to 2.3 ms late
-)
+#: greatest delay of a late arrival in s; assumed, as receivers report the tag beside them 1.3 to 2.3 ms late
+LATE_TIME = 3e-3
 RESOLUTION = 1e-3  #: resolution of a detection in s
 
 

@@ -16,13 +16,12 @@ from wavesim_sdk.cli import json_option
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.terminal_text import echo, finite_json
+from wavesim_studies.cli_options import check_suffix, frame_option
 
 if TYPE_CHECKING:
     from wavesim_studies.identification.recorded_trials import RecordedTrial
     from wavesim_studies.identification.shooting import ShootingOptions
     from wavesim_world.config import Model
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 @click.group()
@@ -54,7 +53,7 @@ _LOG_OPTIONS = [
         metavar="ACTUATOR=TOPIC:FIELD",
         help="Topic and field of a bag that command an actuator. Repeatable.",
     ),
-    click.option("--frame", type=click.Choice(["enu", "ned"]), default="enu", show_default=True, help="Axes of a bag."),
+    frame_option,
     click.option("--true-states", is_flag=True, help="Use the true states of a WaVeSim log instead of its sensors."),
     click.option(
         "--channel",
@@ -206,8 +205,7 @@ def _check_folder(file: Path | None) -> None:
 
 def _check_picture(picture: Path | None) -> None:
     _check_folder(picture)
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
+    check_suffix(picture)
 
 
 @identify.command("fit")

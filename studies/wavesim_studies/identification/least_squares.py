@@ -16,6 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import erf
 
 from wavesim_sdk.arrays import Floats, Mask
+from wavesim_studies.navigation.metrics import robust_deviation
 
 Residuals = Callable[[Floats], Floats]
 Jacobian = Callable[[Floats], tuple[Floats, Any]]
@@ -99,7 +100,7 @@ def robust_scale(r: Floats) -> float:
     density = np.exp(-0.5 * limit**2) / np.sqrt(2.0 * np.pi)
     share = erf(limit / np.sqrt(2.0))
     expected = share - 2.0 * limit * density + limit**2 * (1.0 - share)
-    scale = 1.4826 * float(np.median(np.abs(r)))
+    scale = float(robust_deviation(r))
     for _ in range(20):
         scale = float(np.sqrt(np.mean(np.minimum(r * r, (limit * scale) ** 2)) / expected))
     return scale

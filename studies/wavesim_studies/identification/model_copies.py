@@ -22,6 +22,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning import motion_kernels as R
 from wavesim_studies.learning.shares import Shares
+from wavesim_studies.navigation.metrics import wrapped
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model
 
@@ -137,8 +138,7 @@ class ModelCopies:
                 states[done // every, :6] = rows[R.POSITION : R.POSITION + 6]
                 states[done // every, 6:] = rows[R.VELOCITY : R.VELOCITY + 6]
                 states[done // every][:, ~alive] = np.nan
-        turned = np.diff(states[:, YAW], axis=0)
-        turned -= 2.0 * np.pi * np.round(turned / (2.0 * np.pi))
+        turned = wrapped(np.diff(states[:, YAW], axis=0))
         states[1:, YAW] = states[0, YAW] + np.cumsum(turned, axis=0)
         return states
 

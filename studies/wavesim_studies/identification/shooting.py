@@ -31,6 +31,7 @@ from wavesim_studies.identification.model_copies import (
 )
 from wavesim_studies.identification.recorded_trials import HeldCommands, RecordedTrial
 from wavesim_studies.identification.unknowns import FittedUnknown
+from wavesim_studies.navigation.metrics import robust_deviation, wrapped
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model
 
@@ -271,16 +272,21 @@ class ShootingProblem:
         for k in following:
             ends.append(states[self.segments[k - 1].steps, :, a, k - 1])
         jump = np.array(ends) - starts[:, following].T
-        jump[:, YAW] -= 2.0 * np.pi * np.round(jump[:, YAW] / (2.0 * np.pi))
+        jump[:, YAW] = wrapped(jump[:, YAW])
         return np.asarray(jump[:, self.free] / (JUMPS[self.free] * self.options.jump), float)
 
-    def _residuals(self, states: Floats, a: int, x: Floats) -> Floats:
+    def _deviations(self, states: Floats, a: int, x: Floats) -> list[Floats]:
+        """Return, for each part of ``measured``, measured minus simulated values, divided by their noise."""
         parts = []
         for values in self.measured:
             r = values.value - self.predictions(states, a, values, x)
             if values.channel == "heading":
-                r -= 2.0 * np.pi * np.round(r / (2.0 * np.pi))
+                r = wrapped(r)
             parts.append(r / self.sigma[values.channel])
+        return parts
+
+    def _residuals(self, states: Floats, a: int, x: Floats) -> Floats:
+        parts = self._deviations(states, a, x)
         starts = self.start_states(x)
         parts.append(self._jumps(states, a, starts).ravel())
         parts.append(x[: len(self.unknowns)])
@@ -355,12 +361,7 @@ class ShootingProblem:
         """Return the residuals of vector ``a`` of a Jacobian without the priors. Jumps are relative to the start states of
         the first vector, because the derivative by the start of the next segment is known.
         """
-        parts = []
-        for values in self.measured:
-            r = values.value - self.predictions(states, a, values, x)
-            if values.channel == "heading":
-                r -= 2.0 * np.pi * np.round(r / (2.0 * np.pi))
-            parts.append(r / self.sigma[values.channel])
+        parts = self._deviations(states, a, x)
         base_starts = np.asarray(states[0, :, 0])
         parts.append(self._jumps(states, a, base_starts).ravel())
         return np.concatenate(parts)
@@ -425,4 +426,4 @@ def _first_noise(trials: Sequence[RecordedTrial], channel: str) -> float:
     second = second[np.isfinite(second)]
     if not len(second):
         return max(least, 0.1 * variation)
-    return max(float(1.4826 * np.median(np.abs(second)) / np.sqrt(6.0)), least, 0.1 * variation)
+    return max(float(robust_deviation(second) / np.sqrt(6.0)), least, 0.1 * variation)

@@ -13,9 +13,8 @@ import click
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.terminal_text import echo, finite_json
+from wavesim_studies.cli_options import check_suffix
 from wavesim_studies.navigation.cli_import import import_
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 @click.group()
@@ -123,7 +122,7 @@ def score(
     from wavesim_sdk.errors import LogError
     from wavesim_studies.navigation import logs, score_estimates
 
-    _check_picture(picture)
+    check_suffix(picture)
     selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate, adapt)
     log = None if file is None else score_estimates.read_log(file)
     if estimates:
@@ -174,11 +173,6 @@ def score(
 def _warn(name: str, text: str) -> None:
     """Print a warning from the filter of one vehicle."""
     echo(f"{name}: {text}", err=True)
-
-
-def _check_picture(picture: Path | None) -> None:
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
 
 
 def _factor(text: str) -> tuple[str, float]:
@@ -253,7 +247,7 @@ def allan(
     from wavesim_sdk.log import read
     from wavesim_studies.navigation import allan as deviations
 
-    _check_picture(picture)
+    check_suffix(picture)
     columns = {k: v for k, v in columns.items() if v is not None}
     log = None
     if file.suffix.lower() == ".csv":

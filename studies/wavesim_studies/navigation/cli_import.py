@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from wavesim_sdk.terminal_text import echo
+from wavesim_studies.cli_options import frame_option
 
 
 @click.command("import")
@@ -30,13 +31,7 @@ from wavesim_sdk.terminal_text import echo
     help="True track: a topic of the bag, a file (TUM, CSV, bag, log), or for the log of a vehicle the type of a message "
     "or `none`; default: the truth of a simulator, or the vehicle's own estimate.",
 )
-@click.option(
-    "--frame",
-    type=click.Choice(["enu", "ned"]),
-    default="enu",
-    show_default=True,
-    help="Axes of a bag: enu (REP 103: ENU and FLU) or ned (NED and FRD).",
-)
+@frame_option
 def import_(
     source: Path, out: Path, map_file: Path | None, vehicle: str, configuration: Path | None, truth: str, frame: str
 ) -> None:

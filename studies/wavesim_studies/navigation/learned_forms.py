@@ -20,6 +20,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import LogError, WaveSimError
+from wavesim_studies.navigation.metrics import wrapped
 from wavesim_studies.navigation.planar_runs import PlanarRun
 from wavesim_studies.neural_networks import Adam, DenseNetwork, forward
 from wavesim_studies.recurrent_network import RecurrentNetwork, start, step
@@ -154,7 +155,7 @@ class LearnedForm:
                 for place, column in enumerate(columns):
                     if column == YAW and not form.delta:
                         turn = np.arctan2(out[place], out[place + 1]) - now[YAW]
-                        now[YAW] += turn - 2.0 * np.pi * np.round(turn / (2.0 * np.pi))
+                        now[YAW] += wrapped(turn)
                     else:
                         now[column] = out[place] + (found[k - 1, column] if _adds(form, column) else 0.0)
             if form.gyro:
@@ -302,7 +303,7 @@ def errors(run: PlanarRun, states: Array) -> dict[str, float]:
     """
     off = np.linalg.norm(states[:, : Y + 1] - run.place, axis=1)
     turn = states[:, YAW] - run.yaw if states.shape[1] > YAW else np.full(len(off), np.nan)
-    turn = turn - 2.0 * np.pi * np.round(turn / (2.0 * np.pi))
+    turn = wrapped(turn)
     return {
         "rms": float(np.sqrt(np.mean(off**2))),
         "final": float(off[-1]),

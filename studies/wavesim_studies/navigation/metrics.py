@@ -53,6 +53,18 @@ def rms_distance(offsets: Any) -> float:
     return float(np.sqrt(np.square(np.asarray(offsets, float)).sum(axis=1).mean()))
 
 
+def robust_deviation(x: Any, middle: Any = 0.0) -> Any:
+    """Return 1.4826 times the median absolute deviation (...) of values (..., N) from ``middle``. For normal errors
+    around ``middle``, this is their standard deviation.
+    """
+    return 1.4826 * np.median(np.abs(np.asarray(x) - middle), axis=-1)
+
+
+def wrapped(angle: Any) -> Floats:
+    """Return angles in rad, reduced to the range from -pi to pi."""
+    return np.asarray(angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi)))
+
+
 def path(truth: Any) -> Floats:
     """Return the distance (T) in m that has been travelled along a track (T, k)."""
     steps = np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1)
@@ -165,7 +177,7 @@ def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> N
         q = true_q = np.tile((1.0, 0.0, 0.0, 0.0), (len(p), 1))
     else:
         turn = frames.euler(np.asarray(q))[:, 2] - frames.euler(np.asarray(true_q))[:, 2]
-        heading_rms = _rms(turn - 2.0 * np.pi * np.round(turn / (2.0 * np.pi)))
+        heading_rms = _rms(wrapped(turn))
     distance = float(path(true_p[:, :2])[-1])
     with_depth = np.isfinite(p[:, 2]).all() and np.isfinite(true_p[:, 2]).all()
     level = (1.0, 1.0, 1.0) if with_depth else (1.0, 1.0, 0.0)
