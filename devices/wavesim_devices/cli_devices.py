@@ -103,7 +103,7 @@ def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = 
             click.option(
                 "--tcp",
                 type=click.IntRange(0, 65535),
-                help="Serve this TCP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+                help="Listen on this TCP port on loopback (0 = any free port) instead of a pseudo-terminal.",
             ),
             *(() if modem else (sensor_option,)),
             *reversed(more),

@@ -162,7 +162,7 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
 @click.option(
     "--png",
     type=click.Path(path_type=Path),
-    help="Draw the rays over the sound speed in this picture; with --loss, also draw the loss.",
+    help="Write a plot of the rays over the sound speed to this image file; with --loss, also plot the loss.",
 )
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the arrivals to this CSV file.")
 @json_option

@@ -117,7 +117,7 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
         entry.load()(model, target)
         echo(f"wrote {target}")
         return
-    raise click.ClickException("drawing needs the package wavesim-viz")
+    raise click.ClickException("drawing requires the wavesim-viz package")
 
 
 @vehicles.command("import")

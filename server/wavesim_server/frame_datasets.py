@@ -274,7 +274,7 @@ class CocoDataset(FrameDataset):
 
 def _annotations(picture: Picture, names: LabelNames) -> Iterator[dict[str, Any]]:
     """Yield the annotation of each object in a picture; the category is (name, supercategory). A label without a name,
-    as in a log of another program, is called `object N` and has the category `object`.
+    as in a log from another program, is called `object N` and has the category `object`.
     """
     numbers = [n for n in np.unique(picture.labels).tolist() if n != NOTHING]
     unnamed = {abs(n): LabelName(f"object {abs(n)}", "object") for n in numbers}

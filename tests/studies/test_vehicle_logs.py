@@ -228,7 +228,7 @@ def test_other_commands_read_a_log(made: dict[str, Path], tmp_path: Path) -> Non
     assert done.exit_code == 0 and "covers 100 %" in done.output, done.exception
     done = nav("score", path, "--use", "ahrs", "--use", "dvl")
     assert done.exit_code == 0, done.exception
-    assert "sea.lsf is a recording of another program" in done.stderr and "accuracies are assumed" in done.stderr
+    assert "sea.lsf was recorded by another program" in done.stderr and "accuracies are assumed" in done.stderr
     compressed = tmp_path / "Data.lsf.gz"
     compressed.write_bytes(gzip.compress(path.read_bytes()))
     assert read(compressed).series.keys() == read(path).series.keys()

@@ -48,7 +48,10 @@ def read(path: Path) -> PanelResults:
         coefficients=coefficients,
         stiffness=stiff,
         rigid_body=None if rigid is None else rigid * AXIS_SIGN_PRODUCTS,
-        notes=(f"{path.name}: the axes of its matrices (y to port, z up) were converted to y to starboard, z down",),
+        notes=(
+            f"{path.name}: its matrices were converted from axes with y to port and z up to axes with y to starboard and "
+            "z down",
+        ),
         infinite=infinite * AXIS_SIGN_PRODUCTS,
     )
 

@@ -414,7 +414,7 @@ class StateWriter:
         view: TableSnapshots,
         kind: Type,
     ) -> DatagramPayloads:
-        """Return the matrices of bytes for all sessions together."""
+        """Return the byte matrices for all sessions, filled in one pass."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
             len(members), self._motion_and_actuation(shape, members, view), values, view, last

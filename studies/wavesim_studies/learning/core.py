@@ -23,7 +23,7 @@ from wavesim_world.config import library
 
 __all__ = ["Core"]
 
-MODELS = 64  #: number of different hulls; they repeat over the groups of HULL_COPIES copies
+MODELS = 64  #: number of different hulls; the groups of HULL_COPIES copies are assigned to them cyclically
 HULL_COPIES = 8  #: number of consecutive copies that share a hull; it is a multiple of the number of lanes
 
 

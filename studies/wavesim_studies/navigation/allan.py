@@ -40,7 +40,7 @@ CSV_UNITS = {
 COEFFICIENTS = ("quantisation", "noise", "instability", "walk")
 #: factor that allows for the correlation between deviations at neighbouring averaging times, which use the same samples
 SHARED = 2.0
-BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process is preferred to a flat curve
+BETTER = 10.0  #: decrease in misfit above which a Gauss-Markov process is preferred to a flat curve
 LEAST = 64  #: minimum number of samples
 CLUSTERS = 5  #: minimum number of clusters of the longest averaging time
 GAP = 2.5  #: minimum length of a gap, as a multiple of the mean interval

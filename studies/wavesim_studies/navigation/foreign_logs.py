@@ -76,7 +76,7 @@ class _Source:
 
 
 def read_log(path: Path) -> Log:
-    """Return a recording of another program as a log in memory. An import map with the name `NAME.import.xml` (in a
+    """Return a recording from another program as a log in memory. An import map with the name `NAME.import.xml` (in a
     folder: `import.xml`) is used. ``notes`` of the log state its assumptions and what is missing. Raise LogError if the
     recording cannot be used.
     """
@@ -119,7 +119,7 @@ def import_log(
     truth: str = "",
     frame: str = "enu",
 ) -> ImportedLog:
-    """Return a recording of another program as a log in memory, which ``estimation_case`` accepts.
+    """Return a recording from another program as a log in memory, which ``estimation_case`` accepts.
 
     ``source`` is a MAVLink, ArduPilot, PX4 or DUNE log (.tlog, .bin, .ulg, .lsf), a ROS bag, a folder with CSV files
     that ``map_file`` describes, or a folder that ``wavesim log export --csv`` wrote. ``configuration`` (or the map)

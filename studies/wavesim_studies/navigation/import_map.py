@@ -27,7 +27,7 @@ class ImportedTable:
     type: str = choice("Type of the instrument; empty: the name of the instrument is its type.", TYPES, "")
     columns: str = text(
         "Columns as NAME=COLUMN or NAME=COLUMN:UNIT, separated by spaces, for example `time=t:ns roll=phi:deg "
-        "rates=p,q,r`. Columns with usual names need not be listed.",
+        "rates=p,q,r`. Columns with common names need not be listed.",
         "",
     )
     frame: str = choice(
@@ -63,8 +63,8 @@ class ImportMap:
 
     vehicle: str = text("Name of the vehicle in the log.", "vehicle")
     configuration: str = text(
-        "WaVeSim configuration that contains the vehicle with its instruments, relative to the map. Empty: `<sensors>` "
-        "declares the instruments.",
+        "WaVeSim configuration that contains the vehicle and its instruments, as a path relative to the map file. "
+        "Empty: `<sensors>` declares the instruments.",
         "",
     )
     origin: Vector = key(

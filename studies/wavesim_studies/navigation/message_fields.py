@@ -50,7 +50,7 @@ class InstrumentMessage:
 
 @dataclass(frozen=True)
 class TrackMessage:
-    """Message with the motion of the vehicle: the truth of a simulator, or the estimate of the vehicle itself."""
+    """Message with the motion of the vehicle: the simulator's ground truth, or the vehicle's own estimate."""
 
     message: str
     true: bool
@@ -138,9 +138,9 @@ _ARDUPILOT = LogFormat(
 )
 _PX4_FIXES = (
     InstrumentMessage("vehicle_gps_position", "gps", "latitude=latitude_deg:deg longitude=longitude_deg:deg height=altitude_msl_m:m", least={"fix_type": 3}, sigma="eph:m"),
-    InstrumentMessage("vehicle_gps_position", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="older logs"),
+    InstrumentMessage("vehicle_gps_position", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="only in older logs"),
     InstrumentMessage("sensor_gps", "gps", "latitude=latitude_deg:deg longitude=longitude_deg:deg height=altitude_msl_m:m", least={"fix_type": 3}, sigma="eph:m"),
-    InstrumentMessage("sensor_gps", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="older logs"),
+    InstrumentMessage("sensor_gps", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="only in older logs"),
 )  # fmt: skip
 _PX4_TRACK = (
     "north=x:m east=y:m down=z:m velocity=vx,vy,vz:m/s attitude={}.q "
@@ -152,7 +152,7 @@ _PX4 = LogFormat(
     (
         InstrumentMessage("sensor_combined", "imu", "force=accelerometer_m_s2:m/s2 rates=gyro_rad:rad/s"),
         InstrumentMessage("vehicle_attitude", "ahrs", "attitude=q rates=vehicle_angular_velocity.xyz:rad/s"),
-        InstrumentMessage("vehicle_attitude", "ahrs", "attitude=q", note="older logs"),
+        InstrumentMessage("vehicle_attitude", "ahrs", "attitude=q", note="only in older logs"),
         InstrumentMessage(
             "vehicle_visual_odometry",
             "dvl",

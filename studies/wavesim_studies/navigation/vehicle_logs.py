@@ -92,9 +92,10 @@ class VehicleLog:
 
 
 def read_vehicle_log(path: Path, listed: Sequence[ImportedTopic], truth: str = "") -> VehicleLog:
-    """Return the content of a log of another program. ``listed`` contains the messages that an import map assigns to
-    instruments. ``truth`` is the type of the message with the track, or `none`; if it is empty, the truth of a
-    simulator is used or, if there is none, the vehicle's own estimate. Raise LogError if the file cannot be used.
+    """Return the content of a log that another program wrote. ``listed`` contains the messages that an import map
+    assigns to instruments. ``truth`` is the type of the message with the track, or `none`; if it is empty, the
+    simulator's ground truth is used or, if there is none, the vehicle's own estimate. Raise LogError if the file cannot
+    be used.
     """
     form = FORMATS[suffix_of(path)]
     wanted = _wanted(form)
@@ -215,8 +216,8 @@ def _leave_slow_imu(made: VehicleLog) -> None:
     if imus and any(r.type == "ahrs" for r in made.recordings):
         for r in imus:
             made.unused[r.source] = (
-                f"{1.0 / r.period:.3g} values per second are too few to be integrated (at least {SLOW_HZ:g}); "
-                "the filter uses the attitude reference"
+                f"{1.0 / r.period:.3g} values per second are too few for integration (minimum: {SLOW_HZ:g}); the "
+                f"filter uses the attitude reference instead"
             )
             made.recordings.remove(r)
 

@@ -74,20 +74,22 @@ class MissionConfig:
 
     file: str = text("Path of the mission file, relative to the configuration file.")
     speed: float = key(
-        "Speed through the water on legs for which the file states no speed; 0 = the file's default speed, or 1 m/s.",
+        "Speed through the water on legs that have no speed in the file; 0 = the file's default speed or, if the file "
+        "has none, 1 m/s.",
         "speed",
         0.0,
         low=0.0,
     )
     acceptance: float = key(
-        "Distance within which a waypoint counts as reached; 0 = as the file states, or as the on-board program "
-        "chooses.",
+        "Distance within which a waypoint counts as reached; 0 = the distance in the mission file or, if the file has "
+        "none, the on-board program's default.",
         "length",
         0.0,
         low=0.0,
     )
     lookahead: float = key(
-        "Lookahead distance of line-of-sight guidance; 0 = as the file states, or as the on-board program chooses.",
+        "Lookahead distance of line-of-sight guidance; 0 = the distance in the mission file or, if the file has none, "
+        "the on-board program's default.",
         "length",
         0.0,
         low=0.0,
@@ -182,10 +184,10 @@ class FaultConfig:
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Magnitude of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time "
-        "(frozen). "
-        "Sensors: bias (bias), probability of a spike (spikes), noise factor (noisy), or name of the compartment (wet). "
-        "Devices: probability per byte (lost, garbled, doubled) or delay (late).",
+        "Magnitude of the fault, with its unit if it has one. The meaning depends on the kind of fault. Actuators: "
+        "reduced: remaining fraction of the force; frozen: duration. Sensors: bias: the bias; spikes: probability of a "
+        "spike; noisy: noise factor; wet: name of the compartment. Devices: lost, garbled or doubled: probability per "
+        "byte; late: delay.",
         "",
     )
     field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")

@@ -184,7 +184,7 @@ def _cross_flow(model: Model, c: CrossFlow, fail: Any) -> None:
         if len(c.section) < 2 or any(b.x <= a.x for a, b in itertools.pairwise(c.section)):
             fail("<cross-flow> needs at least two sections, in ascending order of `x`")
         if not any(s.draft for s in c.section):
-            fail("<cross-flow>: every section has the draft 0 m")
+            fail("<cross-flow>: every section has a draft of 0 m")
         if c.length or c.centre or c.beam or c.draft:
             fail("<cross-flow>: sections replace `length`, `centre`, `beam` and `draft`; remove those")
         if c.still:

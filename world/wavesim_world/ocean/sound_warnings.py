@@ -195,7 +195,7 @@ def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) 
             "depth applies below"
         )
     end = loaded.config.time.duration
-    return found + _after_end(grid, end or math.inf, f"the run lasts {end:g} s" if end else "the run has no end")
+    return found + _after_end(grid, end or math.inf, f"the run lasts {end:g} s" if end else "the run has no end time")
 
 
 def volume_warnings(grid: VolumeGrid, places: Sequence[NodePlace], time_s: float) -> list[str]:

@@ -275,8 +275,8 @@ def cylinder(radius: float, length: float, wavelength: float, off: float = 0.0, 
 
 
 def plate(width: float, height: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
-    """Return the linear target strength of a plate: (A/lambda)^2 (sin x/x)^2. ``off`` is the angle in rad from the
-    normal in the plane of the width.
+    """Return the linear target strength of a plate: (A/lambda)^2 (sin x/x)^2. ``off`` is the angle from the normal
+    (rad), in the plane that contains the normal and the width.
     """
     near = math.sqrt(wavelength * r)
     w, h = min(width, near), min(height, near)
