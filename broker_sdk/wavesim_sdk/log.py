@@ -242,7 +242,7 @@ def read(path: str | Path | Log) -> Log:
 
 
 def _read(path: Path) -> Log:
-    """Read a log of WaVeSim. Raise LogError for another file."""
+    """Read a WaVeSim log. Raise LogError for any other file."""
     log = Log(path)
     schemas: dict[int, str] = {}
     channels: dict[int, tuple[str, str]] = {}
@@ -298,7 +298,7 @@ def _read(path: Path) -> Log:
 
 
 def _converted(path: Path) -> Log:
-    """Return the recording from another program as a log. Raise LogError if the converter is not installed."""
+    """Return a recording from another program as a log. Raise LogError if the converter is not installed."""
     for entry in importlib.metadata.entry_points(group=CONVERTERS):
         found: Log = entry.load()(path)
         return found

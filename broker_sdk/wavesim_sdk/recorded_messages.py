@@ -33,9 +33,9 @@ class RecordedMessages:
 
     name: str  #: type and source, such as `IMU[0]` or `EulerAngles (AHRS)`
     type: str
-    time: Floats  #: times (T) in s by the clock of the vehicle; Unix times if the file relates this clock to civil time
+    time: Floats  #: times (T) in s on the vehicle's clock; Unix times if the file relates this clock to civil time
     columns: dict[str, Floats]  #: values (T) or (T, n)
-    received: Floats | None = None  #: times (T) in s by the clock of the program that wrote the file
+    received: Floats | None = None  #: times (T) in s on the clock of the program that wrote the file
     source: str = ""  #: system and device; messages of one device have the same source
 
 
@@ -44,7 +44,7 @@ class RecordedFile:
     """Content of a file."""
 
     messages: list[RecordedMessages]
-    others: dict[str, int] = field(default_factory=dict)  #: number of messages of each type that was not wanted
+    others: dict[str, int] = field(default_factory=dict)  #: number of messages of each type that was not requested
     notes: list[str] = field(default_factory=list)
     kind: str = ""  #: `submarine` or `surface`, if the file states the kind of the vehicle
     origin: tuple[float, float] | None = None  #: latitude and longitude in rad of the origin of local positions

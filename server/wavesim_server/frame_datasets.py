@@ -302,7 +302,7 @@ DATASETS: dict[str, type[FrameDataset]] = {"coco": CocoDataset, "png": FrameData
 def add_log(log: Path, folder: Path, format: str, vehicle: str = "", instrument: str = "") -> tuple[int, str]:
     """Add the frames in a log to a data set as one scene; return the number of files and the split of the data set.
 
-    ``vehicle`` and ``instrument`` select the frames of one body or of instruments with one name.
+    ``vehicle`` and ``instrument`` select the frames of one body, or those of the instruments with one name.
     """
     found = read(log)
     there = [t.split("/")[2:4] for t, s in found.series.items() if t.startswith("/sonar/") and len(s.records)]

@@ -337,12 +337,12 @@ def table(recording: InertialRecording, found: dict[str, dict[str, Curve]]) -> l
             declared = declared_coefficients(recording.declared, group)
             lines.append(f"  {'configured':12}" + "".join(f"{declared[k]:>24.3g}" for k in COEFFICIENTS[1:]))
         if "mean" in each:
-            lines.append(f"  in the units of data sheets: {_data_sheet(each['mean'], group)}")
+            lines.append(f"  in data-sheet units: {_data_sheet(each['mean'], group)}")
     return lines
 
 
 def _data_sheet(c: Curve, group: str) -> str:
-    """Return the coefficients of a curve in the units of data sheets."""
+    """Return the coefficients of a curve in data-sheet units."""
     noise, level, walk = (c.coefficients[k] for k in COEFFICIENTS[1:])
     degree = 180.0 / math.pi
     factors = (

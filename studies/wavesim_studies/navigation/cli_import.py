@@ -1,4 +1,4 @@
-"""Command ``wavesim nav import``: convert recordings of other programs to WaVeSim logs."""
+"""Command ``wavesim nav import``: convert recordings from other programs to WaVeSim logs."""
 
 from __future__ import annotations
 

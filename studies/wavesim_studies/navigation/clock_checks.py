@@ -1,4 +1,4 @@
-"""Checks of the clocks in recordings of other programs. All formats use the same checks."""
+"""Checks of the clocks in recordings from other programs. All formats use the same checks."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def duration_text(seconds: float) -> str:
 
 
 def check_clock(where: str, name: str, own: Floats, received: Floats) -> None:
-    """Compare the clock that stamped messages (T) with that of the program which received them. Raise LogError if one of
-    them jumps, for example because the vehicle restarted.
+    """Compare the clock that stamped messages (T) with the clock of the program that received them. Raise LogError if
+    one of them jumps, for example because the vehicle restarted.
     """
     delay = received - own
     width = WINDOW if len(delay) >= 2 * WINDOW else 1

@@ -1,4 +1,4 @@
-"""Checks of satellite fixes in recordings of other programs. All formats use the same checks."""
+"""Checks of satellite fixes in recordings from other programs. All formats use the same checks."""
 
 from __future__ import annotations
 

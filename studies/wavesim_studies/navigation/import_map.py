@@ -38,8 +38,8 @@ class ImportedTable:
 
 @dataclass(frozen=True)
 class ImportedTopic:
-    """Topic of a bag, or message of a vehicle's log, that belongs to an instrument. Those with usual types need not be
-    listed.
+    """Topic of a bag, or message of a vehicle's log, that belongs to an instrument. Topics and messages of common types
+    need not be listed.
     """
 
     name: str = text("Name of the topic, or of the message as `wavesim nav import` lists it, such as `IMU[1]`.")
@@ -59,7 +59,7 @@ class ImportedTopic:
 
 @dataclass(frozen=True)
 class ImportMap:
-    """Description of a recording by other programs: the vehicle, its instruments, and their files or topics."""
+    """Description of a recording from other programs: the vehicle, its instruments, and their files or topics."""
 
     vehicle: str = text("Name of the vehicle in the log.", "vehicle")
     configuration: str = text(

@@ -1,6 +1,6 @@
-"""Messages of the logs of other programs that contain values of instruments or the motion of the vehicle: their fields,
-with units and axes. All vectors of the body have the axes forward, starboard, down, and all local positions the axes
-north, east, down, as these formats define.
+"""Messages in logs from other programs that contain values of instruments or the motion of the vehicle: their fields,
+with units and axes. As these formats define, body vectors have the axes forward, starboard and down, and local
+positions have the axes north, east and down.
 
 The columns are written as in an import map: ``NAME=FIELD:UNIT``. ``MESSAGE.FIELD`` is a field of another message from
 the same source at the same time.

@@ -1,4 +1,4 @@
-"""Conversion of the logs of other programs to recordings of instruments, and to the track of the vehicle."""
+"""Conversion of logs from other programs to recordings of instruments, and to the track of the vehicle."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def read_vehicle_log(path: Path, listed: Sequence[ImportedTopic], truth: str = "
     if made.track is not None:
         made.origin = file.origin or made.track.first_place()
     if rest := sorted(name for name in file.others if name not in wanted):
-        made.notes.append(f"no instrument of the filter (not read): {', '.join(rest)}")
+        made.notes.append(f"not an instrument that the filter uses (not read): {', '.join(rest)}")
     return made
 
 
@@ -149,7 +149,7 @@ def _of_topic(
 ) -> InstrumentRecording:
     """Return the recording of a message that an import map names."""
     able = [one for one in form.instruments if one.message == m.type and topic.type in ("", one.type)]
-    reason = f"the filter has no model of {m.type}"
+    reason = f"the filter has no measurement model for {m.type}"
     for one in able:
         found = _recording(path, one, m, file, topic.sensor or _usual_name(one, m))
         if isinstance(found, InstrumentRecording):
@@ -187,7 +187,7 @@ def _choose(
                 continue
             if one.air and file.kind != "submarine":
                 made.unused[m.name] = (
-                    f'the pressure of the air or the hull; if it is that of the water, state it: <topic name="{m.name}" type="pressure"/>'
+                    f'this is the pressure of the air or inside the hull; if it is the water pressure, declare it: <topic name="{m.name}" type="pressure"/>'
                 )
                 continue
             found = _recording(path, one, m, file, one.type)

@@ -285,7 +285,7 @@ class TimeConfig:
     duration: float = key("Simulation time at which the run ends; 0 s = never.", "time", 0.0, low=0.0)
     integrator: str = text(
         "Integrator of the equations of motion. rk4: classical Runge-Kutta. dp5: fifth-order Dormand-Prince. euler: "
-        "semi-implicit Euler. Another package may provide more (docs/extending.md).",
+        "semi-implicit Euler. Other packages may provide more integrators (docs/extending.md).",
         "rk4",
     )
     pace: str = choice(
@@ -374,9 +374,9 @@ class NetworkConfig:
         high=1e9,
     )
     newcomers: str = choice(
-        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
-        "pilot may. free: only a pilot without lockstep may. lockstep: also a pilot in lockstep may; the simulation "
-        "then waits for this pilot.",
+        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no pilot "
+        "may. free: only a pilot without lockstep may. lockstep: any pilot may; the simulation waits for a pilot in "
+        "lockstep.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -426,9 +426,7 @@ class NetworkConfig:
     observers: int = key(
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
-    sessions: int = key(
-        "Maximum number of sessions in all roles together.", default=4096, low=1, high=65536, integer=True
-    )
+    sessions: int = key("Maximum total number of sessions in all roles.", default=4096, low=1, high=65536, integer=True)
     grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
 

@@ -148,10 +148,7 @@ def _drag(model: Model, fail: Any) -> None:
     if len(oscillators) > MAX_OSCILLATORS:
         fail(f"<radiation>: too many oscillators; the maximum is {MAX_OSCILLATORS}")
     if sum(len(m.a) for m in model.memory) + 2 * len(oscillators) > MAX_STATES:
-        fail(
-            f"too many fluid-memory states in all systems together; the maximum is {MAX_STATES}, and an oscillator "
-            "has two"
-        )
+        fail(f"too many fluid-memory states; the maximum in all systems is {MAX_STATES}, and an oscillator has two")
     if oscillators:
         _passive(oscillators, fail)
     for m in model.memory:
