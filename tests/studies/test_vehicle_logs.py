@@ -272,9 +272,9 @@ MISTAKES: dict[str, tuple[Callable[[Content], Content], str, tuple[str, ...]]] =
         tuple(FORMATS),
     ),
     "clock set ahead": (lambda c: half(c, lambda t: t + 1e9), "jumps ahead by 31.7 years after t =", (".lsf",)),
-    "latitude and longitude exchanged": (
+    "latitude and longitude swapped": (
         lambda c: replace(c, fixes=c.fixes[:, ::-1]),
-        "latitude and longitude of 'gps' are exchanged: the courses between its fixes agree",
+        "latitude and longitude of 'gps' are swapped: the courses between its fixes agree",
         tuple(FORMATS),
     ),
     "many fixes far away": (

@@ -9,10 +9,10 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 
-GAP_S = 60.0  #: length in s of a gap that is reported
-JUMP_S = 86400.0  #: length in s of a gap that must be a jump of the clock
-STEP_S = 2.0  #: smallest step back in s that is taken for a jump of the clock instead of delayed messages
-DIFFER_S = 5.0  #: change in s of the difference between two clocks that is taken for a jump
+GAP_S = 60.0  #: minimum length in s of a gap that is reported
+JUMP_S = 86400.0  #: minimum length in s of a gap that counts as a jump of the clock
+STEP_S = 2.0  #: minimum step back in s that counts as a jump of the clock instead of delayed messages
+DIFFER_S = 5.0  #: minimum change in s of the difference between two clocks that counts as a jump
 STEADY = 10.0  #: smallest ratio of a jump to the usual change of this difference
 WINDOW = 25  #: number of messages over which the difference between two clocks is averaged (median)
 

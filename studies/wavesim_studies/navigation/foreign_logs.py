@@ -124,10 +124,10 @@ def import_log(
     ``source`` is a MAVLink, ArduPilot, PX4 or DUNE log (.tlog, .bin, .ulg, .lsf), a ROS bag, a folder with CSV files
     that ``map_file`` describes, or a folder that ``wavesim log export --csv`` wrote. ``configuration`` (or the map)
     contains the vehicle with the mounting positions and accuracies of its instruments; without it, instruments are at
-    the origin of the body and have the stated or usual accuracies. ``truth`` is a topic of the bag or a file with the
-    true track; for the log of an autopilot or of DUNE, it is a type of message or `none`, and by default the
-    simulator's ground truth or, if there is none, the vehicle's own estimate. ``frame`` is the frame of a bag: `enu`
-    (REP 103) or `ned`. Raise LogError if the recording cannot be used.
+    the origin of the body and have the stated accuracies, or typical ones if none are stated. ``truth`` is a topic of
+    the bag or a file with the true track; for the log of an autopilot or of DUNE, it is a message type or `none`, and
+    by default the simulator's ground truth or, if there is none, the vehicle's own estimate. ``frame`` is the frame of
+    a bag: `enu` (REP 103) or `ned`. Raise LogError if the recording cannot be used.
     """
     plan, sensors = (ImportMap(), "") if map_file is None else read_map(map_file)
     name = vehicle or plan.vehicle
@@ -408,7 +408,7 @@ def _check_distance(r: InstrumentRecording, origin: Origin) -> None:
     if (far := float(np.nanmax(np.linalg.norm(p[:, :2], axis=1)))) > FAR_M:
         raise LogError(
             f"{r.source}: fixes of '{r.name}' are up to {far / 1000.0:.0f} km from the origin: latitude and longitude "
-            "exchanged, or another origin?"
+            "swapped, or another origin?"
         )
 
 
