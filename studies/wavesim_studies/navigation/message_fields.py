@@ -87,7 +87,7 @@ _MAVLINK = LogFormat(
         ),
         InstrumentMessage("VISION_POSITION_DELTA", "dvl", "bottom=position_delta:m", period="time_delta_usec:us"),
         InstrumentMessage(
-            "ODOMETRY", "dvl", "bottom=vx,vy,vz:m/s", equal={"child_frame_id": 12}, note="axes of the body (FRD)"
+            "ODOMETRY", "dvl", "bottom=vx,vy,vz:m/s", equal={"child_frame_id": 12}, note="body axes (FRD)"
         ),
         InstrumentMessage("SCALED_PRESSURE2", "pressure", "pressure=press_abs:hPa", air=True),
         InstrumentMessage("SCALED_PRESSURE", "pressure", "pressure=press_abs:hPa", air=True),
@@ -158,7 +158,7 @@ _PX4 = LogFormat(
             "dvl",
             "bottom=velocity:m/s",
             equal={"velocity_frame": 3},
-            note="axes of the body (FRD)",
+            note="body axes (FRD)",
         ),
         InstrumentMessage("sensor_baro", "pressure", "pressure=pressure:Pa", air=True),
         InstrumentMessage("vehicle_air_data", "pressure", "pressure=baro_pressure_pa:Pa", air=True),
