@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ from wavesim_sdk.cli import json_option, unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName, WaveSimError
 from wavesim_sdk.names import shorten, suggest_name
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.terminal_text import echo
 from wavesim_server import compiling
 from wavesim_world.cli_options import files_option
@@ -224,7 +224,7 @@ def acoustics(
     from wavesim_world.config import load
 
     for path in filter(None, (png, csv_file)):
-        _check_writable(path)
+        check_writable(path)
     if png is not None:
         check_installed("matplotlib")
     loaded = load(config)
@@ -288,19 +288,6 @@ def _check_free_path(a: EndPoint, b: EndPoint, table: Any) -> None:
     if first_free_path(table) is None:
         names = ", ".join(sorted(set(table["blocked_by"].tolist())))
         raise AcousticShadow(f"all paths from {a} to {b} are blocked by {names}")
-
-
-def _check_writable(path: Path) -> None:
-    """Check, before the computation, that a file can be written. Raises ConfigError if it cannot."""
-    problem = ""
-    if not path.parent.is_dir():
-        problem = "its folder does not exist"
-    elif path.is_dir():
-        problem = "it is a folder"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        problem = "no permission"
-    if problem:
-        raise ConfigError(f"cannot write the file: {problem}", str(path))
 
 
 def _serve() -> None:

@@ -10,6 +10,7 @@ import click
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_studies.cli_options import check_suffix, frame_option
 
@@ -113,6 +114,7 @@ def compare(
 
     for out in outputs:
         check_suffix(out, FORMATS, "--out")
+        check_writable(out)
     if offset is not None:
         unused("with --offset", "search")
     recording = compared_runs.RealSource(real, **source)

@@ -8,6 +8,7 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_studies.cli_options import check_suffix
 
@@ -44,8 +45,7 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
     from wavesim_studies.field_trials.medium_fit import fit_medium
 
     check_suffix(picture)
-    if picture is not None and not picture.parent.is_dir():
-        raise LogError(f"cannot write {picture}: the folder {picture.parent} does not exist")
+    check_writable(picture)
     trial, survey = ssu1.read(folder)
     if out is not None:
         try:

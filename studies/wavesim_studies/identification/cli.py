@@ -15,6 +15,7 @@ import click
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_studies.cli_options import check_suffix, frame_option
 
@@ -197,14 +198,8 @@ def _check_assumed(assumed: dict[str, float], model: Model, channels: Sequence[s
             raise click.BadParameter(f"'{name}' has no effect; possible are {', '.join(known)}", param_hint="--assume")
 
 
-def _check_folder(file: Path | None) -> None:
-    """Raise ConfigError if a file cannot be written, before the computation."""
-    if file is not None and not file.parent.is_dir():
-        raise ConfigError(f"cannot write {file}: the folder {file.parent} does not exist")
-
-
 def _check_picture(picture: Path | None) -> None:
-    _check_folder(picture)
+    check_writable(picture)
     check_suffix(picture)
 
 
@@ -252,7 +247,7 @@ def fit_(
     from wavesim_studies.identification import model_files, report
 
     _check_picture(picture)
-    _check_folder(out)
+    check_writable(out)
     if out is not None and out.exists():
         raise ConfigError(f"{out} already exists; choose another file, because fitted models never replace others")
     data = _prepare(model, files, held, segment, **given)
@@ -342,7 +337,7 @@ def report_(
     from wavesim_studies import identification as idn
     from wavesim_studies.identification import report
 
-    _check_folder(out)
+    check_writable(out)
     data = _prepare(model, files, (), segment, **given)
     parsed = idn.parse_unknowns(unknowns, data.model, data.channels, len(data.trials))
     result = idn.assess(data.model, data.trials, parsed, data.options, data.assumed)

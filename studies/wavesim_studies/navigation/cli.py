@@ -12,6 +12,7 @@ import click
 
 from wavesim_sdk.cli import json_option, unused, whole
 from wavesim_sdk.cli_numbers import Quantity
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.terminal_text import echo, finite_json
 from wavesim_studies.cli_options import check_suffix
 from wavesim_studies.navigation.cli_import import import_
@@ -123,6 +124,7 @@ def score(
     from wavesim_studies.navigation import logs, score_estimates
 
     check_suffix(picture)
+    check_writable(picture)
     selection = logs.Selection(use, without, dict(map(_factor, noise)), not no_gate, adapt)
     log = None if file is None else score_estimates.read_log(file)
     if estimates:
@@ -248,6 +250,7 @@ def allan(
     from wavesim_studies.navigation import allan as deviations
 
     check_suffix(picture)
+    check_writable(picture)
     columns = {k: v for k, v in columns.items() if v is not None}
     log = None
     if file.suffix.lower() == ".csv":
