@@ -21,7 +21,7 @@ import numpy as np
 from wavesim_sdk.errors import InvalidArgument, LogError, UnknownName
 from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.imaging_frames import FRAME, ImagingFrame
-from wavesim_sdk.log_tables import LogTable, Series, arrays_and_units, straight_line_errors, text_columns
+from wavesim_sdk.log_tables import IMPORT_NOTES, LogTable, Series, arrays_and_units, straight_line_errors, text_columns
 from wavesim_sdk.log_validation import (
     LATEST_NS,
     check_message,
@@ -278,6 +278,7 @@ def _read(path: Path) -> Log:
                 channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
         elif kind == "Metadata" and r.name == METADATA:
             log.metadata = valid_metadata(r.metadata)
+            log.notes = tuple(json.loads(log.metadata.get(IMPORT_NOTES, "[]")))
             digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
         elif kind == "LogComplete":
             log.complete = True

@@ -52,6 +52,7 @@ class LoggedBodies(Protocol):
         """Return the names of the bodies in these rows at these times."""
 
 
+IMPORT_NOTES = "import_notes"  #: metadata key of imported logs: JSON list of the notes of the conversion
 UNKNOWN_TRUTH = "unknown_truth"  #: metadata key of logs whose true states lack the attitude or the depth
 #: column suffixes by array length, for the axes of a vector and the components of a quaternion; arrays of other lengths
 #: have indices

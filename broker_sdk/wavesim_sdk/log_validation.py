@@ -15,6 +15,7 @@ import numpy as np
 
 from wavesim_sdk.frame_labels import LabelNames
 from wavesim_sdk.imaging_frames import FRAME, FRAME_KINDS, ImagingFrame
+from wavesim_sdk.log_tables import IMPORT_NOTES
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
 LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; MCAP times can be as large as 2**64 - 1
@@ -27,7 +28,7 @@ _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
     (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
-_LONG = ("configuration", "versions", "labels")  #: metadata values that may have many lines
+_LONG = ("configuration", "versions", "labels", IMPORT_NOTES)  #: metadata values that may have many lines
 _CLOCKS = ("clock_ns", "reported_ns")  #: columns with readings of the clocks of bodies; such a reading may be negative
 
 
@@ -180,7 +181,8 @@ def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     sequences.
     """
     found = {k: v for k, v in metadata.items() if is_short_text(k) and (k in _LONG or is_short_text(v))}
-    for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step), ("sound_speed", _speed)):
+    checks = {"versions": _words, "origin": _place, "step_ns": _step, "sound_speed": _speed, IMPORT_NOTES: _texts}
+    for name, check in checks.items():
         if name in found and not check(_plain(found[name])):
             del found[name]
     if "labels" in found and label_names(found) is None:

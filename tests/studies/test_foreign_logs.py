@@ -114,6 +114,7 @@ def test_a_vehicle_without_an_imu(log: Log, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.exception
     assert "simulation time 0 is 1790000000 s" in done.output and "note: the turn" not in done.output
     found = read(tmp_path / "sea.mcap")
+    assert list(found.notes) == done.output.splitlines()[:-1]  # the log keeps what the import reported
     ahrs = found.series["/sensor/rov/ahrs"].records
     assert np.allclose(ahrs["rates"], log.series["/sensor/auv/ahrs"].records["rates"])
     assert np.allclose(
@@ -320,7 +321,7 @@ def test_values_of_an_instrument_are_checked(o: Voyage) -> None:
     for kind, changed, says in (
         ("ahrs", {"roll": pitch, "pitch": roll}, "roll changes like the turn rate about y: swapped columns?"),
         ("ahrs", {"rates": frd_to_flu(o.w[1:])}, "heading and the turn rate about z have opposite signs"),
-        ("ahrs", {"time": np.where(t > 60.0, t + 300.0, t)}, "1 gap(s), the longest 5.0 min after t = 60.000 s"),
+        ("ahrs", {"time": np.where(t > 60.0, t + 300.0, t)}, "1 gap of 5.0 min after t = 60.000 s"),
         ("ahrs", {"time": shuffled}, "1 values were not in chronological order (by up to 0.100 s); they were sorted"),
         ("imu", {"force": o.imu[:, 1:4] + (0.0, 0.0, 9.81)}, "gravity removed?"),
         ("dvl", {"bottom": velocity[:, [1, 0, 2]]}, "the vehicle moves mostly to starboard"),

@@ -305,10 +305,10 @@ def test_gaps_and_single_wrong_fixes_are_reported_once(said: Content, tmp_path: 
     wrong[[20, 90]] = 0.5, 0.5
     bad = half(replace(said, fixes=wrong), lambda t: t + 300.0)
     found = import_log(WRITERS[suffix](bad, tmp_path / f"bad{suffix}"))
-    (gap,) = [n for n in found.notes if "nothing was recorded" in n]
-    assert "nothing was recorded once, for 5.0 min after t =" in gap
+    (gap,) = [n for n in found.notes if "gap" in n]
+    assert "all instruments have 1 gap of 5.0 min after t =" in gap
     notes = [n for r in found.recordings for n in r.notes]
-    assert not any("gap(s)" in n for n in notes)
+    assert not any("gap" in n for n in notes)
     (far,) = [n for n in notes if "km from the others" in n]
     assert far.startswith(
         "2 of 121 fixes of 'gps' are more than 100 km from the others and were omitted (the first: 0.5"
@@ -372,6 +372,20 @@ def test_a_stalled_link_is_no_jump_of_the_clock(said: Content, tmp_path: Path) -
     own = np.concatenate([np.arange(0.0, 40.0, 0.1), np.arange(0.0, 60.0, 0.1)])
     with pytest.raises(LogError, match=r"the clock of 'ATTITUDE' jumps back by 4\d\.\d s at about t = "):
         check_clock("file", "ATTITUDE", own, np.arange(len(own)) * 0.1)
+
+
+def test_a_pause_of_a_simulator_is_reported_and_a_stalled_link_is_not_a_pause() -> None:
+    """The stamps stand still while the receiver's clock goes on; a log after a restart still is refused."""
+    own = np.arange(0.0, 100.0, 0.1)
+    received = own + 1e9 + 0.01 * np.random.default_rng(1).random(len(own))
+    paused = received + 60.0 * (own > 30.0) + 20.0 * (own > 70.05)
+    (note,) = check_clock("bag", "/imu", own, paused)
+    assert note.startswith("the clock of the messages stood still 2 times, together for 80.0 s, first at t = 30.000 s")
+    stalled = np.where((own > 30.0) & (own < 45.0), np.maximum(received, received[450]), received)
+    assert check_clock("bag", "/imu", own, stalled) == [] == check_clock("bag", "/imu", own, received)
+    restarted = np.where(own > 50.0, own - 50.0, own)
+    with pytest.raises(LogError, match="jumps back by"):
+        check_clock("bag", "/imu", restarted, paused)
 
 
 def test_a_bag_without_messages(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from wavesim_sdk.log import Log, read
 from wavesim_sdk.names import suggest_name
 from wavesim_studies.comparison.channels import Channel, motion_channels, sensor_channels
 from wavesim_studies.navigation import foreign_logs
+from wavesim_studies.navigation.clock_checks import gaps_text
 from wavesim_studies.navigation.estimate_score import time_origin
 from wavesim_studies.navigation.pose_tracks import PoseTrack, track_of_log
 from wavesim_studies.navigation.score_estimates import read_log
@@ -25,7 +26,6 @@ __all__ = ["ComparedRun", "RealSource", "of_log", "read_real", "read_simulated"]
 TRACK_FILES = (".csv", ".tum", ".txt")  #: files that contain a track and no instruments
 #: beginnings of the notes of an import that also concern a comparison
 IMPORT_NOTES = ("the origin", "simulation time 0", "truth: ")
-GAP_S = 60.0  #: a longer gap, in s, is reported
 
 
 @dataclass(frozen=True)
@@ -222,12 +222,8 @@ def _checked(run: ComparedRun) -> ComparedRun:
 
 def gap_note(time: np.ndarray, what: str) -> str:
     """Return a note about gaps of a minute or more; empty if there are none."""
-    steps = np.diff(time)
-    if not (long := steps > GAP_S).any():
-        return ""
-    k = int(np.argmax(steps))
-    count = int(long.sum())
-    return f"{what} has {count} gap{'s' if count > 1 else ''}; the longest lasts {steps[k] / 60.0:.1f} min after t = {time[k]:.1f} s. Gaps are not compared"
+    text = gaps_text(time)
+    return f"{what} has {text}; gaps are not compared" if text else ""
 
 
 def _jump(track: PoseTrack) -> str:

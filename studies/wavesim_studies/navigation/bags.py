@@ -44,11 +44,11 @@ class TopicRecording:
         stamps, received = np.array(self.stamps), np.array(self.received)
         if not stamps.any():
             return received, ["the stamps are 0; the times of reception are used"]
-        check_clock(self.name, self.name, stamps, received)
+        notes = check_clock(self.name, self.name, stamps, received)
         late = float(np.median(received - stamps))
         if abs(late) > LATE_S:
-            return stamps, [f"messages were received {late:.3f} s after their stamps (median); the stamps are used"]
-        return stamps, []
+            notes.append(f"messages were received {late:.3f} s after their stamps (median); the stamps are used")
+        return stamps, notes
 
 
 @contextmanager

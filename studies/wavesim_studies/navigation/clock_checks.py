@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ JUMP_S = 86400.0  #: minimum length in s of a gap that counts as a jump of the c
 STEP_S = 2.0  #: minimum step back in s that counts as a jump of the clock instead of delayed messages
 DIFFER_S = 5.0  #: minimum change in s of the difference between two clocks that counts as a jump
 STEADY = 10.0  #: smallest ratio of a jump to the usual change of this difference
+PAUSE_STEPS = 5.0  #: largest step of a clock across a pause, in usual steps
+GAPS = re.compile(r"1 gap of |\d+ gaps, the longest ")  #: beginning of the notes about gaps
 WINDOW = 25  #: number of messages over which the difference between two clocks is averaged (median)
 
 
@@ -30,17 +33,60 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / (365.25 * JUMP_S):.1f} years"
 
 
-def check_clock(where: str, name: str, own: Floats, received: Floats) -> None:
-    """Compare the clock that stamped messages (T) with the clock of the program that received them. Raise LogError if
-    one of them jumps, for example because the vehicle restarted.
+def gaps_text(time: Floats, limit: float = GAP_S) -> str:
+    """Return the gaps longer than ``limit`` s in times (T) as text, such as `2 gaps, the longest 5.0 min after t = 12.000
+    s`; empty if there are none.
     """
+    steps = np.diff(time)
+    count = int((steps > limit).sum())
+    if not count:
+        return ""
+    k = int(np.argmax(steps))
+    some = f"{count} gaps, the longest" if count > 1 else "1 gap of"
+    return f"{some} {duration_text(float(steps[k]))} after t = {time[k]:.3f} s"
+
+
+def _pauses(own: Floats, received: Floats) -> list[int]:
+    """Return the messages after which the stamping clock stood still: the next message carries on at the usual step of
+    this clock but was received much later, and all later messages are as late.
+    """
+    steps, waits = np.diff(own), np.diff(received)
+    usual = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
+    still = (steps >= 0.0) & (steps <= PAUSE_STEPS * usual + 1e-3) & (waits - steps > DIFFER_S)
+    delay, found = received - own, []
+    for k in np.flatnonzero(still).tolist():
+        wait = float(waits[k] - steps[k])
+        begin = found[-1] + 1 if found else 0
+        # a link that stalls also delays messages, but not all later ones
+        if delay[k + 1 :].min() - delay[begin : k + 1].min() > wait - 0.5 * DIFFER_S:
+            found.append(k)
+    return found
+
+
+def check_clock(where: str, name: str, own: Floats, received: Floats) -> list[str]:
+    """Compare the clock that stamped messages (T) with the clock of the program that received them. Return a note if the
+    stamping clock stood still, as that of a paused simulator does. Raise LogError if one of the clocks jumps, for example
+    because the vehicle restarted.
+    """
+    notes = []
+    if pauses := _pauses(own, received):
+        waits = np.diff(received)[pauses] - np.diff(own)[pauses]
+        received = received.copy()
+        for k, wait in zip(pauses, waits, strict=True):
+            received[k + 1 :] -= wait
+        some = f"{len(pauses)} times, together" if len(pauses) > 1 else "once,"
+        notes.append(
+            f"the clock of the messages stood still {some} for {duration_text(float(waits.sum()))}, first at t = "
+            f"{own[pauses[0]]:.3f} s, and nothing was received meanwhile: a paused simulator? The stamps are used; if the "
+            "vehicle moved meanwhile, split the file there"
+        )
     delay = received - own
     width = WINDOW if len(delay) >= 2 * WINDOW else 1
     count = len(delay) // width
     middle = np.median(delay[: count * width].reshape(count, width), axis=1)
     steps = np.abs(np.diff(middle))
     if not len(steps):
-        return
+        return notes
     limit = max(DIFFER_S, STEADY * float(np.median(steps)))  # a clock can also run faster, as that of a simulator
     for k in np.flatnonzero(steps > limit):
         # messages that wait on a stalled link arrive later, but the smallest delay remains that of the clocks
@@ -52,6 +98,7 @@ def check_clock(where: str, name: str, own: Floats, received: Floats) -> None:
                 f"{duration_text(abs(change))} at about t = {at:.3f} s (the vehicle restarted, or its clock was set); "
                 "split the file there"
             )
+    return notes
 
 
 def check_steps_back(where: str, name: str, time: Floats) -> None:
@@ -73,17 +120,12 @@ def common_gaps(where: str, times: Sequence[Floats]) -> list[str]:
     """
     time = np.unique(np.concatenate(times))
     steps = np.diff(time)
-    gaps = np.flatnonzero(steps > GAP_S)
-    if not len(gaps):
+    if not (text := gaps_text(time)):
         return []
-    longest = int(gaps[np.argmax(steps[gaps])])
-    size, at = float(steps[longest]), float(time[longest])
-    if size > JUMP_S:
+    longest = int(np.argmax(steps))
+    if steps[longest] > JUMP_S:
         raise LogError(
-            f"{where}: the clock jumps ahead by {duration_text(size)} after t = {at:.3f} s; split the file there"
+            f"{where}: the clock jumps ahead by {duration_text(float(steps[longest]))} after t = {time[longest]:.3f} s; "
+            "split the file there"
         )
-    some = f"{len(gaps)} times, the longest" if len(gaps) > 1 else "once,"
-    return [
-        f"nothing was recorded {some} for {duration_text(size)} after t = {at:.3f} s; errors after a gap contain those of "
-        "dead reckoning across it"
-    ]
+    return [f"all instruments have {text}; errors after a gap contain those of dead reckoning across it"]

@@ -4,6 +4,7 @@ folders with CSV files.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,13 +17,13 @@ from wavesim_sdk import axes, frames
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series
-from wavesim_sdk.log_tables import UNKNOWN_TRUTH
+from wavesim_sdk.log_tables import IMPORT_NOTES, UNKNOWN_TRUTH
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.recorded_messages import suffix_of
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
-from wavesim_studies.navigation.clock_checks import common_gaps
+from wavesim_studies.navigation.clock_checks import GAPS, common_gaps
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
 from wavesim_studies.navigation.fix_checks import FAR_M, check_course, without_far_fixes
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
@@ -218,7 +219,7 @@ def _shared_gaps(source: Path, recordings: Sequence[InstrumentRecording]) -> lis
     found = common_gaps(str(source), [r.time for r in recordings])
     if found:
         for r in recordings:
-            r.notes[:] = [note for note in r.notes if " gap(s), the longest " not in note]
+            r.notes[:] = [note for note in r.notes if not GAPS.match(note)]
     return found
 
 
@@ -467,7 +468,8 @@ def write_log(made: ImportedLog, path: Path) -> None:
         path,
         made.loaded,
         0,
-        metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN_TRUTH) and v},
+        metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN_TRUTH) and v}
+        | {IMPORT_NOTES: json.dumps(report_lines(made))},
     )
     writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
     for time, message in log.json["/notices"]:

@@ -14,7 +14,7 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_studies.navigation.attitude_motion import rates_of_angles
-from wavesim_studies.navigation.clock_checks import GAP_S, check_steps_back, duration_text
+from wavesim_studies.navigation.clock_checks import GAP_S, check_steps_back, gaps_text
 from wavesim_studies.navigation.columns import ColumnRole
 
 #: minimum length of a gap that is reported, as a multiple of the median period, if this is longer than 5 s
@@ -120,10 +120,8 @@ def _in_order(r: InstrumentRecording) -> InstrumentRecording:
         raise LogError(f"{r.source}: all times of '{r.name}' are equal")
     steps = np.diff(time)
     limit = min(GAP_S, max(PERIODS * float(np.median(steps)), 5.0))
-    gaps = steps[steps > limit]
-    if len(gaps):
-        where = float(time[int(np.argmax(steps))])
-        notes.append(f"{len(gaps)} gap(s), the longest {duration_text(float(gaps.max()))} after t = {where:.3f} s")
+    if text := gaps_text(time, limit):
+        notes.append(text)
     return replace(r, time=time, values={k: v[order][keep] for k, v in r.values.items()}, notes=notes)
 
 

@@ -109,9 +109,11 @@ def read_vehicle_log(path: Path, listed: Sequence[ImportedTopic], truth: str = "
         raise LogError(f"{path} is empty")
     file = reader_of(path)(path, wanted)
     made = VehicleLog(notes=list(file.notes))
+    pauses: list[str] = []
     for m in file.messages:
         if m.received is not None and len(m.time) >= FEW:
-            check_clock(str(path), m.name, m.time, m.received)
+            pauses += check_clock(str(path), m.name, m.time, m.received)
+    made.notes += pauses[:1]  # all messages carry the same clock
     named = {m.name: m for m in file.messages}
     for topic in listed:
         if topic.name not in named:
