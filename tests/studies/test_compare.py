@@ -18,6 +18,7 @@ from tests.studies.compared import boat, correlated, with_sound
 from wavesim_sdk import frames
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.log import Log, Series
+from wavesim_sdk.tables import RECEPTION
 from wavesim_studies.comparison.acoustic_comparison import (
     AcousticRun,
     acoustic_run,
@@ -126,6 +127,22 @@ def test_a_planted_offset_is_found_to_five_milliseconds() -> None:
     assert sum(held) >= 9
     far = find_offset(channel(t - 63.0, yaw(t + 0.237)), channel(theirs, yaw(theirs)), 100.0, 2.0)
     assert far.seconds == pytest.approx(63.237, abs=0.005)
+
+
+def test_slow_signals_have_an_offset_interval_of_several_seconds() -> None:
+    """Errors correlated over 10 s hide the offset of signals with periods of 60 and 90 s."""
+
+    def slow(t: Any) -> Any:
+        return np.sin(2.0 * np.pi * t / 90.0) + 0.5 * np.sin(2.0 * np.pi * t / 61.0 + 1.0)
+
+    t, inside, width = np.arange(0.0, 400.0, 0.2), 0, []
+    for seed in range(20):
+        noise = np.convolve(np.random.default_rng(seed).standard_normal(2100), np.full(50, 50.0**-0.5), "same")[:2000]
+        real = channel(t, slow(t + 1.7) + 0.3 * noise)
+        found = find_offset(real, channel(t, slow(t)), 20.0, 2.0)
+        inside += found.low < 1.7 < found.high
+        width.append(found.high - found.low)
+    assert inside >= 15 and 2.0 < np.median(width) < 5.0
 
 
 def test_clocks_that_jump_drift_or_cannot_be_aligned() -> None:
@@ -247,6 +264,34 @@ def test_other_detections_and_equal_ranges() -> None:
     p = [compare_ranges(sound(k), others)[0].p for k in range(60, 75)]
     assert min(p) > 0.005 and 0.2 < np.mean(p) < 0.8
     assert compare_ranges(sound(60, sigma=0.4), others)[0].p < 0.01
+
+
+def test_a_two_way_range_is_compared_with_the_mean_of_both_ways() -> None:
+    """The node answers after 2 s, in which the boat moves by up to 4 m. A reply whose query is not in the log is compared
+    with its own distance.
+    """
+    rng = np.random.default_rng(5)
+    there = rng.uniform(50.0, 500.0, 40)
+    back = there + rng.uniform(-4.0, 4.0, 40)
+    log = boat(1)
+    r = np.zeros(80, RECEPTION.visible.dtype)
+    ask, answer = r[:40], r[40:]
+    ask["id"], ask["source"], ask["receiver"], ask["emission_ns"] = np.arange(1, 41), 0, 1, np.arange(1, 41) * 2 * 10**9
+    answer["id"], answer["source"], answer["receiver"], answer["query"] = np.arange(101, 141), 1, 0, np.arange(1, 41)
+    answer["emission_ns"] = ask["emission_ns"] + 2 * 10**9
+    ask["distance"], answer["distance"] = there, back
+    r["arrival_ns"] = r["emission_ns"] + np.round(r["distance"] / 1500.0 * 1e9).astype(np.int64)
+    ask["measured"], ask["one_way"], answer["one_way"] = np.nan, np.nan, np.nan
+    answer["measured"] = 0.5 * (there + back)
+
+    def residuals(r: Any) -> Any:
+        log.series["/acoustics/reception"] = Series(r["arrival_ns"].astype(np.int64), r, "reception")
+        found = acoustic_run(log, 0.0, 120.0)
+        assert found is not None
+        return found.residuals["beacon > boat, two-way"]
+
+    np.testing.assert_allclose(residuals(r), 0.0, atol=1e-9)
+    np.testing.assert_allclose(residuals(r[40:]), 0.5 * (there - back), atol=1e-9)
 
 
 def test_the_change_of_a_share_has_the_width_of_both() -> None:
@@ -391,7 +436,7 @@ def test_suspicious_recordings_are_reported() -> None:
         s = log.series["/state/boat"]
         s.time_ns[600:] += 150 * 10**9
 
-    assert "the longest lasts 2.5 min after t = 59.9 s" in notes(gap, offset=0.0)
+    assert "the track has 1 gap of 2.5 min after t = 59.900 s; gaps are not compared" in notes(gap, offset=0.0)
     assert "so the clock probably jumped" in notes(gap, offset=0.0)
 
 

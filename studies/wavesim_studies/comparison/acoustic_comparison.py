@@ -48,7 +48,8 @@ _EXCLUDED = tuple(
 class AcousticRun:
     """Acoustic ranges and detections in a log.
 
-    ``residuals`` contains, for each pair of nodes, measured range minus true distance in m, in the order of time.
+    ``residuals`` contains, for each pair of nodes, measured range minus true distance in m, in the order of time. The
+    distance of a two-way range is the mean of those of query and reply.
     ``signals`` (S) numbers the signal of each opportunity to receive, ``distances`` (S) are in m, and ``detected`` (S)
     is 1 or 0.
     """
@@ -103,7 +104,7 @@ def acoustic_run(log: Log, begin: float, end: float) -> AcousticRun | None:
     residuals: dict[str, Floats] = {}
     asked = np.isfinite(r["measured"])
     ranges = np.where(asked, r["measured"], r["one_way"])
-    error = ranges - distance
+    error = ranges - np.where(asked, 0.5 * (distance + _query_distances(log, r, distance)), distance)
     usable = heard & np.isfinite(error) & (distance > 0.0)
     for a, b, two_way in sorted(
         {(a, b, bool(t)) for a, b, t in zip(source[usable], receiver[usable], asked[usable], strict=True)}
@@ -131,6 +132,22 @@ def _distances(log: Log, r: Any, source: Any, receiver: Any) -> Floats:
             apart = _positions(log, b, r["arrival_ns"][mine]) - _positions(log, a, r["emission_ns"][mine])
             found[mine] = np.linalg.norm(apart, axis=1)
     return np.asarray(found)
+
+
+def _query_distances(log: Log, r: Any, distance: Floats) -> Floats:
+    """Return, for each reply, the distance in m over which its query travelled, because a two-way range is the mean of
+    both ways. A reply whose query left no reception in the log has the ``distance`` of the reply itself.
+    """
+    receptions = log.get("/acoustics/reception", RECEPTION)
+    mine = np.isin(receptions.records["id"], r["query"][r["query"] != 0])
+    mine &= receptions.records["outcome"] == Outcome.HEARD
+    q, at = receptions.records[mine], receptions.time_ns[mine]
+    ends = [np.array(log.names_at(q[k], at), object) for k in ("source", "receiver")]
+    known = dict(
+        zip(zip(q["id"].tolist(), q["receiver"].tolist(), strict=True), _distances(log, q, *ends), strict=True)
+    )
+    pairs = zip(r["query"].tolist(), r["source"].tolist(), distance, strict=True)
+    return np.array([known.get((query, source), d) for query, source, d in pairs], float)
 
 
 def _opportunities(

@@ -24,6 +24,7 @@ __all__ = ["TimeOffset", "find_offset"]
 
 FINEST_S, MOST_STEPS = 0.02, 20000  #: shortest step in s, and largest number of steps
 NEAR_S = 1.0  #: the fine search covers this time in s on both sides of the coarse optimum
+WIDER = 3.0  #: factor by which the lags of the interval widen while it reaches the last one
 LEAST_CORRELATION = 0.4  #: without a signal that is correlated at least as well as this, the clocks cannot be aligned
 LEAST_S = 2.0  #: shortest common time in s
 OVERLAP = 0.3  #: fraction of the shorter run that must remain common at each tested lag
@@ -76,7 +77,8 @@ def find_offset(real: Mapping[str, Channel], simulated: Mapping[str, Channel], s
     edges = np.arange(begin, end + 0.5 * step, step)
     signals = [_Binned(n, averages(real[n], edges, gap), simulated[n]) for n in names]
     coarse, curve, lags = _coarse(signals, edges, step, search, gap)
-    fine = np.arange(-math.ceil(NEAR_S / step) * 2, math.ceil(NEAR_S / step) * 2 + 1) * 0.5 * step + coarse
+    places = np.arange(-math.ceil(NEAR_S / step) * 2, math.ceil(NEAR_S / step) * 2 + 1)
+    fine = places * 0.5 * step + coarse
     sums, common = _block_sums(signals, edges, fine, gap)
     found = _optimum(sums.sum(axis=2)[None], fine)
     seconds = float(found[0])
@@ -88,8 +90,18 @@ def find_offset(real: Mapping[str, Channel], simulated: Mapping[str, Channel], s
             f"the speeds and rates of the two runs are not correlated (best: {best}, {quality[best]:.2f} at "
             f"{seconds:+.2f} s), so their clocks cannot be aligned; give --offset SECONDS, or check vehicle and axes"
         )
-    low, high = _bootstrapped(sums, fine, common)
+    low, high = _bootstrapped(sums, common, fine)
+    possible = lags[curve > -1.0]
+    while (low <= fine[1] or high >= fine[-2]) and (fine[0] > possible[0] or fine[-1] < possible[-1]):
+        places = places * WIDER
+        fine = np.unique(np.clip(places * 0.5 * step + coarse, possible[0], possible[-1]))
+        low, high = _bootstrapped(*_block_sums(signals, edges, fine, gap), fine)
     notes = [*_second_optimum(curve, lags, coarse, step, max(quality.values()))]
+    if low <= fine[1] or high >= fine[-2]:
+        notes.append(
+            f"the interval of the offset ({low:+.1f} to {high:+.1f} s) reaches the end of the searched offsets: the signals "
+            "hardly determine the offset; give --offset SECONDS or a larger --search"
+        )
     notes += _changes(signals, edges, step, (seconds, search, gap))
     return TimeOffset(seconds, low, high, False, quality, tuple(notes))
 
@@ -213,7 +225,7 @@ def _optimum(totals: Floats, lags: Floats) -> Floats:
     return np.asarray(lags[k] + np.clip(shift, -1.0, 1.0) * (lags[1] - lags[0]))
 
 
-def _bootstrapped(sums: Floats, lags: Floats, common: Floats) -> tuple[float, float]:
+def _bootstrapped(sums: Floats, common: Floats, lags: Floats) -> tuple[float, float]:
     blocks = sums.shape[2]
     used = np.flatnonzero(common > 0.0)
     if len(used) < BLOCKS[0] // 2:
@@ -261,14 +273,15 @@ def _changes(signals: Sequence[_Binned], edges: Floats, step: float, place: tupl
             continue
         own, common = float(np.interp(lag, lags, curve)), float(np.interp(0.0, lags, curve))
         if own > JUMP_CORRELATION and (abs(lag) < 1.0 or own - common > JUMP_GAIN):
-            found.append((float(part[0]), seconds + lag))
-    for (_, a), (at, b) in itertools.pairwise(found):
-        if abs(b - a) > 1.0:
+            found.append((float(part[0]), seconds + lag, own - common > JUMP_GAIN))
+    for (_, a, better_a), (at, b, better_b) in itertools.pairwise(found):
+        # the offsets of slow signals differ between windows by chance, but then the common offset fits as well
+        if abs(b - a) > 1.0 and (better_a or better_b):
             raise LogError(
                 f"the clock of the real run jumps: near t = {at:.0f} s of its clock, the offset to the simulation changes "
                 f"from {a:+.2f} to {b:+.2f} s; split the recording there"
             )
-    lags_found = [lag for _, lag in found]
+    lags_found = [lag for _, lag, _ in found]
     if len(found) == WINDOWS and abs(lags_found[-1] - lags_found[0]) > max(3.0 * step, 0.1):
         ppm = 1e6 * (lags_found[-1] - lags_found[0]) / (found[-1][0] - found[0][0])
         return [
