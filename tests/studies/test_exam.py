@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from wavesim_sdk.errors import LogError, UnknownName
+from wavesim_sdk import frames
+from wavesim_sdk.errors import ConfigError, LogError, UnknownName
 from wavesim_studies.exam import results, scenario
-from wavesim_studies.exam.bound import OWN, BoundModel, prior
+from wavesim_studies.exam.bound import OWN, BoundModel, direction_rows, head_axes, prior
 from wavesim_studies.exam.cli import exam
 from wavesim_studies.exam.execution import find_estimates
 from wavesim_studies.exam.scenario import AlteredScenario, FilterSettings
@@ -34,7 +36,7 @@ from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TI
 pytestmark = [pytest.mark.xdist_group("navigation")]
 
 #: digest of all frozen scenarios; a change makes all earlier results incomparable
-FROZEN = "ef154efcab79889a187945194a5f272a2d93a5d86ed738dae150ee4aa10f6ff0"
+FROZEN = "073f7bbc3a6aaf2bd8f0bc74bc3625e62e35fe2f4816485a798a5008aa906461"
 
 
 def run(*arguments: str) -> Result:
@@ -60,6 +62,7 @@ def test_a_scenario_is_complete(name: str) -> None:
     assert f'duration="{s.duration:g} s"' in texts[0] and 60.0 <= s.duration <= 300.0
     sigmas = [s.start_sigma(level) for level in scenario.LEVELS]
     assert sigmas == sorted(sigmas) and s.score_from < s.duration
+    assert s.seeds == (1, 2, 3)
 
 
 def test_a_program_in_any_folder_can_be_named() -> None:
@@ -83,6 +86,15 @@ def test_the_start_positions_have_the_stated_deviation() -> None:
     s = scenario.scenario("lbl")
     errors = np.array([s.start_errors("medium", seed, "auv") for seed in range(400)])
     assert abs(errors.std() / 20.0 - 1.0) < 0.08 and np.abs(errors.mean(axis=0)).max() < 3.0
+
+
+def test_cases_have_independent_random_numbers() -> None:
+    """No two scenarios, levels or seeds have the same error of the start, current or seed of the simulation."""
+    cases = [(s, k, n) for s in map(scenario.scenario, scenario.names()) for k in scenario.LEVELS for n in s.seeds]
+    starts = [round(s.start_errors(k, n, "auv")[0] / s.start_sigma(k), 9) for s, k, n in cases]
+    assert len({*starts}) == len({s.run_seed(k, n) for s, k, n in cases}) == len(cases) == 90
+    currents = re.findall(r'current north="(\S+) ', "".join(s.configuration(k, n) for s, k, n in cases))
+    assert len({*currents}) == len(currents) == 90
 
 
 # ------------------------------------------------------------------ bound
@@ -127,6 +139,44 @@ def test_the_bound_of_one_round_of_ranges_is_the_dilution_of_precision() -> None
             m.observe(0.0, [m.row(0, north=np.cos(angle), east=np.sin(angle))], 0.5)
         found = np.sqrt(np.trace(m.covariances()[0, 0]))
         assert found == pytest.approx(0.5 * 2.0 / np.sqrt(n), rel=1e-6)
+
+
+def test_a_direction_has_the_information_of_its_delays() -> None:
+    """Delays between the hydrophones of a flat head, below a vehicle: north and east have different accuracies. The
+    derivatives are those of the delays.
+    """
+    phones = np.array([(0.4, 0.0, 0.0), (-0.4, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, -0.1, 0.0)])
+    m = model(FilterSettings(current_sigma=1e-9), 0.1, 1e5)
+    m.P[4, 4] = 1e-18
+    depth, sigma = 50.0, 1e-3
+    toward = np.array([0.0, 0.0, 1.0])
+    m.observe(0.0, direction_rows(m, 0, head_axes(phones), toward, depth), sigma)
+    P = m.covariances()[0, 0]
+    expected = [depth * sigma / np.sqrt((phones[:, k] ** 2).sum()) for k in (0, 1)]
+    assert np.sqrt(np.diag(P)) == pytest.approx(expected, rel=1e-6)
+
+    def delays(x: Any) -> Any:
+        """Of a vehicle at x = (north, east, heading) with roll 0.1 and pitch 0.2, to a node at (30, -20, 15)."""
+        R_WB = frames.rotation(frames.quaternion(0.1, 0.2, x[2]))
+        away = np.array([30.0 - x[0], -20.0 - x[1], 15.0])
+        return head_axes(phones) @ R_WB.T @ away / np.linalg.norm(away)
+
+    at, away = np.array([2.0, 3.0, 0.7]), np.array([28.0, -23.0, 15.0])
+    axes_W = head_axes(phones) @ frames.rotation(frames.quaternion(0.1, 0.2, 0.7)).T
+    d = float(np.linalg.norm(away))
+    rows = np.array(direction_rows(m, 0, axes_W, away / d, d))[:, [0, 1, 4]]
+    slopes = np.stack([(delays(at + h) - delays(at - h)) / 2e-6 for h in 1e-6 * np.eye(3)], axis=1)
+    np.testing.assert_allclose(rows, slopes, atol=1e-8)
+
+
+def test_an_unmodelled_excess_shifts_the_estimator_of_the_bound() -> None:
+    """Fixes that are all wrong by 2 m north, without motion: the weighted mean with the start at the truth."""
+    m = model(FilterSettings(current_sigma=1e-9, agility=0.0), 2.0, 5.0)
+    m.P[2:5, 2:5], m.rate_sigma = 0.0, 0.0
+    for t in (0.5, 1.0, 1.5):
+        m.observe(t, [m.row(0, north=1.0)], 3.0, 2.0)
+    weight = 3.0 / 9.0 / (3.0 / 9.0 + 1.0 / 25.0)
+    assert m.recursion()[1][0, -1] == pytest.approx((2.0 * weight, 0.0), rel=1e-9)
 
 
 def test_the_bound_of_a_random_walk_is_the_steady_state_of_its_riccati_equation() -> None:
@@ -254,10 +304,11 @@ def test_a_fix_must_last() -> None:
 
 
 def case(**changes: Any) -> dict[str, Any]:
-    values = {"rms": 1.0, "p95": 2.0, "available": 0.9, "first_fix": 12.0, "ping_energy": 5.0}
+    values = {"rms": 1.0, "p95": 2.0, "available": 0.9, "coverage": 0.95, "first_fix": 12.0, "ping_energy": 5.0}
     return {
         "scenario": "lbl", "level": "easy", "seed": 1, "digest": scenario.frozen_digests()["lbl"], "filter": "mine",
-        "content_hash": "a", "truth_hash": "b", "vehicles": {"auv": values}, "bound": {"auv": 0.5}, **changes,
+        "content_hash": "a", "truth_hash": "b", "vehicles": {"auv": values}, "bound": {"auv": 0.5},
+        "straight": {"auv": 0.6}, **changes,
     }  # fmt: skip
 
 
@@ -268,6 +319,7 @@ def test_the_table_combines_results_and_refuses_those_of_other_runs(tmp_path: Pa
     done = run("table", str(a), str(b), "--format", "csv")
     assert done.exit_code == 0
     rows = [line.split(",") for line in done.output.splitlines()]
+    assert rows[1][6:8] == ["0.5", "0.6"] and rows[1][10:12] == ["90", "95"]
     assert [row[:5] for row in rows[1:]] == [["lbl", "easy", "mine", "2", "1"], ["lbl", "easy", "reference", "1", "1"]]
     results.write_results([case(digest="0" * 64)], b)
     with pytest.raises(AlteredScenario, match=r"b\.json: the result for 'lbl' belongs to another version"):
@@ -315,7 +367,7 @@ def test_a_head_without_a_speed_of_sound_assumes_that_of_the_water() -> None:
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exam")
-    done = run("export", "lbl", str(folder), "--level", "medium")
+    done = run("export", "lbl", str(folder), "--level", "medium", "--seeds", "1")
     assert done.exit_code == 0, done.output
     return folder
 
@@ -343,6 +395,14 @@ def test_a_strangers_filter_is_scored(exported: Path, root: Path, tmp_path: Path
     assert found["filter"] == "own" and 0.5 * bound < values["rms"] < 1.0 and values["available"] > 0.9
     one = run("score", "lbl", str(exported / "lbl-medium-1" / "estimate.csv"), "--name", "own", "--json")
     assert json.loads(one.stdout)[0]["vehicles"] == found["vehicles"]
+    facts = exported / "lbl-medium-1" / "exam.json"
+    before = facts.read_text()
+    known = json.loads(before)
+    assert known["content_hash"] == found["content_hash"]
+    facts.write_text(json.dumps({**known, "content_hash": "0" * 64}))
+    with pytest.raises(AlteredScenario, match=r"was exported by another version of the simulator .* export it again"):
+        raise run("score", "all", str(exported), "--workers", "1").exception  # type: ignore[misc]
+    facts.write_text(before)
 
 
 def test_cases_without_an_estimate_are_named_and_stale_ones_refused(tmp_path: Path) -> None:
@@ -350,7 +410,8 @@ def test_cases_without_an_estimate_are_named_and_stale_ones_refused(tmp_path: Pa
     stale = tmp_path / "lbl-easy-1" / "exam.json"
     for seed in (1, 2):
         (tmp_path / f"lbl-easy-{seed}").mkdir()
-        facts = {"scenario": "lbl", "level": "easy", "seed": seed, "digest": scenario.frozen_digests()["lbl"]}
+        digest = scenario.frozen_digests()["lbl"]
+        facts = {"scenario": "lbl", "level": "easy", "seed": seed, "digest": digest, "content_hash": "0"}
         (tmp_path / f"lbl-easy-{seed}" / "exam.json").write_text(json.dumps(facts))
     (tmp_path / "lbl-easy-2" / "estimate.csv").touch()
     found, lacking = find_estimates(tmp_path, scenario.scenario("lbl"))
@@ -358,6 +419,7 @@ def test_cases_without_an_estimate_are_named_and_stale_ones_refused(tmp_path: Pa
     for text, message in (
         (json.dumps({**facts, "digest": "0"}), "exported from another version"),
         ("{}", "is not a file of `wavesim exam export`"),
+        (json.dumps({k: v for k, v in facts.items() if k != "content_hash"}), "exam export`: 'content_hash'"),
     ):
         stale.write_text(text)
         with pytest.raises(LogError, match=message):
@@ -369,17 +431,18 @@ def test_mistakes_in_estimates_get_one_message(exported: Path, tmp_path: Path) -
         raise run("score", "usbl", str(exported)).exception  # type: ignore[misc]
     done = run("score", "lbl", str(exported), "--seed", "3")
     assert done.exit_code == 2 and "--level and --seed apply to files" in done.output
-    done = run("run", "lbl", "--out", str(tmp_path / "absent" / "x.json"))
-    assert done.exit_code == 2 and "does not exist" in done.output
+    with pytest.raises(ConfigError, match=r"cannot write .*x\.json: the folder .*absent does not exist"):
+        raise run("run", "lbl", "--out", str(tmp_path / "absent" / "x.json")).exception  # type: ignore[misc]
 
 
 @pytest.mark.long
 def test_a_live_program_gets_the_same_run(root: Path, tmp_path: Path) -> None:
     out = [tmp_path / "live.json", tmp_path / "reference.json"]
     program = root / "examples/exam/live_filter.py"
-    done = run("run", "lbl", "--program", str(program), "--out", str(out[0]), "--workers", "1")
+    one = ("--seeds", "1", "--workers", "1")
+    done = run("run", "lbl", "--program", str(program), "--out", str(out[0]), *one)
     assert done.exit_code == 0, done.output
-    assert run("run", "lbl", "--out", str(out[1]), "--workers", "1").exit_code == 0
+    assert run("run", "lbl", "--out", str(out[1]), *one).exit_code == 0
     live, reference = results.read_results(out)
     assert live["truth_hash"] == reference["truth_hash"] and live["content_hash"] != reference["content_hash"]
     assert live["vehicles"]["auv"]["rms"] < 2.0 and live["filter"] == "live_filter"

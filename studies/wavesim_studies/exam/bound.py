@@ -9,27 +9,32 @@ States: for each vehicle, north and east (m), velocity through the water along t
 (m/s), heading (rad), clock offset (m) and its rate (m/s); common to all vehicles, the current (m/s) and the relative
 error of the speed of sound. The velocity is a random walk (``agility``). Roll, pitch and depth are assumed to be known.
 An outlier, or an echo whose path is more than 2 m longer than the straight line, carries no information, and the bound
-assumes that both are recognised without error. It is therefore
-lower than the bound of a program that must recognise them. The detections that occurred are taken as given.
+assumes that both are recognised without error. It is therefore lower than the bound of a program that must recognise
+them. The detections that occurred are taken as given.
+
+The bound is that of a program that knows each path of the sound and the place of each beacon. The same recursion also
+propagates the error of an estimator that takes paths as straight and beacons as undisplaced (``errors``). Its mean
+squared error is the bound plus the square of this error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.tables import SENT, STATE
 from wavesim_studies.exam.facts import as_floats, bodies, dvl_of, heard, timing_sigma
 from wavesim_studies.exam.run import ExamRun, helpers
 from wavesim_studies.exam.scenario import FilterSettings
 from wavesim_studies.navigation.pose_tracks import PoseTrack
 from wavesim_world.instruments import dvl_beams
 
-__all__ = ["BoundModel", "Observation", "position_bound"]
+__all__ = ["BoundModel", "Observation", "PositionBound", "position_bound"]
 
 OWN = 7  #: number of states of each vehicle
 NORTH, EAST, FORWARD, STARBOARD, HEADING, CLOCK, RATE = range(OWN)
@@ -41,11 +46,14 @@ DETOUR_M = 2.0  #: length in m by which the path of an echo exceeds the straight
 
 @dataclass
 class Observation:
-    """Measurement at one time: its derivatives (m, n) with respect to the states, and its noise covariance (m, m)."""
+    """Measurement at one time: its derivatives (m, n) with respect to the states, its noise covariance (m, m), and its
+    difference (m) from the value that straight paths and undisplaced beacons predict.
+    """
 
     time: float
     H: Floats
     R: Floats
+    excess: Floats
 
 
 @dataclass
@@ -75,22 +83,31 @@ class BoundModel:
 
     def covariances(self) -> Floats:
         """Return the covariances (V, T, 2, 2) of the horizontal positions that no unbiased filter falls below."""
+        return self.recursion()[0]
+
+    def recursion(self) -> tuple[Floats, Floats]:
+        """Return the covariances (V, T, 2, 2) of the bound, and the horizontal errors (V, T, 2) in m that the excess of the
+        observations causes.
+        """
         found = np.zeros((self.vehicles, len(self.time), 2, 2))
+        errors, x = np.zeros((self.vehicles, len(self.time), 2)), np.zeros(self.size)
         P, rest = self.P.copy(), sorted(self.observations, key=lambda o: o.time)
         k = 0
         for t, time in enumerate(self.time):
             if t:
                 F, Q = self.transition(t)
-                P = F @ P @ F.T + Q
+                P, x = F @ P @ F.T + Q, F @ x
             while k < len(rest) and rest[k].time <= time + 1e-6:
                 H, R = rest[k].H, rest[k].R
                 gain = np.linalg.solve(H @ P @ H.T + R, H @ P).T
                 keep = np.eye(self.size) - gain @ H
                 P = keep @ P @ keep.T + gain @ R @ gain.T
+                x = x + gain @ (rest[k].excess - H @ x)
                 k += 1
             for v in range(self.vehicles):
-                found[v, t] = P[OWN * v : OWN * v + 2, OWN * v : OWN * v + 2]
-        return found
+                place = slice(OWN * v, OWN * v + 2)
+                found[v, t], errors[v, t] = P[place, place], x[place]
+        return found, errors
 
     def transition(self, t: int) -> tuple[Floats, Floats]:
         """Return the transition matrix from the previous grid time to time ``t``, and the covariance of its noise."""
@@ -134,10 +151,10 @@ class BoundModel:
             h[places[name]] = x
         return h
 
-    def observe(self, time: float, rows: list[Floats], sigma: float | Floats) -> None:
+    def observe(self, time: float, rows: Sequence[Floats], sigma: float, excess: Floats | float = 0.0) -> None:
         """Add a measurement with independent errors of the standard deviation ``sigma``."""
-        R = np.diag(np.broadcast_to(np.square(sigma), len(rows)).astype(float))
-        self.observations.append(Observation(time, np.array(rows), R))
+        R = np.diag(np.full(len(rows), sigma**2))
+        self.observations.append(Observation(time, np.array(rows), R, np.broadcast_to(excess, len(rows))))
 
 
 def prior(vehicles: int, start_sigma: list[float], has_clock: list[bool], s: FilterSettings, c: float) -> Floats:
@@ -150,8 +167,18 @@ def prior(vehicles: int, start_sigma: list[float], has_clock: list[bool], s: Fil
     return np.diag(np.square(sigma))
 
 
-def position_bound(run: ExamRun) -> dict[str, tuple[Floats, Floats]]:
-    """Return, for each scored vehicle, the times (T) of the bound and its covariances (T, 2, 2)."""
+class PositionBound(NamedTuple):
+    """Bound of one vehicle: times (T) in s, covariances (T, 2, 2) in m^2, and errors (T, 2) in m that straight paths and
+    undisplaced beacons add.
+    """
+
+    time: Floats
+    P: Floats
+    errors: Floats
+
+
+def position_bound(run: ExamRun) -> dict[str, PositionBound]:
+    """Return the bound of each scored vehicle."""
     everyone = (*helpers(run), *run.scenario.vehicles)
     tracks = [run.truth(name) for name in everyone]
     first = max(float(t.time[0]) for t in tracks)
@@ -159,8 +186,9 @@ def position_bound(run: ExamRun) -> dict[str, tuple[Floats, Floats]]:
     model = _model(run, everyone, tracks)
     _add_instruments(model, run, everyone, tracks)
     _add_sound(model, run, everyone, tracks)
-    P = model.covariances()
-    return {name: (model.time, P[everyone.index(name)]) for name in run.scenario.vehicles}
+    P, errors = model.recursion()
+    order = {name: everyone.index(name) for name in run.scenario.vehicles}
+    return {name: PositionBound(model.time, P[k], errors[k]) for name, k in order.items()}
 
 
 def _model(run: ExamRun, everyone: tuple[str, ...], tracks: list[PoseTrack]) -> BoundModel:
@@ -230,85 +258,153 @@ def _dvl_sigma(run: ExamRun, name: str) -> float:
 # ------------------------------------------------------------------ sound
 
 
-def _place(run: ExamRun, name: str, everyone: tuple[str, ...], tracks: list[PoseTrack], time: float) -> Floats:
-    """Return the true position (3) of a transducer."""
-    if name not in everyone:
-        return np.array(run.facts["nodes"][name]["position"], float)
-    track = tracks[everyone.index(name)]
-    p = np.array([np.interp(time, track.time, track.p[:, k]) for k in range(3)])
-    k = min(int(np.searchsorted(track.time, time)), len(track.time) - 1)
-    assert track.q is not None
-    return np.asarray(p + frames.rotation(track.q[k]) @ np.array(run.facts["vehicles"][name]["transducer"], float))
+class _Sound:
+    """Places of transducers, and the receptions behind the measurements."""
+
+    def __init__(self, run: ExamRun, everyone: tuple[str, ...], tracks: list[PoseTrack]) -> None:
+        self.run, self.everyone, self.tracks = run, everyone, tracks
+        self.c, self.known = run.loaded.config.acoustics.sound_speed, bodies(run.loaded)
+        self.clocks = run.scenario.settings(run.level).clock_sigma > 0.0
+        names = {row: b["name"] for row, b in run.log.bodies.items()}
+        self.received = {
+            (names[int(r["receiver"])], names[int(r["source"])], int(r["reported_ns"])): r for r in heard(run.log)
+        }
+        sent = run.log.get("/acoustics/sent", SENT).records
+        self.emitted = {int(r["id"]): int(r["emission_ns"]) * 1e-9 for r in sent}
+
+    def sigma(self, name: str) -> float:
+        """Return the standard deviation in s of the arrival times that a node reports."""
+        return timing_sigma(self.run.loaded.transducer(self.known[name]))
+
+    def attitude(self, name: str, time: float) -> Floats:
+        """Return the true attitude (3, 3) of a vehicle."""
+        track = self.tracks[self.everyone.index(name)]
+        assert track.q is not None
+        return np.asarray(frames.rotation(track.q[min(int(np.searchsorted(track.time, time)), len(track.time) - 1)]))
+
+    def place(self, name: str, time: float) -> Floats:
+        """Return the position (3) of a transducer: the true one of a vehicle, and the stated one of a node."""
+        if name not in self.everyone:
+            return np.array(self.run.facts["nodes"][name]["position"], float)
+        track = self.tracks[self.everyone.index(name)]
+        p = np.array([np.interp(time, track.time, track.p[:, k]) for k in range(3)])
+        return np.asarray(
+            p + self.attitude(name, time) @ np.array(self.run.facts["vehicles"][name]["transducer"], float)
+        )
+
+    def true_place(self, name: str, time: float) -> Floats:
+        """Return the true position (3) of a transducer."""
+        if name in self.everyone:
+            return self.place(name, time)
+        state = self.run.log.get(f"/state/{name}", STATE)
+        k = min(int(np.searchsorted(state.time_ns, round(time * 1e9))), len(state.time_ns) - 1)
+        r, t = state.records[k], self.run.loaded.transducer(self.known[name])
+        assert t is not None
+        return np.asarray(r["p_WB_W"] + frames.rotation(r["q_WB"]) @ np.array(t.position, float))
+
+    def sight(self, name: str, other: str, time: float) -> tuple[Floats, float]:
+        """Return the unit vector from another transducer to that of a vehicle, and the distance in m."""
+        away = self.place(name, time) - self.place(other, time)
+        d = float(np.linalg.norm(away))
+        return away / d, d
+
+    def reception(self, receiver: str, sender: str, reported: float) -> Any:
+        """Return the record of a reported time, or None if it is an outlier or belongs to an echo."""
+        r = self.received[receiver, sender, round(reported * 1e9)]
+        late = abs(int(r["reported_ns"]) - int(r["arrival_ns"])) * 1e-9
+        if r["range"] - r["distance"] >= DETOUR_M or (
+            not self.clocks and late > OUTLIER * max(self.sigma(receiver), 1e-9)
+        ):
+            return None
+        return r
 
 
 def _add_sound(model: BoundModel, run: ExamRun, everyone: tuple[str, ...], tracks: list[PoseTrack]) -> None:
-    c, known, exact = run.loaded.config.acoustics.sound_speed, bodies(run.loaded), _exact(run)
-    begin = float(model.time[0])
+    sound = _Sound(run, everyone, tracks)
+    ranges = [*_round_trips(model, sound), *_one_way(model, sound)]
+    # a common relative error of the speed of sound is a state; only the rest is an excess
+    common = 0.0
+    if run.scenario.settings(run.level).sound_sigma > 0.0 and ranges:
+        d, excess = np.array([(-o.H[0, -1], o.excess[0]) for o in ranges]).T
+        common = float(d @ excess) / float(d @ d)
+    for o in ranges:
+        o.excess = o.excess + common * o.H[0, -1]
+    model.observations += ranges
+    _add_directions(model, sound)
 
-    def sigma_of(name: str) -> float:
-        return timing_sigma(run.loaded.transducer(known[name]))
 
-    for vehicle, node, time, asked, _ in _rows(run, "ranges"):
-        if asked < begin or not exact(vehicle, node, time, sigma_of(vehicle)):
+def _round_trips(model: BoundModel, sound: _Sound) -> Iterator[Observation]:
+    """Yield the ranges from round trips: the mean of the distances at the query and at the reply."""
+    for vehicle, node, time, asked, _ in _rows(sound.run, "ranges"):
+        r = sound.reception(vehicle, node, time)
+        if asked < model.time[0] or r is None:
             continue
-        v = everyone.index(vehicle)
-        u, d = _sight(run, vehicle, node, everyone, tracks, 0.5 * (asked + time))
-        row = model.row(v, north=float(u[0]), east=float(u[1]), sound=-d)
-        model.observe(time, [row], max(0.5 * c * sigma_of(vehicle), 1e-6))
-    for vehicle, node, time, *_ in _rows(run, "directions"):
-        head = run.facts["vehicles"][vehicle]["head"]
-        places = np.array(head["hydrophones"])
-        wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
-        u, d = _sight(run, vehicle, node, everyone, tracks, time)
-        level = float(np.hypot(u[0], u[1])) * d
-        across, v = (float(-u[1]), float(u[0])), everyone.index(vehicle)
-        size = float(np.hypot(*across))
-        # an azimuth in B: it turns with the position across the line of sight, and with the heading
-        row = model.row(v, north=across[0] / size / level, east=across[1] / size / level, heading=-1.0)
-        down = float(u[2]) * d
-        slope = down / (level * d * d)
-        tilt = model.row(v, north=float(-u[0]) * d * slope, east=float(-u[1]) * d * slope)
-        model.observe(time, [row, tilt], c * head["timing_sigma"] / wide)
-    for sender, receiver, sent, received, _ in _rows(run, "one-way"):
-        if min(sent, received) < begin or not exact(receiver, sender, received, sigma_of(receiver)):
+        u, d = sound.sight(vehicle, node, 0.5 * (asked + time))
+        row = model.row(sound.everyone.index(vehicle), north=float(u[0]), east=float(u[1]), sound=-d)
+        begin, end = sound.emitted[int(r["query"])], int(r["arrival_ns"]) * 1e-9
+        trip = end - begin - sound.run.facts["nodes"][node]["turn_around"]
+        straight = 0.5 * (sound.sight(vehicle, node, begin)[1] + sound.sight(vehicle, node, end)[1])
+        sigma = max(0.5 * sound.c * sound.sigma(vehicle), 1e-6)
+        yield Observation(time, row[None], np.array([[sigma**2]]), np.array([0.5 * sound.c * trip - straight]))
+
+
+def _one_way(model: BoundModel, sound: _Sound) -> Iterator[Observation]:
+    """Yield the one-way ranges."""
+    for sender, receiver, sent, received, _ in _rows(sound.run, "one-way"):
+        r = sound.reception(receiver, sender, received)
+        if min(sent, received) < model.time[0] or r is None:
             continue
-        rows = np.zeros(model.size)
+        row = np.zeros(model.size)
         for name, other, sign in ((sender, receiver, -1.0), (receiver, sender, 1.0)):
-            if name in everyone:
-                u, d = _sight(run, name, other, everyone, tracks, sent if sign < 0.0 else received)
-                v = everyone.index(name)
-                rows += model.row(v, north=float(u[0]), east=float(u[1]), clock=sign)
-                rows[-1] = -d
-        model.observe(min(sent, received) if sender in everyone else received, [rows], c * sigma_of(receiver) + 1e-6)
+            if name in sound.everyone:
+                u, d = sound.sight(name, other, sent if sign < 0.0 else received)
+                row += model.row(sound.everyone.index(name), north=float(u[0]), east=float(u[1]), clock=sign)
+                row[-1] = -d
+        begin, end = int(r["emission_ns"]) * 1e-9, int(r["arrival_ns"]) * 1e-9
+        straight = float(np.linalg.norm(sound.place(receiver, end) - sound.place(sender, begin)))
+        time = min(sent, received) if sender in sound.everyone else received
+        sigma = sound.c * sound.sigma(receiver) + 1e-6
+        yield Observation(time, row[None], np.array([[sigma**2]]), np.array([sound.c * (end - begin) - straight]))
+
+
+def _add_directions(model: BoundModel, sound: _Sound) -> None:
+    """Add the directions of heads.
+
+    The delays between the hydrophones are the products of their places with the direction in B. Their common part is
+    unknown. The principal axes of the places turn the rest into three values with independent noise.
+    """
+    for vehicle, node, time, *_ in _rows(sound.run, "directions"):
+        if time < model.time[0] or sound.reception(vehicle, node, time) is None:
+            continue
+        head = sound.run.facts["vehicles"][vehicle]["head"]
+        axes = head_axes(np.array(head["hydrophones"], float))
+        u, d = sound.sight(vehicle, node, time)
+        R_BW = sound.attitude(vehicle, time).T
+        rows = direction_rows(model, sound.everyone.index(vehicle), axes @ R_BW, -u, d)
+        true = sound.true_place(node, time) - sound.place(vehicle, time)
+        excess = axes @ R_BW @ (true / np.linalg.norm(true) + u)
+        model.observe(time, rows, sound.c * head["timing_sigma"], excess)
+
+
+def head_axes(places: Floats) -> Floats:
+    """Return the matrix (3, 3) whose product with a direction in B has one independent noise in each row: that of the
+    delay at a hydrophone, in m. ``places`` (N, 3) are those of the hydrophones in B.
+    """
+    _, size, axes = np.linalg.svd(places - places.mean(axis=0), full_matrices=False)
+    return np.asarray(size[:, None] * axes)
+
+
+def direction_rows(model: BoundModel, v: int, axes_W: Floats, toward: Floats, d: float) -> list[Floats]:
+    """Return the derivatives of ``axes_W`` (3, 3) times the direction from vehicle ``v`` to a node, which is the unit
+    vector ``toward`` (3) in W, at the distance ``d`` in m.
+    """
+    across = axes_W @ (np.outer(toward, toward) - np.eye(3)) / d
+    turned = -axes_W @ np.cross((0.0, 0.0, 1.0), toward)
+    return [
+        model.row(v, north=float(a[0]), east=float(a[1]), heading=float(h)) for a, h in zip(across, turned, strict=True)
+    ]
 
 
 def _rows(run: ExamRun, name: str) -> list[tuple[Any, ...]]:
     table = run.tables.get(name)
     return table.rows if table is not None else []
-
-
-def _sight(
-    run: ExamRun, name: str, other: str, everyone: tuple[str, ...], tracks: list[PoseTrack], time: float
-) -> tuple[Floats, float]:
-    """Return the unit vector from another transducer to that of a vehicle, and the distance in m."""
-    away = _place(run, name, everyone, tracks, time) - _place(run, other, everyone, tracks, time)
-    d = float(np.linalg.norm(away))
-    return away / d, d
-
-
-def _exact(run: ExamRun) -> Callable[[str, str, float, float], bool]:
-    """Return a function that states whether a reported time is not an outlier and belongs to a nearly direct path."""
-    names = {row: b["name"] for row, b in run.log.bodies.items()}
-    good: dict[tuple[str, str, int], tuple[float, bool]] = {}
-    for r in heard(run.log):
-        late = (int(r["reported_ns"]) - int(r["arrival_ns"])) * 1e-9
-        direct = float(r["range"] - r["distance"]) < DETOUR_M
-        key = (names[int(r["receiver"])], names[int(r["source"])], int(r["reported_ns"]))
-        good[key] = (late, direct)
-    clocks = run.scenario.settings(run.level).clock_sigma > 0.0
-
-    def check(receiver: str, sender: str, reported: float, sigma: float) -> bool:
-        late, direct = good[(receiver, sender, round(reported * 1e9))]
-        return direct and (clocks or abs(late) <= OUTLIER * max(sigma, 1e-9))
-
-    return check

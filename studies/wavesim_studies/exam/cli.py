@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavesim_sdk.cli import json_option
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.terminal_text import echo, finite_json
 
 if TYPE_CHECKING:
+    from wavesim_studies.exam.scenario import Scenario
     from wavesim_studies.exam.scoring import Job
 
 LEVELS = ("easy", "medium", "hard")
@@ -21,7 +24,7 @@ LEVELS = ("easy", "medium", "hard")
 def exam() -> None:
     """Run and score the exam for navigation filters.
 
-    The exam consists of ten frozen scenarios. Each has three levels and any number of seeds.
+    The exam consists of ten frozen scenarios. Each has three levels with three seeds.
     """
 
 
@@ -33,7 +36,9 @@ level_option = click.option(
     help="Level; default: medium. Repeatable.",
 )
 seeds_option = click.option(
-    "--seeds", default=1, show_default=True, type=click.IntRange(1, 10000), help="Number of seeds, from 1."
+    "--seeds",
+    type=click.IntRange(1, 10000),
+    help="Number of seeds, from 1; default: the seeds of the exam, which each scenario lists.",
 )
 workers_option = click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of worker processes; default: number of processors."
@@ -76,7 +81,7 @@ def show(name: str) -> None:
     for level in LEVELS:
         values = s.level(level)
         echo(f"{level:8}{', '.join(f'{k} {values[k]}' for k in keys)}")
-    echo(f"\ndigest {s.digest}")
+    echo(f"\nSeeds of each level: {', '.join(map(str, s.seeds))}\ndigest {s.digest}")
 
 
 @exam.command()
@@ -95,7 +100,7 @@ def show(name: str) -> None:
 def run(
     scenarios: tuple[str, ...],
     levels: tuple[str, ...],
-    seeds: int,
+    seeds: int | None,
     workers: int | None,
     program: Path | None,
     name: str,
@@ -109,12 +114,11 @@ def run(
     from wavesim_studies.exam.scenario import names, scenario
     from wavesim_studies.exam.scoring import Job
 
-    chosen = [scenario(s).name for s in scenarios or names()]
     jobs = [
-        Job(s, level, seed, program, name=name)
-        for s in dict.fromkeys(chosen)
+        Job(s.name, level, seed, program, name=name)
+        for s in map(scenario, dict.fromkeys(scenarios or names()))
         for level in dict.fromkeys(levels or ("medium",))
-        for seed in range(1, seeds + 1)
+        for seed in _seeds(s, seeds)
     ]
     _execute(jobs, workers, out, as_json)
 
@@ -124,7 +128,7 @@ def run(
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @level_option
 @seeds_option
-def export(scenarios: tuple[str, ...], folder: Path, levels: tuple[str, ...], seeds: int) -> None:
+def export(scenarios: tuple[str, ...], folder: Path, levels: tuple[str, ...], seeds: int | None) -> None:
     """Write what a filter may know to FOLDER, as CSV.
 
     The command writes a folder for each case, with exam.json and a table for each instrument. It writes no true states.
@@ -138,7 +142,7 @@ def export(scenarios: tuple[str, ...], folder: Path, levels: tuple[str, ...], se
     compiling.ensure_compiled()
     for s in chosen:
         for level in dict.fromkeys(levels or ("medium",)):
-            for seed in range(1, seeds + 1):
+            for seed in _seeds(s, seeds):
                 echo(str(export_case(s, level, seed, folder)))
 
 
@@ -219,6 +223,11 @@ def table(results: tuple[Path, ...], kind: str) -> None:
     echo({"text": files.plain, "markdown": files.markdown, "csv": files.csv}[kind](rows))
 
 
+def _seeds(scenario: Scenario, count: int | None) -> Sequence[int]:
+    """Return the first seeds, or the seeds of the exam."""
+    return scenario.seeds if count is None else range(1, count + 1)
+
+
 def _execute(jobs: list[Job], workers: int | None, out: Path | None, as_json: bool) -> None:
     """Run the jobs, write the results and print the table."""
     from wavesim_server import compiling
@@ -226,8 +235,7 @@ def _execute(jobs: list[Job], workers: int | None, out: Path | None, as_json: bo
     from wavesim_studies.exam.execution import run_jobs
     from wavesim_studies.navigation.score_estimates import prepare_filter
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise click.BadParameter(f"the folder {out.parent} does not exist", param_hint="--out")
+    check_writable(out)
     compiling.ensure_compiled()
     prepare_filter(as_json)
 

@@ -49,12 +49,16 @@ def run_jobs(
 
 
 def export_case(scenario: Scenario, level: str, seed: int, folder: Path) -> Path:
-    """Simulate a case and write what a program may know to a folder in ``folder``. Return the path of this folder."""
+    """Simulate a case and write what a program may know to a folder in ``folder``. Return the path of this folder.
+
+    The facts also contain the content hash of the run, because an estimate can only be scored on the same run.
+    """
     run = simulate(scenario, level, seed)
     place = folder / run.name
     try:
         write_tables(run.tables, place)
-        (place / FACTS).write_text(json.dumps(run.facts, indent=2) + "\n")
+        facts = {**run.facts, "content_hash": run.log.content_hash}
+        (place / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
         for file in scenario.files:
             shutil.copyfile(FOLDER / file, place / file)
     except OSError as error:
@@ -74,6 +78,7 @@ def find_estimates(folder: Path, scenario: Scenario) -> tuple[dict[tuple[str, in
         try:
             known = json.loads(facts.read_text())
             name, level, seed, digest = known["scenario"], str(known["level"]), int(known["seed"]), known["digest"]
+            known["content_hash"]  # the exports of earlier versions lack it
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LogError(f"{facts} is not a file of `wavesim exam export`: {error}") from None
         if name != scenario.name:

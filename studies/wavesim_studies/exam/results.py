@@ -23,13 +23,26 @@ COLUMNS = (
     "rms (m)",
     "95 % (m)",
     "bound (m)",
+    "straight (m)",
     "NEES of 2",
     "NIS of 1",
     "available (%)",
+    "covered (%)",
     "first fix (s)",
     "pings (J)",
 )
-REQUIRED = ("scenario", "level", "seed", "digest", "filter", "content_hash", "truth_hash", "vehicles", "bound")
+REQUIRED = (
+    "scenario",
+    "level",
+    "seed",
+    "digest",
+    "filter",
+    "content_hash",
+    "truth_hash",
+    "vehicles",
+    "bound",
+    "straight",
+)
 
 
 def write_results(cases: Sequence[dict[str, Any]], path: Path) -> None:
@@ -101,7 +114,7 @@ def table_rows(cases: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for (place, level, name), group in sorted(groups.items()):
         values = [v for case in group for v in case["vehicles"].values()]
-        bounds = [b for case in group for b in case["bound"].values()]
+        bounds, straight = ([b for case in group for b in case[k].values()] for k in ("bound", "straight"))
         fixes = [v["first_fix"] for v in values]
         first = "-" if not fixes or any(f is None for f in fixes) else f"{sum(fixes) / len(fixes):.1f}"
         rows.append(
@@ -113,9 +126,10 @@ def table_rows(cases: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
                 _number(_rms([v["rms"] for v in values])),
                 _number(_mean([v["p95"] for v in values])),
                 _number(_rms(bounds)),
+                _number(_rms(straight)),
                 _number(_mean([v.get("nees") for v in values])),
                 _number(_mean([v.get("nis") for v in values])),
-                f"{100.0 * (_mean([v['available'] for v in values]) or 0.0):.0f}",
+                *(f"{100.0 * (_mean([v[k] for v in values]) or 0.0):.0f}" for k in ("available", "coverage")),
                 first,
                 _number(sum(v["ping_energy"] for v in values) / len(group)),
             )

@@ -74,7 +74,7 @@ def simulate(scenario: Scenario, level: str, seed: int, program: Path | None = N
         loaded = load(path)
         facts = exam_facts(scenario, level, seed, loaded)
         (Path(folder) / FACTS).write_text(json.dumps(facts, indent=2) + "\n")
-        with Trial(path, Path(folder) / "out", seed=seed) as trial:
+        with Trial(path, Path(folder) / "out", seed=scenario.run_seed(level, seed)) as trial:
             trial.run()
         log = read(trial.log)
         tables = measurement_tables(log, loaded, scenario)

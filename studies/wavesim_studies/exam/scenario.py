@@ -2,6 +2,7 @@
 
 A scenario consists of a configuration (NAME.xml) and a description (NAME.toml). The configuration contains
 placeholders in braces, whose values depend on the level, and on the seed where the description gives a deviation.
+All random numbers are independent between scenarios, levels and seeds. The description lists the seeds of the exam.
 ``frozen.json`` contains a digest of each scenario. A scenario whose files differ from its digest is refused, because
 results of different files cannot be compared.
 """
@@ -64,6 +65,7 @@ class Scenario:
     duration: float
     requirement: float  #: horizontal error up to which a position counts as available
     score_from: float  #: time from which errors are scored; earlier times count only for the first fix
+    seeds: tuple[int, ...]  #: seeds of the cases of each level
     digest: str
     text: str = field(repr=False)  #: configuration with placeholders
     description: dict[str, Any] = field(repr=False)
@@ -91,15 +93,19 @@ class Scenario:
         return FilterSettings(**{k: v for k, v in values.items() if k in known})
 
     def start_errors(self, level: str, seed: int, vehicle: str) -> tuple[float, float]:
-        """Return the errors (north, east) in m of the stated start position. They depend on the seed only."""
-        return _normal_pair(self.start_sigma(level), seed, vehicle, "exam start")
+        """Return the errors (north, east) in m of the stated start position."""
+        return self._normal_pair(level, seed, vehicle, "start", self.start_sigma(level))
+
+    def run_seed(self, level: str, seed: int) -> int:
+        """Return the seed of the simulation, of 31 bits."""
+        return self._key(level, seed, "", "run") >> 33
 
     def configuration(self, level: str, seed: int, program: str = PILOT) -> str:
         """Return the configuration of a level and a seed. ``program`` is the on-board program of the scored vehicles."""
         values = {k: str(v) for k, v in self.level(level).items()}
         for name, drawn in self.description.get("random", {}).items():
             sigma = float(self.level(level).get(f"{name}_sigma", drawn["sigma"]))
-            value = float(drawn.get("mean", 0.0)) + _normal_pair(sigma, seed, name, "exam value")[0]
+            value = float(drawn.get("mean", 0.0)) + self._normal_pair(level, seed, name, "value", sigma)[0]
             values[name] = f"{value:.6f} {drawn['unit']}"
         text = self.text
         for name, value_text in values.items():
@@ -115,11 +121,14 @@ class Scenario:
         path.write_text(self.configuration(level, seed, PILOT if program is None else str(program.resolve())))
         return path
 
+    def _key(self, level: str, seed: int, entity: str, purpose: str) -> int:
+        """Return the key of random numbers, which differ between scenarios, levels, seeds, entities and purposes."""
+        return randomness.key(seed, entity, f"exam {self.name} {level} {purpose}")
 
-def _normal_pair(sigma: float, seed: int, entity: str, purpose: str) -> tuple[float, float]:
-    key = np.array([randomness.key(seed, entity, purpose)], np.uint64)
-    a, b = (float(randomness.normal(key, k)[0]) for k in (0, 1))
-    return sigma * a, sigma * b
+    def _normal_pair(self, level: str, seed: int, entity: str, purpose: str, sigma: float) -> tuple[float, float]:
+        key = np.array([self._key(level, seed, entity, purpose)], np.uint64)
+        a, b = (float(randomness.normal(key, k)[0]) for k in (0, 1))
+        return sigma * a, sigma * b
 
 
 def names() -> tuple[str, ...]:
@@ -176,6 +185,7 @@ def unchecked_scenario(name: str, digest: str) -> Scenario:
         float(d["duration"]),
         float(d["requirement"]),
         float(d["score_from"]),
+        tuple(d["seeds"]),
         digest,
         (FOLDER / f"{name}.xml").read_text(),
         d,

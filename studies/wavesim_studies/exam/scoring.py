@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,9 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.tables import ESTIMATE
 from wavesim_studies.exam.baseline import NAME, baseline
 from wavesim_studies.exam.bound import position_bound
+from wavesim_studies.exam.live import FACTS
 from wavesim_studies.exam.run import ExamRun, simulate
-from wavesim_studies.exam.scenario import Scenario, scenario
+from wavesim_studies.exam.scenario import AlteredScenario, Scenario, scenario
 from wavesim_studies.navigation import metrics
 from wavesim_studies.navigation.estimate_score import GAP_S, common_clock, covered, interpolated
 from wavesim_studies.navigation.pose_tracks import PoseTrack
@@ -115,6 +118,8 @@ def case_result(job: Job) -> dict[str, Any]:
         files = zip(s.vehicles, job.estimates, strict=True)
         tracks = {v: read_track(path, job.layout, v) for v, path in files}
     run = simulate(s, job.level, job.seed, job.program)
+    for file in job.estimates:
+        check_export(file.parent / FACTS, run)
     extra: dict[str, dict[str, Any]] = {}
     if job.program is not None:
         tracks = {v: _published(run, v) for v in s.vehicles}
@@ -137,10 +142,29 @@ def case_result(job: Job) -> dict[str, Any]:
             "versions": {"wavesim": __version__, "numpy": np.__version__, "python": platform.python_version()},
             "requirement": s.requirement,
             "vehicles": vehicles,
-            "bound": _bound(run),
+            **_bounds(run),
         }
     )
     return result
+
+
+def check_export(facts: Path, run: ExamRun) -> None:
+    """Raise AlteredScenario if the estimate beside an exported file of facts belongs to another run of the same case.
+
+    The simulator can change although the files of the scenario do not. A file of facts that is absent, or that belongs
+    to another case, is ignored: an estimate may be anywhere.
+    """
+    try:
+        known = json.loads(facts.read_text())
+        case = known["scenario"], known["level"], known["seed"]
+        exported = str(known["content_hash"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if case == (run.scenario.name, run.level, run.seed) and exported != run.log.content_hash:
+        raise AlteredScenario(
+            f"{facts.parent} was exported by another version of the simulator (content hash {exported[:12]}, now "
+            f"{run.log.content_hash[:12]}): export it again and run your filter again"
+        )
 
 
 def _published(run: ExamRun, vehicle: str) -> PoseTrack:
@@ -152,13 +176,17 @@ def _published(run: ExamRun, vehicle: str) -> PoseTrack:
     return read_track(run.log, "", vehicle)
 
 
-def _bound(run: ExamRun) -> dict[str, float]:
-    """Return the RMS bound in m of each scored vehicle, from the time at which the score begins."""
-    found = {}
-    for vehicle, (time, P) in position_bound(run).items():
-        late = time >= run.scenario.score_from - 1e-9
-        found[vehicle] = float(np.sqrt(np.trace(P[late], axis1=1, axis2=2).mean()))
-    return found
+def _bounds(run: ExamRun) -> dict[str, dict[str, float]]:
+    """Return the RMS bound in m of each scored vehicle, from the time at which the score begins, and the RMS error of the
+    same estimator if it takes paths as straight and beacons as undisplaced.
+    """
+    bound, straight = {}, {}
+    for vehicle, b in position_bound(run).items():
+        late = b.time >= run.scenario.score_from - 1e-9
+        variance = float(np.trace(b.P[late], axis1=1, axis2=2).mean())
+        bound[vehicle] = math.sqrt(variance)
+        straight[vehicle] = math.sqrt(variance + float(np.square(b.errors[late]).sum(axis=1).mean()))
+    return {"bound": bound, "straight": straight}
 
 
 def _rounded(x: Any) -> Any:
