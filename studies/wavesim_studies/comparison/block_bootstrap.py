@@ -15,6 +15,7 @@ import numpy as np
 from scipy import stats
 
 from wavesim_sdk.arrays import Floats
+from wavesim_studies import correlation_times
 
 __all__ = ["Interval", "bootstrap_interval", "correlation_time", "mean_interval", "rms_interval", "share_interval"]
 
@@ -35,31 +36,14 @@ class Interval(NamedTuple):
     high: float
 
 
-def _autocorrelation(x: Floats, lags: int) -> Floats:
-    """Return the autocorrelation of a series for the lags 0 to ``lags``; it is 0 beyond lag 0 for a constant series."""
-    x = x - x.mean()
-    n = len(x)
-    power = np.square(np.abs(np.fft.rfft(x, 2 * n)))
-    r = np.fft.irfft(power)[: lags + 1]
-    if r[0] <= 1e-20 * n:
-        return np.asarray(np.eye(1, lags + 1)[0])
-    return np.asarray(r / r[0])
-
-
 def correlation_time(x: Floats) -> float:
-    """Return the integrated autocorrelation time of a series in samples, at least 1. A series of N values is worth N
-    divided by this number of independent values.
-
-    The sum ends where the sum of two neighbouring correlations is negative (Geyer 1992).
-    """
+    """Return the integrated autocorrelation time of a series in samples, between 1 and the length of the series."""
     n = len(x)
-    if n < 4:
-        return 1.0
-    r = _autocorrelation(x, n - 1)
-    pairs = r[: 2 * (n // 2)].reshape(-1, 2).sum(axis=1)
-    ends = np.flatnonzero(pairs <= 0.0)
-    pairs = pairs[: ends[0]] if len(ends) else pairs
-    return float(min(max(2.0 * pairs.sum() - 1.0, 1.0), n))
+    return min(correlation_times.correlation_time(_autocorrelation(x, n - 1)), float(n)) if n >= 4 else 1.0
+
+
+def _autocorrelation(x: Floats, lags: int) -> Floats:
+    return correlation_times.autocorrelation([x - x.mean()], lags)
 
 
 def block_length(x: Floats) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from wavesim_sdk.arrays import Floats
+from wavesim_studies.correlation_times import autocorrelation, correlation_time
 from wavesim_studies.identification.least_squares import Solution
 from wavesim_studies.identification.shooting import ShootingProblem
 
@@ -55,23 +56,6 @@ class FitUncertainty:
     def informed(self, k: int) -> bool:
         """Return whether the logs determine an unknown better than its prior does."""
         return bool(np.sqrt(self.covariance[k, k]) < INFORMED)
-
-
-def autocorrelation(parts: list[Floats], lags: int) -> Floats:
-    """Return the autocorrelation (lags + 1,) of residuals in several parts, each without gaps."""
-    sums, scale = np.zeros(lags + 1), 0.0
-    for r in parts:
-        scale += float(r @ r)
-        for lag in range(min(lags, len(r) - 1) + 1):
-            sums[lag] += float(r[: len(r) - lag] @ r[lag:])
-    return sums / scale if scale > 0.0 else np.eye(1, lags + 1)[0]
-
-
-def correlation_time(rho: Floats) -> float:
-    """Return 1 + 2 sum(rho), summed up to the first value that is not positive; at least 1."""
-    negative = np.flatnonzero(rho[1:] <= 0.0)
-    last = negative[0] + 1 if len(negative) else len(rho)
-    return max(1.0, 1.0 + 2.0 * float(np.sum(rho[1:last])))
 
 
 def ljung_box(rho: Floats, count: int, lags: int = 10) -> float:
