@@ -27,6 +27,7 @@ from wavesim_server.logbook.datasets import tum_lines
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.navigation_rosbag import write_rosbag
 from wavesim_studies.navigation import ahrs_motion, cli, estimate, logs
+from wavesim_studies.navigation import measurement_models as e
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.foreign_logs import import_log
 from wavesim_studies.navigation.recordings import InstrumentRecording
@@ -100,6 +101,91 @@ def tables(log: Log, folder: Path, rates: str = "rates=p,q,r:deg/s") -> Path:
     csv(folder / "survey.csv", stamp=s.time_ns + EPOCH_NS, north=p[:, 0], east=p[:, 1], down=p[:, 2], **quaternion)
     (folder / "map.xml").write_text(MAP.format(rates=rates))
     return folder
+
+
+NODES = {"b1": (180.0, -20.0, 40.0), "b2": (-150.0, 160.0, 35.0)}
+SEA = """<wavesim><world latitude="63.4 deg" longitude="10.4 deg"/><acoustics sound_speed="1490 m/s"/><fleet>
+<vehicle name="rov" model="lauv" position="0 0 20 m"><sensors inherit="no"><ahrs rate="10 Hz"/>
+<dvl rate="2 Hz" position="-0.3 0 0 m"/><pressure/></sensors><transducer position="0.3 0 -0.1 m" timing_noise="20 us"/></vehicle>
+<buoy name="b1" model="buoy" position="180 -20 40 m"><transducer query="25 kHz" reply="26 kHz" turn_around="200 ms"/></buoy>
+<buoy name="b2" model="buoy" position="-150 160 35 m"><transducer query="25 kHz" reply="27 kHz" turn_around="200 ms"/></buoy>
+</fleet></wavesim>"""
+RANGED = """<import vehicle="rov" configuration="sea.xml">
+<table file="attitude.csv" sensor="ahrs" columns="time=stamp:ns roll=phi:deg pitch=theta:deg heading=psi:deg rates=p,q,r:deg/s"/>
+<table file="speed.csv" sensor="dvl" frame="FLU" columns="time=stamp:ns bottom=vx,vy,vz:mm/s"/>
+<table file="depth.csv" sensor="pressure" columns="time=stamp:ns"/>
+<table file="survey.csv" sensor="truth" columns="time=stamp:ns"/>
+<ranges file="b1.csv" node="b1" columns="time=stamp:ns range=slant:{unit} query=asked:ns"/>
+<ranges file="b2.csv" node="{other}" columns="time=stamp:ns range=slant:{unit}"/></import>"""
+
+
+def ranged(log: Log, folder: Path, unit: str = "mm", other: str = "b2") -> Path:
+    """CSV files as of ``tables``, and ranges to two nodes with a noise of 15 mm. The sound travels 1490 m/s."""
+    tables(log, folder)
+    s, rng = log.series["/state/auv"], np.random.default_rng(6)
+    at = s.records["p_WB_W"] + frames.rotation(s.records["q_WB"]) @ (0.3, 0.0, -0.1)
+
+    def distance(t: Any, place: Any) -> Any:
+        here = np.stack([np.interp(t, s.time_ns * 1e-9, at[:, k]) for k in range(3)], axis=1)
+        return np.linalg.norm(here - place, axis=1)
+
+    for k, (name, place) in enumerate(NODES.items()):
+        asked = np.arange(4.0 + k, 110.0, 4.0)
+        reply = asked + 0.4
+        for _ in range(3):  # the vehicle moves while the sound travels
+            there, back = distance(asked, place), distance(reply, place)
+            reply = asked + (there + back) / 1490.0 + 0.2
+        slant = 0.5 * (there + back) + 0.015 * rng.standard_normal(len(asked))
+        stamp, asked_ns = (EPOCH_NS + np.round(1e9 * t).astype(np.int64) for t in (reply, asked))
+        csv(folder / f"{name}.csv", stamp=stamp, slant=1e3 * slant, asked=asked_ns)
+    (folder / "sea.xml").write_text(SEA)
+    (folder / "map.xml").write_text(RANGED.format(unit=unit, other=other))
+    return folder
+
+
+def test_acoustic_ranges_of_a_recording(log: Log, tmp_path: Path) -> None:
+    """Ranges in mm to two nodes of the configuration: the filter gets the way of the sound, and uses it. For one node, the
+    times of the queries are not recorded.
+    """
+    folder = ranged(log, tmp_path / "sea")
+    done = nav("import", folder, tmp_path / "sea.mcap", "--map", folder / "map.xml")
+    assert done.exit_code == 0, done.exception
+    assert "note: 27 ranges to 'b1' from " in done.output
+    found = read(tmp_path / "sea.mcap")
+    assert [b["name"] for b in found.bodies.values()] == ["rov", "b1", "b2"]
+    records = found.series["/acoustics/reception"].records
+    assert (np.diff(records["arrival_ns"]) >= 0).all() and np.isfinite(records["measured"]).all()
+    case = logs.estimation_case(found, "rov", without=("pressure",))
+    rows = case.rows[case.rows[:, e.KIND] == e.ROUND_TRIP]
+    assert len(rows) == 54
+    state = found.series["/state/rov"]
+    arm = frames.rotation(state.records["q_WB"]) @ (0.3, 0.0, -0.1)
+
+    def distance(t: Any) -> Any:
+        here = [np.interp(t, state.time_ns * 1e-9, (state.records["p_WB_W"] + arm)[:, k]) for k in range(3)]
+        return np.linalg.norm(np.transpose(here) - rows[:, e.PLACE : e.PLACE + 3], axis=1)
+
+    error = rows[:, e.Z] - distance(rows[:, e.T]) - distance(rows[:, e.ID])  # of the whole way
+    assert abs(error.mean()) < 0.015 and error.std() == pytest.approx(0.03, rel=0.3)
+    track = case.run()
+    sound = track.events[:, e.KIND] == e.ROUND_TRIP
+    assert track.event_outcomes[sound, 0].mean() > 0.95 and case.score(track).rms < 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unit": "m"}, "ranges reach .* m; state their unit"),
+        ({"other": "b3"}, "the configuration has no node 'b3' with a transducer"),
+    ],
+)
+def test_wrong_ranges_are_refused(log: Log, tmp_path: Path, options: Any, message: str) -> None:
+    folder = ranged(log, tmp_path / "sea", **options)
+    with pytest.raises(LogError, match=message):
+        import_log(folder, folder / "map.xml")
+    (folder / "map.xml").write_text((folder / "map.xml").read_text().replace(' configuration="sea.xml"', ""))
+    with pytest.raises(LogError, match=r"<ranges> needs a configuration"):
+        import_log(folder, folder / "map.xml")
 
 
 def rms(log: Log, name: str, **more: Any) -> float:

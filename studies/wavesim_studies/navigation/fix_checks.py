@@ -10,6 +10,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.geodesy import Origin
 from wavesim_studies.navigation.recordings import InstrumentRecording
 
 FAR_M = 1e5  #: a fix that is further than this distance in m from the others must be wrong
@@ -93,3 +94,13 @@ def _agreement(ahrs: InstrumentRecording, time: Floats, latitude: Floats, longit
     middle = np.interp(0.5 * (time[starts] + time[ends]), ahrs.time, heading)
     c, s = np.cos(middle), np.sin(middle)
     return float(np.mean((dn * c + de * s) / np.sqrt(dn**2 + de**2))), math.hypot(float(c.mean()), float(s.mean()))
+
+
+def check_distance(r: InstrumentRecording, origin: Origin) -> None:
+    """Raise LogError if fixes are far from the origin of the world frame."""
+    p = origin.ned(r.values["latitude"], r.values["longitude"])
+    if (far := float(np.nanmax(np.linalg.norm(p[:, :2], axis=1)))) > FAR_M:
+        raise LogError(
+            f"{r.source}: fixes of '{r.name}' are up to {far / 1000.0:.0f} km from the origin: latitude and longitude "
+            "swapped, or another origin?"
+        )

@@ -21,12 +21,14 @@ from wavesim_sdk.log_tables import IMPORT_NOTES, UNKNOWN_TRUTH
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.recorded_messages import suffix_of
 from wavesim_sdk.sensors import sensor_table_of
+from wavesim_sdk.tables import RECEPTION, SENT
 from wavesim_studies.navigation import bags
 from wavesim_studies.navigation import columns as tables
 from wavesim_studies.navigation.clock_checks import GAPS, common_gaps
 from wavesim_studies.navigation.estimate_score import TIME_ORIGIN
-from wavesim_studies.navigation.fix_checks import FAR_M, check_course, without_far_fixes
+from wavesim_studies.navigation.fix_checks import FAR_M, check_course, check_distance, without_far_fixes
 from wavesim_studies.navigation.import_map import ImportedTable, ImportMap, read_map
+from wavesim_studies.navigation.imported_ranges import RecordedRanges, add_ranges, read_ranges
 from wavesim_studies.navigation.imported_vehicle import configuration_of, load_made
 from wavesim_studies.navigation.pose_tracks import PoseTrack, epoch_time
 from wavesim_studies.navigation.recordings import (
@@ -74,6 +76,7 @@ class _Source:
     track: RecordedTrack | None = None  #: track in the frame of the recording
     origin: tuple[float, float] | None = None  #: latitude and longitude in rad of the origin of this frame
     notes: list[str] = field(default_factory=list)
+    ranges: list[RecordedRanges] = field(default_factory=list)
 
 
 def read_log(path: Path) -> Log:
@@ -137,7 +140,12 @@ def import_log(
     if configuration is not None and sensors:
         raise LogError(f"{map_file} contains <sensors>, and so does a configuration; give only one of them")
     loaded = None if configuration is None else load(configuration)
+    if plan.ranges and loaded is None:
+        raise LogError(f"{map_file}: <ranges> needs a configuration, which contains the nodes and their transducers")
     found = _read_source(source, plan, name, truth, frame)
+    if plan.ranges and map_file is not None:
+        of_tables = source.is_dir() and not (source / "metadata.yaml").exists()
+        found.ranges = read_ranges(source if of_tables else map_file.parent, plan.ranges)
     empty = [r for r in found.recordings if not len(r.complete().time)]
     found.unused |= {r.name: "no valid values" for r in empty}
     found.recordings = [
@@ -381,7 +389,7 @@ def _log(source: Path, name: str, loaded: LoadedConfig, found: _Source, notes: l
     log.json["/notices"] = [(0, {"body": name, "text": f"imported from {source.name}; time 0 is {zero} s"[:200]})]
     for r in found.recordings:
         if r.type == "gps":
-            _check_distance(r, origin)
+            check_distance(r, origin)
         records = np.zeros(len(r.time), sensor_table_of(r.type).visible.dtype)
         ns = np.round((r.time - zero) * 1e9).astype(np.int64)
         records["time_ns"], records["valid"], records["sequence"] = ns, 1, np.arange(1, len(ns) + 1)
@@ -397,20 +405,13 @@ def _log(source: Path, name: str, loaded: LoadedConfig, found: _Source, notes: l
                 records[k] = v
         log.series[f"/sensor/{name}/{r.name}"] = Series(ns, records, r.type)
     log.end_ns = max(int(s.time_ns[-1]) for s in log.series.values())
+    if found.ranges:
+        notes += add_ranges(log, loaded, name, found.ranges, float(zero))
     if found.truth is not None:
         found.truth = (
             found.truth.shifted(-float(zero)) if epoch_time(float(found.truth.time[0])) or zero < 0 else found.truth
         )
     return log
-
-
-def _check_distance(r: InstrumentRecording, origin: Origin) -> None:
-    p = origin.ned(r.values["latitude"], r.values["longitude"])
-    if (far := float(np.nanmax(np.linalg.norm(p[:, :2], axis=1)))) > FAR_M:
-        raise LogError(
-            f"{r.source}: fixes of '{r.name}' are up to {far / 1000.0:.0f} km from the origin: latitude and longitude "
-            "swapped, or another origin?"
-        )
 
 
 def _name_missing(made: ImportedLog) -> None:
@@ -462,7 +463,8 @@ def write_log(made: ImportedLog, path: Path) -> None:
     if path.exists():
         raise LogError(f"{path} already exists; choose another file")
     log, name = made.log, made.vehicle
-    body = next(b for b in made.loaded.config.fleet.bodies if b.name == name)
+    models = {b.name: b.model for b in made.loaded.config.fleet.bodies}
+    others = [b for row, b in sorted(log.bodies.items()) if row and f"/acoustics/{RECEPTION.name}" in log.series]
     numbers = {i.name: k for k, i in enumerate(_suite(made.loaded, name))}
     writer = LogWriter(
         path,
@@ -471,17 +473,22 @@ def write_log(made: ImportedLog, path: Path) -> None:
         metadata={k: v for k, v in log.metadata.items() if k in (TIME_ORIGIN, UNKNOWN_TRUTH) and v}
         | {IMPORT_NOTES: json.dumps(report_lines(made))},
     )
-    writer.body(0, 0, name, body.model, made.loaded.models[body.model].type, True)
+    writer.body(0, 0, name, models[name], made.loaded.models[models[name]].type, True)
+    for b in others:
+        writer.body(0, int(b["row"]), b["name"], b["model"], b["type"], True)
     for time, message in log.json["/notices"]:
         writer.notice(time, message["body"], message["text"])
     events = []
     for topic, series in log.series.items():
+        if topic.startswith("/acoustics/"):
+            continue
         rows: Any = [(0, numbers[topic.split("/")[3]])] if topic.startswith("/sensor/") else [0]
         events += [
             (int(t), series.type, rows, r.tobytes()) for t, r in zip(series.time_ns, series.records, strict=True)
         ]
     for time, kind, rows, data in sorted(events, key=lambda e: e[0]):
         writer.table(time, kind, rows, data)
+    writer.signals(log.get("/acoustics/sent", SENT).records, log.get("/acoustics/reception", RECEPTION).records)
     writer.close()
     if writer.failure:
         raise LogError(f"{path}: {writer.failure}")

@@ -58,6 +58,24 @@ class ImportedTopic:
 
 
 @dataclass(frozen=True)
+class ImportedRanges:
+    """CSV file with the two-way acoustic ranges of the vehicle to one node. The configuration contains the node and the
+    transducer of the vehicle.
+    """
+
+    file: str = text(
+        "Path of the CSV file, relative to the folder that is imported or, for a bag or a log, to the map."
+    )
+    node: str = text("Name of the node in the configuration.")
+    columns: str = text(
+        "Columns as NAME=COLUMN or NAME=COLUMN:UNIT: `time` of the reply, `range` (half of the way of the sound), and "
+        "optionally `query`, the time of the query.",
+        "",
+    )
+    place: str = place()
+
+
+@dataclass(frozen=True)
 class ImportMap:
     """Description of a recording from other programs: the vehicle, its instruments, and their files or topics."""
 
@@ -73,6 +91,7 @@ class ImportMap:
     sensors: SensorsConfig | None = child(SensorsConfig, "Mounting positions and accuracies of the instruments.")
     table: tuple[ImportedTable, ...] = children(ImportedTable, "A CSV file.")
     topic: tuple[ImportedTopic, ...] = children(ImportedTopic, "A topic of a bag, or a message of a log.")
+    ranges: tuple[ImportedRanges, ...] = children(ImportedRanges, "A CSV file with acoustic ranges to one node.")
     place: str = place()
 
 
