@@ -489,9 +489,12 @@ def errors(cases: list[dict[str, Any]], scenarios: list[str], path: Path) -> Non
         mine = [c for c in cases if c["level"] == level]
         place = [scenarios.index(c["scenario"]) + 0.26 * (k - 1) for c in mine]
         rms = [np.sqrt(np.mean([v["rms"] ** 2 for v in c["vehicles"].values()])) for c in mine]
-        bound = [np.sqrt(np.mean([b**2 for b in c["bound"].values()])) for c in mine]
+        bound, straight = (
+            [np.sqrt(np.mean([b**2 for b in c[kind].values()])) for c in mine] for kind in ("bound", "straight")
+        )
         chart.plot(place, rms, "o", ms=4, color=colours[level], alpha=0.7, label=f"{level}: error in each seed")
         chart.plot(place, bound, "_", ms=12, mew=2, color=colours[level], label=f"{level}: bound")
+        chart.plot(place, straight, "x", ms=5, color=colours[level], alpha=0.7, label=f"{level}: straight paths")
     chart.set_yscale("log")
     chart.set_xticks(range(len(scenarios)), scenarios)
     chart.set(ylabel="rms horizontal error (m)", title="reference filter and posterior Cramer-Rao bound")

@@ -92,9 +92,11 @@ def find_offset(real: Mapping[str, Channel], simulated: Mapping[str, Channel], s
         )
     low, high = _bootstrapped(sums, common, fine)
     possible = lags[curve > -1.0]
-    while (low <= fine[1] or high >= fine[-2]) and (fine[0] > possible[0] or fine[-1] < possible[-1]):
+    reach = max(coarse - float(possible[0]), float(possible[-1]) - coarse)
+    while (low <= fine[1] or high >= fine[-2]) and places[-1] * 0.5 * step < reach:
         places = places * WIDER
-        fine = np.unique(np.clip(places * 0.5 * step + coarse, possible[0], possible[-1]))
+        fine = places * 0.5 * step + coarse
+        fine = fine[(fine >= possible[0]) & (fine <= possible[-1])]
         low, high = _bootstrapped(*_block_sums(signals, edges, fine, gap), fine)
     notes = [*_second_optimum(curve, lags, coarse, step, max(quality.values()))]
     if low <= fine[1] or high >= fine[-2]:

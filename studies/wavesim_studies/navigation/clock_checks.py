@@ -53,7 +53,8 @@ def _pauses(own: Floats, received: Floats) -> list[int]:
     steps, waits = np.diff(own), np.diff(received)
     usual = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
     still = (steps >= 0.0) & (steps <= PAUSE_STEPS * usual + 1e-3) & (waits - steps > DIFFER_S)
-    delay, found = received - own, []
+    delay = received - own
+    found: list[int] = []
     for k in np.flatnonzero(still).tolist():
         wait = float(waits[k] - steps[k])
         begin = found[-1] + 1 if found else 0
@@ -72,8 +73,8 @@ def check_clock(where: str, name: str, own: Floats, received: Floats) -> list[st
     if pauses := _pauses(own, received):
         waits = np.diff(received)[pauses] - np.diff(own)[pauses]
         received = received.copy()
-        for k, wait in zip(pauses, waits, strict=True):
-            received[k + 1 :] -= wait
+        for last, wait in zip(pauses, waits, strict=True):
+            received[last + 1 :] -= wait
         some = f"{len(pauses)} times, together" if len(pauses) > 1 else "once,"
         notes.append(
             f"the clock of the messages stood still {some} for {duration_text(float(waits.sum()))}, first at t = "
@@ -88,7 +89,7 @@ def check_clock(where: str, name: str, own: Floats, received: Floats) -> list[st
     if not len(steps):
         return notes
     limit = max(DIFFER_S, STEADY * float(np.median(steps)))  # a clock can also run faster, as that of a simulator
-    for k in np.flatnonzero(steps > limit):
+    for k in np.flatnonzero(steps > limit).tolist():
         # messages that wait on a stalled link arrive later, but the smallest delay remains that of the clocks
         change = float(middle[: k + 1].min() - middle[k + 1 :].min())
         if abs(change) > limit:
