@@ -84,9 +84,17 @@ def test_json_equals_the_library(file: Path) -> None:
         (("--from", "buoy1", "--to", "auv1", "--loss", "vertical"), 2, "--loss requires --png"),
         (("--from", "buoy1", "--to", "auv1", "--range", "5 km"), 2, "--range has no effect without --loss"),
         (("--serve", "--from", "buoy1"), 2, "--from has no effect with --serve"),
-        (("--from", "buoy1", "--to", "auv1", "--csv", "/none/a.csv"), 2, "/none/a.csv: cannot write the file"),
-        (("--from", "buoy1", "--to", "auv1", "--csv", "/"), 2, "/: cannot write the file: it is a folder"),
-        (("--from", "buoy1", "--to", "auv1", "--png", "/none/a.png"), 2, "/none/a.png: cannot write the file"),
+        (
+            ("--from", "buoy1", "--to", "auv1", "--csv", "/none/a.csv"),
+            2,
+            "cannot write /none/a.csv: the folder /none does not exist",
+        ),
+        (("--from", "buoy1", "--to", "auv1", "--csv", "/"), 2, "cannot write /: it is a folder"),
+        (
+            ("--from", "buoy1", "--to", "auv1", "--png", "/none/a.png"),
+            2,
+            "cannot write /none/a.png: the folder /none does not exist",
+        ),
         (("--from", "buoy1", "--to", "auv1", "--png", "plain"), 2, "plain: the name has no ending; use one of"),
         (
             ("--from", "buoy1", "--to", "auv1", "--png", "a.png", "--loss", "horizontal", "--depth", "5000"),

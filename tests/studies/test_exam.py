@@ -449,6 +449,7 @@ def test_a_live_program_gets_the_same_run(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1500)  # the first run for a generic processor compiles all kernels and the filter
 def test_one_table_for_any_number_of_workers_and_any_processor(tmp_path: Path) -> None:
     """Four cases, by one worker and by two that compile for a generic processor with one thread."""
     tables = []
