@@ -420,7 +420,9 @@ def test_values_of_an_instrument_are_checked(o: Voyage) -> None:
 def test_the_map_of_the_page(log: Log, tmp_path: Path, root: Path) -> None:
     """The example of docs/navigation.md reads tables whose depth is called z."""
     folder = tables(log, tmp_path / "sea")
-    (block,) = (b for b in page_blocks(root, "docs/navigation.md") if b.text.startswith("<import"))
+    block, ranges = (b for b in page_blocks(root, "docs/navigation.md") if b.text.startswith("<import"))
+    lines = [line.strip() for line in ranges.text.splitlines()]
+    assert len(lines) == 3 and all(line in RANGED.format(unit="mm", other="b2") for line in lines[:2])
     (folder / "map.xml").write_text(block.text)
     for old, new in (("attitude", "ahrs"), ("speed", "dvl")):
         (folder / f"{old}.csv").rename(folder / f"{new}.csv")
