@@ -247,8 +247,10 @@ def test_arrays_of_ahrs_and_doppler_log(log: Log, o: Voyage) -> None:
         ahrs_motion(t, np.degrees(angles) + 5.0, a["rates"])
 
 
-def foreign_bag(o: Voyage, folder: Path) -> Path:
-    """A bag of ordinary ROS drivers: IMU with attitude, Odometry of a Doppler log, pressure, fixes, a pose, and texts."""
+def foreign_bag(o: Voyage, folder: Path, pause: float = 0.0) -> Path:
+    """A bag of ordinary ROS drivers: IMU with attitude, Odometry of a Doppler log, pressure, fixes, a pose, and texts.
+    After 60 s, the simulator pauses for ``pause`` s, while the clock of the recorder goes on.
+    """
     store, rng = get_typestore(Stores.ROS2_HUMBLE), np.random.default_rng(1)
     T: Any = store.types
     origin = Origin(np.radians(63.4), np.radians(10.4))
@@ -272,7 +274,8 @@ def foreign_bag(o: Voyage, folder: Path) -> Path:
         made = {k: writer.add_connection(k, v, typestore=store) for k, v in topics.items()}
 
         def write(topic: str, t: float, message: Any) -> None:
-            writer.write(made[topic], EPOCH_NS + round(t * 1e9), store.serialize_cdr(message, topics[topic]))
+            received = t + (pause if t > 60.0 else 0.0)
+            writer.write(made[topic], EPOCH_NS + round(received * 1e9), store.serialize_cdr(message, topics[topic]))
 
         still, known = np.zeros(9), np.diag([1e-4, 1e-4, 4e-4]).ravel()
         write("/log", 0.0, T["std_msgs/msg/String"]("hello"))
@@ -309,6 +312,21 @@ def foreign_bag(o: Voyage, folder: Path) -> Path:
                     "/pose", t, T["geometry_msgs/msg/PoseStamped"](header(t), T["geometry_msgs/msg/Pose"](enu, turned))
                 )
     return folder
+
+
+def test_a_bag_of_a_paused_simulator(o: Voyage, tmp_path: Path) -> None:
+    """The log has the stamps of the simulator, as without the pause, and each instrument a note about it."""
+    made, whole = (
+        import_log(foreign_bag(o, tmp_path / f"{pause:g}", pause), truth="/pose", vehicle="rov")
+        for pause in (300.0, 0.0)
+    )
+    assert {*made.log.series} == {*whole.log.series}
+    for topic, series in whole.log.series.items():
+        assert (made.log.series[topic].time_ns == series.time_ns).all(), topic
+    for r in made.recordings:
+        (note,) = (n for n in r.notes if "stood still" in n)
+        assert "stood still once, for 5.0 min, first at t = 1790000060" in note, r.name
+    assert not any("stood still" in n for r in whole.recordings for n in r.notes)
 
 
 def test_a_bag_of_other_drivers(o: Voyage, tmp_path: Path) -> None:
