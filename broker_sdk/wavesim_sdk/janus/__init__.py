@@ -9,7 +9,7 @@ The package needs only NumPy, and on-board programs can use it::
 """
 
 from wavesim_sdk.janus.packet import Message, Packet, cargo_size, message
-from wavesim_sdk.janus.receiver import Reception, Receiver
+from wavesim_sdk.janus.receiver import Receiver, Reception
 from wavesim_sdk.janus.waveform import INITIAL_BAND, ParameterSet, Transmission
 
 __all__ = [

@@ -42,7 +42,9 @@ def encode(data: bytes) -> Bits:
     bits = np.concatenate([np.unpackbits(np.frombuffer(data, np.uint8)), np.zeros(TAIL, np.uint8)])
     # register at each step: the present bit and the eight before it
     padded = np.concatenate([np.zeros(TAIL, np.uint8), bits]).astype(np.int64)
-    register = sum(padded[TAIL - age : len(padded) - age] << 8 - age for age in range(TAIL + 1))
+    register = np.zeros(len(bits), np.int64)
+    for age in range(TAIL + 1):
+        register |= padded[TAIL - age : len(padded) - age] << 8 - age
     coded = np.stack([_parity(register & g) for g in GENERATORS], axis=1).ravel()
     return coded[interleaver(len(coded))]
 

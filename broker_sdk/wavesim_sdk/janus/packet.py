@@ -66,7 +66,9 @@ class Packet:
             raise InvalidArgument("repeat has no effect without an interval: set interval to 0..127")
         for name, value, bits in limits:
             if not 0 <= value < 1 << bits:
-                raise InvalidArgument(f"{name} does not fit into {bits} bits: expected 0..{(1 << bits) - 1}, got {value}")
+                raise InvalidArgument(
+                    f"{name} does not fit into {bits} bits: expected 0..{(1 << bits) - 1}, got {value}"
+                )
 
     def to_bytes(self) -> bytes:
         """Return the eight bytes of the packet; the last one is the check sum."""
@@ -119,7 +121,7 @@ def reservation_time(index: int) -> float:
     """Return an entry of the table of reservation times, in s."""
     if not 0 <= index < RESERVATIONS:
         raise InvalidArgument(f"expected an index of 0..{RESERVATIONS - 1}, got {index}")
-    return _EXACT_RESERVATIONS.get(index, 3.3211e-3 * 11**index / 10**index)
+    return _EXACT_RESERVATIONS.get(index) or float(3.3211e-3 * 11**index / 10**index)
 
 
 def cargo_size(packet: Packet) -> int:

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wavesim_sdk.errors import InvalidArgument
-from wavesim_sdk.janus import coding, packet, waveform
+from wavesim_sdk.janus import coding, waveform
 from wavesim_sdk.janus.baseband import PER_CHIP, Complex, Downconverter
+from wavesim_sdk.janus.packet import Packet, cargo_size
 from wavesim_sdk.janus.waveform import INITIAL_BAND, PREAMBLE, ParameterSet
 
 THRESHOLD = 2.25  #: mean energy of the preamble's chips relative to the noise; noise alone gives 1
@@ -24,8 +25,10 @@ _HOP = 5  #: baseband samples between two start times of the detector (an eighth
 _SPEED_STEP = 2.5  #: m/s between two hypotheses of the detector
 _GUARD = len(PREAMBLE) * PER_CHIP // _HOP  #: a detection has the highest peak within one preamble before and after it
 _CHIPS = len(PREAMBLE) + coding.PACKET_CHIPS
+_SPAN = int(1.01 * _CHIPS * PER_CHIP) + 2 * PER_CHIP  #: baseband samples from a detection to the end of its packet
 _SLACK = 2 * PER_CHIP  #: baseband samples around a packet that the search needs
 
+_DRIFT = np.arange(-3.0, 4.0)  #: baseband samples by which the timing may change within 144 chips of cargo
 _SHAPE = waveform.envelope((np.arange(PER_CHIP) + 0.5) / PER_CHIP).astype(np.float32)
 _FLOOR = 1e-6  #: energy relative to the strongest one nearby that counts as silence: filters ring there
 
@@ -42,7 +45,7 @@ class Reception:
     check sum.
     """
 
-    packet: packet.Packet
+    packet: Packet
     start: float
     speed: float
     ec_n0: float
@@ -56,7 +59,7 @@ class _Detection(NamedTuple):
 
 @dataclass
 class _Decoded:
-    packet: packet.Packet
+    packet: Packet
     start: float  # baseband sample from which the chips were read
     peak: float  # the same, between samples
     speed: float
@@ -101,22 +104,23 @@ class Receiver:
 
     def push(self, samples: npt.ArrayLike) -> list[Reception]:
         """Process samples of any number, and return the packets that they complete."""
-        return self._process(self._converter.push(samples), False)
+        return self._process(self._converter.push(samples), None)
 
     def finish(self) -> list[Reception]:
-        """Return the packets that the last samples contain. Samples after the end count as silence."""
+        """Return the packets that the last samples contain. Call this method once, after all samples."""
+        rate = self._converter.sampling
         total = self._converter.position
-        silence = np.zeros((total + 4 * self._converter.sampling) // self._converter.sampling * self._converter.sampling - total)
-        result = self._process(self._converter.push(silence), False)
-        self._converter.position = total
-        return result + self._process(np.zeros(0, np.complex64), True)
+        end = total * self.rate // rate
+        silence = np.zeros(3 * rate - total % rate)  # completes the last blocks and the last packet
+        return self._process(self._converter.push(silence), end)
 
     # ---------------------------------------------------------------- stream
 
-    def _process(self, new: Complex, last: bool) -> list[Reception]:
+    def _process(self, new: Complex, last: int | None) -> list[Reception]:
+        """Append baseband samples. ``last`` is the end of the recording, if known."""
         self._signal = np.concatenate([self._signal, new])
         end = self._first + len(self._signal)
-        self._detect(end)
+        self._detect(end if last is None else last, last is not None)
         result: list[Reception] = []
         while True:
             if self._cargo is not None:
@@ -124,13 +128,13 @@ class Receiver:
                     break
                 result.append(reception)
                 self._cargo = None
-            if not self._pending or not (last or self._pending[0].start + 1.01 * _CHIPS * PER_CHIP + _SLACK <= end):
+            if not self._pending or (last is None and self._pending[0].start + _SPAN > end):
                 break
             detection = self._pending.pop(0)
             if detection.start < self._busy or (decoded := self._decode(detection)) is None:
                 continue
             self._busy = decoded.start + _CHIPS * PER_CHIP
-            if size := packet.cargo_size(decoded.packet):
+            if size := cargo_size(decoded.packet):
                 self._busy += coding.chip_count(size) * PER_CHIP
                 self._cargo = decoded
             else:
@@ -159,8 +163,8 @@ class Receiver:
         """Return baseband frequencies in cycles per sample."""
         return (frequencies * stretch - self.parameters.centre) / self.rate
 
-    def _detect(self, end: int) -> None:
-        """Compute the scores of all start times that the samples allow, and find their peaks."""
+    def _detect(self, end: int, last: bool) -> None:
+        """Compute the scores of all start times before ``end``, and find the peaks that no later score can exceed."""
         length = math.ceil(len(PREAMBLE) * PER_CHIP * 1.02)
         count = (end - self._scored * _HOP - length - PER_CHIP) // _HOP
         if count > 0:
@@ -169,7 +173,7 @@ class Receiver:
             self._score = np.concatenate([self._score, self._scores_of(frames, count)])
             self._scored += count
         scores = self._score.max(axis=1, initial=0.0)
-        limit = self._scored - _GUARD
+        limit = self._scored - (0 if last else _GUARD)
         for near in np.flatnonzero(scores[: max(0, limit - self._score_first)] >= self.threshold):
             at = int(near) + self._score_first
             if at >= self._confirmed and scores[near] == scores[max(0, near - _GUARD) : near + _GUARD + 1].max():
@@ -216,19 +220,21 @@ class Receiver:
         both = np.stack([low, low + self.parameters.spacing], axis=-1)
         phases = self._offsets(both, stretch)[:, None, :] * np.arange(PER_CHIP)[:, None]
         template = _SHAPE[:, None] * np.exp((-2j * np.pi * phases).astype(np.complex64))
-        return np.abs(np.moveaxis(windows, 0, 1) @ template).swapaxes(0, 1) ** 2
+        energies: Floats = np.abs(np.moveaxis(windows, 0, 1) @ template).swapaxes(0, 1).astype(float) ** 2
+        return energies
 
     def _search(
-        self, start: float, speed: float, reach: tuple[int, Floats], known: npt.NDArray[np.uint8]
+        self, start: float, speed: float, around: tuple[int, Floats], known: coding.Bits, count: int
     ) -> tuple[float, float]:
-        """Return the start and speed near the given ones with the most energy.
+        """Return the start and the speed for which the first ``count`` chips have the most energy.
 
-        ``known`` are the first chips; each chip after them counts with its stronger tone.
+        ``around`` contains the largest distance from ``start`` and the distances from ``speed`` to try. ``known`` are
+        the first chips; each chip after them counts with its stronger tone.
         """
-        starts = start + np.arange(-reach[0], reach[0] + 1)
-        chips = np.arange(_CHIPS if len(known) > len(PREAMBLE) or reach[0] < PER_CHIP // 8 else len(PREAMBLE))
+        starts = start + np.arange(-around[0], around[0] + 1, dtype=float)
+        chips = np.arange(count)
         best, found = -1.0, (start, speed)
-        for candidate in speed + reach[1]:
+        for candidate in speed + around[1]:
             energies = self._energies(starts, candidate, chips)
             first = energies[:, np.arange(len(known)), known.astype(int)].sum(axis=1)
             sums = first + energies[:, len(known) :].max(axis=2).sum(axis=1)
@@ -239,16 +245,16 @@ class Receiver:
 
     def _decode(self, detection: _Detection) -> _Decoded | None:
         """Return the packet at a detection, or None if its check sum is wrong."""
-        start, speed = self._search(detection.start, detection.speed, (6, np.linspace(-1.25, 1.25, 5)), PREAMBLE)
-        start, speed = self._search(start, speed, (4, np.linspace(-1.5, 1.5, 7)), PREAMBLE)
+        start, speed = self._search(detection.start, detection.speed, (6, np.linspace(-1.25, 1.25, 5)), PREAMBLE, len(PREAMBLE))
+        start, speed = self._search(start, speed, (4, np.linspace(-1.5, 1.5, 7)), PREAMBLE, _CHIPS)
         for _ in range(2):
             energies = self._energies(np.array([start]), speed, np.arange(_CHIPS))[0]
             data = coding.decode(energies[len(PREAMBLE) :, 1] - energies[len(PREAMBLE) :, 0])
             assert isinstance(data, bytes)
             chips = np.concatenate([PREAMBLE, coding.encode(data)])
-            start, speed = self._search(start, speed, (3, np.linspace(-1.0, 1.0, 11)), chips)
+            start, speed = self._search(start, speed, (3, np.linspace(-1.0, 1.0, 11)), chips, _CHIPS)
             try:
-                decoded = packet.Packet.from_bytes(data)
+                decoded = Packet.from_bytes(data)
             except InvalidArgument:
                 continue
             near = self._energies(start + np.array([-2.0, 0.0, 2.0]), speed, np.arange(_CHIPS))
@@ -260,18 +266,23 @@ class Receiver:
             return _Decoded(decoded, start, peak, speed, 10 * math.log10(max(ratio, 1e-3)))
         return None
 
-    def _finish_cargo(self, decoded: _Decoded, end: int, last: bool) -> Reception | None:
+    def _finish_cargo(self, decoded: _Decoded, end: int, last: int | None) -> Reception | None:
         """Return the packet with its cargo, or None if more samples are needed."""
-        size = packet.cargo_size(decoded.packet)
+        size = cargo_size(decoded.packet)
         count = coding.chip_count(size)
         needed = decoded.start + (_CHIPS + count) * PER_CHIP / self._stretch(decoded.speed)
-        if needed + _SLACK > end and not last:
+        if last is None and needed + _SLACK > end:
             return None
-        complete = needed / self.rate <= self._converter.position / self._converter.sampling
-        if not complete:
+        if last is not None and needed > last + PER_CHIP:
             return self._reception(decoded, None)
-        energies = self._energies(np.array([decoded.start]), decoded.speed, np.arange(_CHIPS, _CHIPS + count))[0]
-        cargo = coding.decode(energies[:, 1] - energies[:, 0])
+        start, soft = decoded.start, []
+        for first in range(_CHIPS, _CHIPS + count, coding.PACKET_CHIPS):  # follows changes of the range rate
+            chips = np.arange(first, min(first + coding.PACKET_CHIPS, _CHIPS + count))
+            energies = self._energies(start + _DRIFT, decoded.speed, chips)
+            at = int(np.argmax(energies.max(axis=2).sum(axis=1)))
+            start += float(_DRIFT[at])
+            soft.append(energies[at, :, 1] - energies[at, :, 0])
+        cargo = coding.decode(np.concatenate(soft))
         assert isinstance(cargo, bytes)
         return self._reception(decoded, cargo)
 

@@ -95,7 +95,7 @@ def tones(chips: npt.ArrayLike, parameters: ParameterSet = INITIAL_BAND) -> npt.
 def envelope(phase: Samples) -> Samples:
     """Return the amplitude of a chip at a fraction of its length (0 to 1). The edges are raised cosines."""
     beside = np.minimum(np.minimum(phase, 1.0 - phase), EDGE) / EDGE
-    return 0.5 - 0.5 * elementary.cos(math.pi * beside)
+    return np.asarray(0.5 - 0.5 * elementary.cos(math.pi * beside))
 
 
 @dataclass(frozen=True)
