@@ -25,14 +25,24 @@ class NoPacket(WaveSimError):
     exit_code = 20
 
 
+class _HexNumber(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A number in hexadecimal, such as `3ff`."""
+
+    name = "hex"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(value, 16)
+        except ValueError:
+            self.fail(f"'{value}' is not a hexadecimal number", param, ctx)
+
+
 class _HexBytes(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Bytes in hexadecimal, such as `00ff`."""
 
     name = "hex"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        if isinstance(value, bytes):
-            return value
         try:
             return bytes.fromhex(value)
         except ValueError:
@@ -75,7 +85,7 @@ def janus() -> None:
     "--class", "class_id", type=click.IntRange(0, 255), help="Class of a packet without message; default: 16."
 )
 @click.option("--application", type=click.IntRange(0, 63), help="Its application type; default: 0.")
-@click.option("--data", type=_HexBytes(), help="Its 34 bits of application data, in hexadecimal; default: 0.")
+@click.option("--data", type=_HexNumber(), help="Its 34 bits of application data, in hexadecimal; default: 0.")
 @click.option("--mobile", is_flag=True, help="Declare the sender mobile.")
 @click.option("--wake-up", is_flag=True, help="Begin with the three wake-up tones.")
 @click.option("--sampling", type=_HZ, default="48000", show_default=True, help="Sampling rate.")
@@ -118,7 +128,7 @@ def encode(
         packet = modem.Packet(
             class_id=16 if own["class_id"] is None else own["class_id"],
             application=own["application"] or 0,
-            data=int.from_bytes(own["data"] or b"", "big"),
+            data=own["data"] or 0,
         )
     transmission = modem.Transmission(replace(packet, mobile=mobile), cargo, parameters, wake_up)
     rate = parameters.check_sampling(sampling, "--sampling")

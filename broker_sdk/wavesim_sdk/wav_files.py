@@ -110,7 +110,8 @@ def write_wav(path: Path, samples: npt.ArrayLike, sampling: int, bits: int = 16)
     if bits == 32:
         data = values.astype("<f4").tobytes()
     else:
-        whole = np.rint(values * (2 ** (bits - 1) - 1)).astype("<i4")
+        full = 2 ** (bits - 1)
+        whole = np.minimum(np.rint(values * full), full - 1).astype("<i4")
         data = np.ascontiguousarray(whole).view(np.uint8).reshape(-1, 4)[:, : bits // 8].tobytes()
     channels = values.shape[1]
     frame = channels * bits // 8

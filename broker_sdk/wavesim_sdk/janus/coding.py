@@ -50,15 +50,15 @@ def encode(data: bytes) -> Bits:
 
 
 @functools.cache
-def _trellis() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the two predecessors of each state, and the signs of the two coded bits on both ways: (2, 256) and
-    (2, 2, 256): way, coded bit, state. A state consists of the last eight bits, with the newest at the high end.
+def _signs() -> npt.NDArray[np.float64]:
+    """Return the signs of the two coded bits for each transition: (coded bit, oldest bit, new bit, 128).
+
+    A state consists of the last eight bits, with the newest at the high end. A transition drops the oldest bit; the
+    last axis is the seven bits between.
     """
-    states = np.arange(_STATES)
-    before = np.stack([(states & 127) << 1 | way for way in (0, 1)])
-    register = (states >> 7) << 8 | before
-    signs = np.stack([2.0 * _parity(register & g) - 1.0 for g in GENERATORS], axis=1)
-    return before, signs
+    oldest, new, between = np.ogrid[:2, :2, :128]
+    register = new << 8 | between << 1 | oldest
+    return np.stack([2.0 * _parity(register & g) - 1.0 for g in GENERATORS])
 
 
 def decode(soft: npt.ArrayLike) -> bytes | list[bytes]:
@@ -74,21 +74,23 @@ def decode(soft: npt.ArrayLike) -> bytes | list[bytes]:
     batch = values.reshape(-1, count)
     coded = np.empty_like(batch)
     coded[:, interleaver(count)] = batch
-    before, signs = _trellis()
+    of_first, of_second = _signs()
     score = np.full((len(batch), _STATES), -np.inf)
     score[:, 0] = 0.0
     steps = count // 2
     chosen = np.empty((steps, len(batch), _STATES), np.uint8)
     for step in range(steps):
-        first, second = coded[:, 2 * step, None], coded[:, 2 * step + 1, None]
-        zero, one = (score[:, before[way]] + first * signs[way, 0] + second * signs[way, 1] for way in (0, 1))
-        chosen[step] = one > zero
-        score = np.maximum(zero, one)
+        first, second = coded[:, 2 * step, None, None], coded[:, 2 * step + 1, None, None]
+        zero, one = (
+            score[:, None, oldest::2] + first * of_first[oldest] + second * of_second[oldest] for oldest in (0, 1)
+        )
+        chosen[step] = (one > zero).reshape(-1, _STATES)
+        score = np.maximum(zero, one).reshape(-1, _STATES)
     rows = np.arange(len(batch))
     state = np.zeros(len(batch), np.int64)
     bits = np.empty((len(batch), steps), np.uint8)
     for step in range(steps - 1, -1, -1):
         bits[:, step] = state >> 7
-        state = before[chosen[step, rows, state], state]
+        state = (state & 127) << 1 | chosen[step, rows, state]
     results = [row.tobytes() for row in np.packbits(bits[:, :-TAIL], axis=1)]
     return results if values.ndim == 2 else results[0]

@@ -245,7 +245,9 @@ class Receiver:
 
     def _decode(self, detection: _Detection) -> _Decoded | None:
         """Return the packet at a detection, or None if its check sum is wrong."""
-        start, speed = self._search(detection.start, detection.speed, (6, np.linspace(-1.25, 1.25, 5)), PREAMBLE, len(PREAMBLE))
+        start, speed = self._search(
+            detection.start, detection.speed, (6, np.linspace(-1.25, 1.25, 5)), PREAMBLE, len(PREAMBLE)
+        )
         start, speed = self._search(start, speed, (4, np.linspace(-1.5, 1.5, 7)), PREAMBLE, _CHIPS)
         for _ in range(2):
             energies = self._energies(np.array([start]), speed, np.arange(_CHIPS))[0]

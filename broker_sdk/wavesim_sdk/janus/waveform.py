@@ -140,7 +140,7 @@ class Transmission:
         """Return the signal at a sampling rate in Hz, with ``silence`` (s) at both ends, by default 5 chips."""
         rate = self.parameters.check_sampling(sampling)
         silence = SILENCE_CHIPS / self.parameters.spacing if silence is None else silence
-        count = math.ceil((self.end - self.start + 2 * silence) * rate)
+        count = math.ceil((self.end - self.start + 2 * silence) * rate - 1e-6)
         return self.pressure(np.arange(count) / rate + (self.start - silence))
 
 
