@@ -13,7 +13,7 @@ from wavesim_sdk.errors import InvalidArgument, WaveSimError
 from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:
-    from wavesim_sdk.janus import ParameterSet, Reception
+    from wavesim_sdk.janus import JanusReception, ParameterSet
 
 _HZ = Quantity("frequency", "Hz", low=1)
 _AMPLITUDE = 0.95
@@ -68,7 +68,7 @@ def _parameters(centre: float | None, bandwidth: float | None) -> ParameterSet:
 
 @click.group()
 def janus() -> None:
-    """Encode or decode JANUS sound (STANAG 4748).
+    """Write and read JANUS sound (STANAG 4748).
 
     \b
     wavesim janus encode "surface now" call.wav
@@ -153,7 +153,7 @@ def decode(recording: Path, channel: int, max_speed: float, as_json: bool, **own
     The start is the time of the preamble in the file. The speed is positive if the range decreases. Ec/N0 is the energy
     of a chip relative to the noise density. Cargo has no check sum. The exit code is 20 if the file contains no packet.
     """
-    from wavesim_sdk.janus import Receiver
+    from wavesim_sdk.janus import JanusReceiver
     from wavesim_sdk.wav_files import WavFile
 
     parameters = _parameters(own["centre"], own["bandwidth"])
@@ -162,7 +162,7 @@ def decode(recording: Path, channel: int, max_speed: float, as_json: bool, **own
         if channel > file.channels:
             raise InvalidArgument(f"{recording}: has {file.channels} channels, got --channel {channel}")
         parameters.check_sampling(file.sampling, f"{recording}: the sampling rate")
-        receiver = Receiver(file.sampling, parameters, max_speed=max_speed)
+        receiver = JanusReceiver(file.sampling, parameters, max_speed=max_speed)
         try:
             for block in file.blocks(file.sampling):
                 found += _show(receiver.push(block[:, channel - 1]), as_json)
@@ -178,7 +178,7 @@ def decode(recording: Path, channel: int, max_speed: float, as_json: bool, **own
         )
 
 
-def _show(receptions: list[Reception], as_json: bool) -> int:
+def _show(receptions: list[JanusReception], as_json: bool) -> int:
     """Print receptions, and return their number."""
     for r in receptions:
         packet = r.packet

@@ -15,10 +15,10 @@ import pytest
 
 from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.janus import (
+    JanusReceiver,
+    JanusReception,
     Packet,
     ParameterSet,
-    Receiver,
-    Reception,
     Transmission,
     cargo_size,
     coding,
@@ -51,11 +51,12 @@ def _received(
 ) -> npt.NDArray[np.float64]:
     """The signal at a receiver that the source approaches at ``speed``. ``paths`` are delays and amplitudes."""
     times = np.arange(round(length * FS)) / FS
-    return np.sum([a * t.pressure((times - lead - delay) * (1 + speed / C)) for delay, a in paths], axis=0)
+    parts = [a * t.pressure((times - lead - delay) * (1 + speed / C)) for delay, a in paths]
+    return np.asarray(np.sum(parts, axis=0))
 
 
-def _receive(samples: npt.NDArray[np.float64], sampling: float = FS) -> list[Reception]:
-    receiver = Receiver(sampling)
+def _receive(samples: npt.NDArray[np.float64], sampling: float = FS) -> list[JanusReception]:
+    receiver = JanusReceiver(sampling)
     return receiver.push(samples) + receiver.finish()
 
 
@@ -102,7 +103,7 @@ def test_another_version_and_values_that_do_not_fit_are_refused() -> None:
         ({"repeat": True}, "no effect without an interval"),
     ):
         with pytest.raises(InvalidArgument, match=text):
-            Packet(**wrong)  # type: ignore[arg-type]
+            Packet(**wrong)
 
 
 @pytest.mark.parametrize(("length", "size"), [(0, 0), (1, 1), (3, 4), (5, 8), (9, 16), (480, 480)])
@@ -221,14 +222,14 @@ def test_other_bands_and_sampling_rates_that_do_not_fit() -> None:
     assert ParameterSet(30_000).bandwidth == 10_000
     band = ParameterSet(28_000, 8_320)
     sent = Transmission(Packet(data=77), parameters=band)
-    receiver = Receiver(96_000, band)
+    receiver = JanusReceiver(96_000, band)
     assert [r.packet.data for r in receiver.push(sent.samples(96_000)) + receiver.finish()] == [77]
     with pytest.raises(InvalidArgument, match="22050 Hz is too low for JANUS around 11520 Hz: use at least 27840 Hz"):
         Transmission(Packet()).samples(22_050)
     with pytest.raises(InvalidArgument, match="22050 Hz is too low"):
-        Receiver(22_050)
+        JanusReceiver(22_050)
     with pytest.raises(InvalidArgument, match=r"whole number of Hz, got 44100\.5 Hz"):
-        Receiver(44_100.5)
+        JanusReceiver(44_100.5)
     with pytest.raises(InvalidArgument, match="bandwidth between 260 Hz and the centre frequency"):
         ParameterSet(1000, 5000)
 
@@ -251,14 +252,14 @@ def test_time_and_doppler_are_found_in_noise(speed: float) -> None:
 
 @pytest.mark.long
 def test_the_search_costs_at_most_one_decibel_at_one_per_cent_loss() -> None:
-    """Soft decisions at known time lose 1 % at 5 dB; with the search, 400 packets at 6 dB must lose at most 1 %."""
+    """Soft decisions at known time lose 1 % at 5 dB; with the search, 200 packets at 6 dB must lose at most 1 %."""
     rng = np.random.default_rng(4)
     lost = 0
-    for _ in range(400):
+    for _ in range(200):
         sent = _random_packet(rng)
         samples = _received(Transmission(sent), 0.1 + rng.uniform(0, 0.1), rng.uniform(-5, 5), 1.35)
         lost += sent not in [r.packet for r in _receive(samples + _noise(rng, len(samples), 6.0))]
-    assert lost <= 4
+    assert lost <= 2
 
 
 def test_a_recording_of_several_packets_in_pieces_of_any_size() -> None:
@@ -270,7 +271,7 @@ def test_a_recording_of_several_packets_in_pieces_of_any_size() -> None:
     samples += _noise(rng, len(samples), 18.0)
     at_once = _receive(samples)
     assert [(r.packet, r.cargo) for r in at_once] == [(first, b""), (second, cargo)]
-    receiver, pieces, at = Receiver(FS), [], 0
+    receiver, pieces, at = JanusReceiver(FS), [], 0
     while at < len(samples):
         size = int(rng.integers(1, 70_000))
         pieces += receiver.push(samples[at : at + size])
@@ -305,14 +306,14 @@ def test_two_paths(delay: float) -> None:
 
 def test_noise_contains_no_packet_and_costs_no_memory() -> None:
     rng = np.random.default_rng(8)
-    receiver = Receiver(FS)
+    receiver = JanusReceiver(FS)
     assert not [r for _ in range(20) for r in receiver.push(rng.standard_normal(FS))]
     assert (receiver.finish(), receiver.detections) == ([], 0)
     assert len(receiver._signal) < 4 * receiver.rate
 
 
 def test_samples_that_are_not_numbers_are_refused_with_their_time() -> None:
-    receiver = Receiver(FS)
+    receiver = JanusReceiver(FS)
     receiver.push(np.zeros(FS))
     bad = np.zeros(FS)
     bad[[4800, 4801]] = np.nan
@@ -321,4 +322,4 @@ def test_samples_that_are_not_numbers_are_refused_with_their_time() -> None:
     with pytest.raises(InvalidArgument, match="one channel"):
         receiver.push(np.zeros((10, 2)))
     with pytest.raises(InvalidArgument, match="max_speed"):
-        Receiver(FS, max_speed=-1)
+        JanusReceiver(FS, max_speed=-1)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from wavesim_sdk.errors import InvalidArgument
 
+__all__ = ["Message", "Packet", "cargo_size", "message", "reservation_time"]
+
 VERSION = 3
 REFERENCE_CLASS = 16  #: class of the reference implementation; its application type 0 is a message
 MAX_MESSAGE = 480  #: bytes of the longest message

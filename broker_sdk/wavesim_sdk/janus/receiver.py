@@ -19,6 +19,8 @@ from wavesim_sdk.janus.baseband import PER_CHIP, Complex, Downconverter
 from wavesim_sdk.janus.packet import Packet, cargo_size
 from wavesim_sdk.janus.waveform import INITIAL_BAND, PREAMBLE, ParameterSet
 
+__all__ = ["JanusReceiver", "JanusReception"]
+
 THRESHOLD = 2.25  #: mean energy of the preamble's chips relative to the noise; noise alone gives 1
 SOUND_SPEED = 1500.0
 _HOP = 5  #: baseband samples between two start times of the detector (an eighth of a chip)
@@ -36,7 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Reception:
+class JanusReception:
     """A packet that was received.
 
     ``start`` is the time of the preamble's first chip in s after the first sample, ``speed`` the speed in m/s at which
@@ -66,7 +68,7 @@ class _Decoded:
     ec_n0: float
 
 
-class Receiver:
+class JanusReceiver:
     """Receiver for a stream of samples of one channel.
 
     ``sampling`` is in Hz. ``max_speed`` (m/s) limits the search over Doppler. A lower ``threshold`` detects weaker
@@ -92,7 +94,7 @@ class Receiver:
         self.rate = self._converter.rate
         steps = math.ceil(max_speed / _SPEED_STEP)
         self._speeds = np.linspace(-max_speed, max_speed, 2 * steps + 1)
-        self.detections = 0  #: preambles that were detected; not every one leads to a packet
+        self.detections = 0  #: number of detected preambles; some of them lead to no packet
         self._signal = np.zeros(0, np.complex64)  # baseband from the sample self._first on
         self._first = 0
         self._scored, self._confirmed = 0, 0  # in steps of _HOP
@@ -102,11 +104,11 @@ class Receiver:
         self._cargo: _Decoded | None = None  # packet whose cargo is still incomplete
         self._busy = 0.0  # baseband sample at which the last packet ends
 
-    def push(self, samples: npt.ArrayLike) -> list[Reception]:
+    def push(self, samples: npt.ArrayLike) -> list[JanusReception]:
         """Process samples of any number, and return the packets that they complete."""
         return self._process(self._converter.push(samples), None)
 
-    def finish(self) -> list[Reception]:
+    def finish(self) -> list[JanusReception]:
         """Return the packets that the last samples contain. Call this method once, after all samples."""
         rate = self._converter.sampling
         total = self._converter.position
@@ -116,12 +118,12 @@ class Receiver:
 
     # ---------------------------------------------------------------- stream
 
-    def _process(self, new: Complex, last: int | None) -> list[Reception]:
+    def _process(self, new: Complex, last: int | None) -> list[JanusReception]:
         """Append baseband samples. ``last`` is the end of the recording, if known."""
         self._signal = np.concatenate([self._signal, new])
         end = self._first + len(self._signal)
         self._detect(end if last is None else last, last is not None)
-        result: list[Reception] = []
+        result: list[JanusReception] = []
         while True:
             if self._cargo is not None:
                 if (reception := self._finish_cargo(self._cargo, end, last)) is None:
@@ -268,7 +270,7 @@ class Receiver:
             return _Decoded(decoded, start, peak, speed, 10 * math.log10(max(ratio, 1e-3)))
         return None
 
-    def _finish_cargo(self, decoded: _Decoded, end: int, last: int | None) -> Reception | None:
+    def _finish_cargo(self, decoded: _Decoded, end: int, last: int | None) -> JanusReception | None:
         """Return the packet with its cargo, or None if more samples are needed."""
         size = cargo_size(decoded.packet)
         count = coding.chip_count(size)
@@ -288,5 +290,5 @@ class Receiver:
         assert isinstance(cargo, bytes)
         return self._reception(decoded, cargo)
 
-    def _reception(self, decoded: _Decoded, cargo: bytes | None) -> Reception:
-        return Reception(decoded.packet, decoded.peak / self.rate, decoded.speed, decoded.ec_n0, cargo)
+    def _reception(self, decoded: _Decoded, cargo: bytes | None) -> JanusReception:
+        return JanusReception(decoded.packet, decoded.peak / self.rate, decoded.speed, decoded.ec_n0, cargo)

@@ -14,6 +14,8 @@ from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.janus.coding import Bits, encode
 from wavesim_sdk.janus.packet import Packet
 
+__all__ = ["INITIAL_BAND", "ParameterSet", "Transmission"]
+
 PREAMBLE: Bits = np.unpackbits(np.frombuffer(bytes.fromhex("AEC7CD20"), np.uint8))
 PAIRS = 13
 EDGE = 1 / 16  #: length of the rise and of the fall of a chip, as a fraction of the chip
