@@ -14,6 +14,7 @@ from wavesim_sdk.errors import InvalidArgument
 
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _UNKNOWN_SIZE = 0xFFFFFFFF
+_MAX_DESCRIPTION = 64  #: bytes of a chunk before the samples that are read
 _TYPES = {(_PCM, 8): "u1", (_PCM, 16): "<i2", (_PCM, 32): "<i4", (_FLOAT, 32): "<f4", (_FLOAT, 64): "<f8"}
 _BITS = (16, 24, 32)
 
@@ -48,7 +49,9 @@ class WavFile:
             name, size = chunk[:4], int.from_bytes(chunk[4:], "little")
             if name == b"data":
                 break
-            content = self._file.read(size + size % 2)
+            after = self._file.tell() + size + size % 2
+            content = self._file.read(min(size, _MAX_DESCRIPTION))
+            self._file.seek(after)
             if name == b"fmt ":
                 form = content
             elif name == b"ds64" and len(content) >= 16:

@@ -267,7 +267,7 @@ class JanusReceiver:
             ratio = max(own - other, 0.0) / max(other, 1e-12 * own)
             # vertex of a parabola; the chips' samples are half a sample off the symmetric template
             peak = start - 0.5 + (before - after) / min(before - 2 * own + after, -1e-12 * own)
-            return _Decoded(decoded, start, peak, speed, 10 * math.log10(max(ratio, 1e-3)))
+            return _Decoded(decoded, start, float(peak), speed, 10 * math.log10(max(ratio, 1e-3)))
         return None
 
     def _finish_cargo(self, decoded: _Decoded, end: int, last: int | None) -> JanusReception | None:
