@@ -29,7 +29,9 @@ def interleaver(count: int) -> npt.NDArray[np.int64]:
     step = 5
     while not (count < step * step and count % step and all(step % p for p in range(2, step))):
         step += 1
-    return step * np.arange(count) % count
+    order = step * np.arange(count) % count
+    order.flags.writeable = False  # shared by all callers
+    return order
 
 
 def chip_count(size: int) -> int:

@@ -52,11 +52,6 @@ class ParameterSet:
         return round(self.bandwidth / (2 * PAIRS))
 
     @property
-    def prime(self) -> int:
-        """Number of pairs of tones that are used: the largest prime number for which the band has room."""
-        return 13 if self.bandwidth >= 2 * PAIRS * self.spacing else 11
-
-    @property
     def min_sampling(self) -> int:
         """Lowest sampling rate in Hz for this band."""
         return 2 * (self.centre + 15 * self.spacing)
@@ -77,13 +72,14 @@ INITIAL_BAND = ParameterSet()
 
 
 @functools.lru_cache(maxsize=16)
-def hops(count: int, prime: int = 13) -> npt.NDArray[np.int64]:
+def hops(count: int) -> npt.NDArray[np.int64]:
     """Return the pair of tones of each chip, counted from the first chip of the preamble."""
     result = np.empty(count, np.int64)
     for i in range(count):
-        power = i % (prime - 1) + 1
-        root = pow(2, power, prime)
-        result[i] = (-(-(i + 1) // (prime * (prime - 1))) * root + i // (prime - 1) * root * root) % prime
+        block, place = divmod(i, PAIRS - 1)
+        root = pow(2, place + 1, PAIRS)  # 2 is a primitive root of 13
+        result[i] = (-(-(i + 1) // (PAIRS * (PAIRS - 1))) * root + block * root * root) % PAIRS
+    result.flags.writeable = False  # shared by all callers
     return result
 
 
@@ -91,7 +87,7 @@ def tones(chips: npt.ArrayLike, parameters: ParameterSet = INITIAL_BAND) -> npt.
     """Return the frequency in Hz of each chip, counted from the first chip of the preamble."""
     values = np.asarray(chips, np.int64)
     spacing = parameters.spacing
-    return parameters.centre - PAIRS * spacing + 2 * spacing * hops(len(values), parameters.prime) + spacing * values
+    return parameters.centre - PAIRS * spacing + 2 * spacing * hops(len(values)) + spacing * values
 
 
 def envelope(phase: Samples) -> Samples:
