@@ -39,6 +39,7 @@ API = {
         "Sound between two points",
         ("wavesim_server.acoustics.propagation_model", "wavesim_server.acoustics.loss_planes"),
     ),
+    "api/janus.md": ("JANUS", ("wavesim_sdk.janus.packet", "wavesim_sdk.janus.waveform", "wavesim_sdk.janus.receiver")),
     "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),
     "api/control.md": (

@@ -222,5 +222,6 @@ def commands() -> list[click.Command]:
     """Return the subcommands that the SDK adds to ``wavesim``."""
     from wavesim_sdk.cli_commands import commands as server_commands
     from wavesim_sdk.cli_fences import fence
+    from wavesim_sdk.cli_janus import janus
 
-    return [*server_commands(), fence, status, keys, reload_keys, mailbox]
+    return [*server_commands(), fence, janus, status, keys, reload_keys, mailbox]

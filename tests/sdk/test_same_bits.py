@@ -42,6 +42,8 @@ EXCEPTIONS = {
     "conformance/wavesim_conformance": "a world of its own for testing the parts of others",
     "devices/wavesim_devices": "what is spoken on a wire, rounded to the digits of its protocol",
     "broker_sdk/wavesim_sdk/log.py::Log": "read from a log",
+    "broker_sdk/wavesim_sdk/janus/baseband.py": "a receiver of recorded sound: its results are packets",
+    "broker_sdk/wavesim_sdk/janus/receiver.py": "a receiver of recorded sound: its results are packets",
     "broker_sdk/wavesim_sdk/guidance/encounters.py": "read from a log",
     "world/wavesim_world/hull.py": "models are drafted before a run",
     "world/wavesim_world/ocean/bed.py::TriangulatedBed": "Qhull's triangles; which of two a point on their edge belongs to",
