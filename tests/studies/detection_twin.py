@@ -28,9 +28,14 @@ def reading(clock: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 
 def twin(
-    seed: int, span: float = 60_000.0, curvature: float = 1e-12, late: float = 0.03, noise: float = 0.35e-3
+    seed: int,
+    span: float = 60_000.0,
+    curvature: float = 1e-12,
+    late: float = 0.03,
+    noise: float = 0.35e-3,
+    held_error: float = 0.0,
 ) -> Twin:
-    """Nineteen receivers over 240 x 290 m; half of them are surveyed exactly, the others to 2 m."""
+    """Nineteen receivers over 240 x 290 m; half of them are surveyed to ``held_error`` in m, the others to 2 m."""
     rng = np.random.default_rng(seed)
     grid = np.array([(60.0 * i, 70.0 * k) for i in range(5) for k in range(4)])[:RECEIVERS]
     positions = np.column_stack([grid + rng.uniform(-15.0, 15.0, grid.shape), rng.uniform(0.7, 2.0, RECEIVERS)])
@@ -38,6 +43,7 @@ def twin(
     homes = dict(zip(FIXED, (KEEPER, 9, 13), strict=True))
     surveyed = positions.copy()
     surveyed[~held, :2] += rng.normal(0.0, 2.0, (int((~held).sum()), 2))
+    surveyed[held, :2] += np.random.default_rng([seed, 1]).normal(0.0, held_error, (int(held.sum()), 2))
     clocks = np.column_stack(
         [
             rng.uniform(-100.0, 100.0, RECEIVERS),
@@ -81,4 +87,4 @@ def twin(
         (500_000.0, 2_700_000.0),
         1.5e9,
     )
-    return Twin(trial, Survey(KEEPER, held), positions, speed, clocks, towed)
+    return Twin(trial, Survey(KEEPER, held, held_deviation=held_error), positions, speed, clocks, towed)

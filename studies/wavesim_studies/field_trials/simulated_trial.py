@@ -40,12 +40,27 @@ class TrialModel:
     tag: int  #: number of the towed tag
     medium: MediumFit
 
-    def positions(self, seed: int) -> Floats:
-        """Return the true positions in the simulation: those reconstructed, and held ones with random survey errors."""
-        found, held = self.clocks.positions.copy(), self.clocks.position_index < 0
-        error = np.random.default_rng([seed, 1]).normal(0.0, self.medium.survey_error, (len(found), 2))
-        found[held, :2] += error[held]
-        return found
+    def truth(self, seed: int) -> ClockSolution:
+        """Return the true clocks, positions and sound speed of the simulation: a draw from the stated covariance.
+
+        The errors of an analysis of the simulation are then as large as those of the recording should be.
+        """
+        clocks = self.clocks
+        change = np.random.default_rng([seed, 1]).multivariate_normal(
+            np.zeros(len(clocks.covariance)), clocks.covariance, method="eigh"
+        )
+        coefficients, positions = clocks.coefficients.copy(), clocks.positions.copy()
+        for n, (k, p) in enumerate(zip(clocks.clock_index, clocks.position_index, strict=True)):
+            if k >= 0:
+                coefficients[n] += change[k : k + coefficients.shape[1]]
+            if p >= 0:
+                positions[n, :2] += change[p : p + 2]
+        return replace(
+            clocks,
+            coefficients=coefficients,
+            positions=positions,
+            sound_speed=clocks.sound_speed + float(change[-1]),
+        )
 
     @property
     def begin(self) -> float:
@@ -57,13 +72,13 @@ class TrialModel:
         """Length of the simulation in s."""
         return float(np.ceil(max(self.clocks.ping_time.max(), self.track.time.max()) + LEAD)) - self.begin
 
-    def linear_clock(self, receiver: int) -> tuple[float, float]:
+    def linear_clock(self, receiver: int, truth: ClockSolution) -> tuple[float, float]:
         """Return the offset in s at the start and the drift of a receiver's clock, as the simulation uses them.
 
         The clock shows seconds since the start of the recorded trial. The curvature is left out.
         """
-        (offset, drift), _ = self.clocks.offset_and_drift(receiver, self.clocks.middle)
-        return self.begin + offset + drift * (self.begin - self.clocks.middle), float(drift)
+        (offset, drift), _ = truth.offset_and_drift(receiver, truth.middle)
+        return self.begin + offset + drift * (self.begin - truth.middle), float(drift)
 
 
 def _transducer(recorded: TrialModel, clock: tuple[float, float], times: Floats) -> str:
@@ -95,15 +110,15 @@ def configuration(recorded: TrialModel, seed: int) -> str:
     trial, clocks, track = recorded.trial, recorded.clocks, recorded.track
     tags = np.zeros(clocks.groups.count, np.int64)
     tags[clocks.groups.ping] = trial.tag[clocks.groups.rows]
-    bodies, positions = [], recorded.positions(seed)
+    bodies, truth = [], recorded.truth(seed)
     for n, name in enumerate(trial.names):
-        offset, drift = clock = recorded.linear_clock(n)
+        offset, drift = clock = recorded.linear_clock(n, truth)
         own = (
             np.sort(clocks.ping_time[tags == trial.moored_tag[n]]) - recorded.begin
             if trial.moored_tag[n]
             else np.zeros(0)
         )
-        bodies.append(_body(name, positions[n], _transducer(recorded, clock, own + offset + drift * own)))
+        bodies.append(_body(name, truth.positions[n], _transducer(recorded, clock, own + offset + drift * own)))
     start = np.array([*track.position[0], track.depth])
     bodies.append(_body("towed", start, _transducer(recorded, (recorded.begin, 0.0), np.sort(track.time))))
     alpha = recorded.medium.extra_loss
@@ -115,7 +130,7 @@ def configuration(recorded: TrialModel, seed: int) -> str:
             f'<wavesim name="recorded-trial" seed="{seed}">',
             f'  <time step="{STEP:g} s" duration="{recorded.duration:g} s" pace="fast"/>',
             f'  <world density="1000 kg/m3"><bed depth="{BED:g} m"/></world>',
-            f'  <acoustics sound_speed="{clocks.sound_speed:.4f} m/s" absorption="{alpha:.8f} dB/m" ambient_noise="0 dB"/>',
+            f'  <acoustics sound_speed="{truth.sound_speed:.4f} m/s" absorption="{alpha:.8f} dB/m" ambient_noise="0 dB"/>',
             "  <models>",
             MODEL,
             "  </models>",
