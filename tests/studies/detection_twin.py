@@ -20,6 +20,7 @@ class Twin:
     sound_speed: float
     clocks: np.ndarray  #: (N, 3): offset in s at time 0, drift, change of the drift in 1/s
     towed: np.ndarray  #: time, east, north of each ping of the towed tag
+    tags: np.ndarray  #: positions of the fixed tags (3, 3)
 
 
 def reading(clock: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -53,8 +54,13 @@ def twin(
     )
     clocks[KEEPER] = 0.0
     speed, found = float(rng.uniform(1490.0, 1560.0)), []
+    own = np.random.default_rng([seed, 2])
+    tags = {}
+    for tag, n in homes.items():  # a fixed tag is 1 to 3 m from the receiver on its mooring
+        bearing, away = own.uniform(0.0, 2.0 * np.pi), own.uniform(1.0, 3.0)
+        tags[tag] = positions[n] + (away * np.sin(bearing), away * np.cos(bearing), 0.0)
     pings = [
-        (tag, t, *positions[n]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))
+        (tag, t, *tags[tag]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))
     ]
     times = 20_000.0 + np.cumsum(rng.uniform(20.0, 40.0, 150))
     angle = times / 400.0
@@ -87,4 +93,5 @@ def twin(
         (500_000.0, 2_700_000.0),
         1.5e9,
     )
-    return Twin(trial, Survey(KEEPER, held, held_deviation=held_error), positions, speed, clocks, towed)
+    moored_tags = np.array([tags[tag] for tag in homes])
+    return Twin(trial, Survey(KEEPER, held, held_deviation=held_error), positions, speed, clocks, towed, moored_tags)

@@ -71,6 +71,13 @@ def test_the_twin_is_recovered(made: Twin, together: tuple[ClockSolution, TowedT
     assert abs(speed[0, 0]) < 3.0
 
 
+def test_fixed_tags_are_located_apart_from_the_receivers_on_their_moorings(
+    made: Twin, together: tuple[ClockSolution, TowedTrack]
+) -> None:
+    found = together[0].tag_positions[made.trial.moored_tag > 0]
+    assert np.abs(found - made.tags)[:, :2].max() < 0.6
+
+
 def test_fixed_tags_alone_give_drifts_and_speed(made: Twin, solved: ClockSolution) -> None:
     """Three directions leave some positions uncertain, and the solution says so."""
     offsets, drifts, places, speed = errors(made, solved)
@@ -94,7 +101,7 @@ def share_inside(made: Twin, found: ClockSolution) -> float:
     return float(np.mean(np.concatenate([np.abs(v[:, 0]) < 1.96 * v[:, 1] for v in errors(made, found)])))
 
 
-@pytest.mark.parametrize("seeds", [range(2, 5), pytest.param(range(5, 25), marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [range(2, 4), pytest.param(range(4, 24), marks=pytest.mark.long)])
 def test_errors_of_held_positions_are_in_the_covariance(seeds: range) -> None:
     """Fixed tags alone, and held positions that are wrong by 1 m. If they count as exact, most intervals are wrong."""
     known, exact, fitted = [], [], []
@@ -121,8 +128,8 @@ def test_drift_is_the_slope_of_the_clock(solved: ClockSolution) -> None:
 def test_blocks_of_a_receiver_are_not_counted_as_independent_arrivals() -> None:
     """Equal distributions with an error of each receiver in each trial: the plain test rejects them, this one does not."""
     random, found, plain = np.random.default_rng(1), [], []
-    trial, receiver = np.repeat(np.arange(4), 19 * 20), np.tile(np.repeat(np.arange(19), 20), 4)
-    for seed in range(40):
+    trial, receiver = np.repeat(np.arange(4), 19 * 8), np.tile(np.repeat(np.arange(19), 8), 4)
+    for seed in range(20):
         values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + random.normal(0.0, 0.3, len(trial))
         found.append(block_probability(values, trial, receiver, seed))
         plain.append(stats.ks_2samp(values[trial == 0], values[trial > 0]).pvalue)

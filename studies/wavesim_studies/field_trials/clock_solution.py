@@ -43,6 +43,7 @@ class Survey:
     keeper: int  #: index of the receiver whose clock is the common clock
     held: Mask  #: receivers with the better surveyed positions (N)
     deviation: float = 2.0  #: standard deviation of the other surveyed positions along each axis in m
+    tag_deviation: float = 3.0  #: standard deviation of a fixed tag from the survey of its mooring along each axis in m
     sound_speed: float = 1500.0  #: expected value in m/s
     speed_deviation: float = math.inf  #: its standard deviation in m/s; infinity = it is only the initial value
     held_deviation: float = 0.0  #: standard deviation of the held positions along each axis in m; 0 = they are exact
@@ -64,17 +65,19 @@ class ClockSolution:
 
     The clock of a receiver shows ``t + sum(coefficient[k] T_k(s))`` at the common time t, where T_k are the Chebyshev
     polynomials and ``s = (t - middle) / half``. The unknowns are ordered as: the coefficients of each clock but the
-    keeper's, east and north of each position that is not exact, and the sound speed.
+    keeper's, east and north of each position that is not exact, east and north of each fixed tag, and the sound speed.
     """
 
     coefficients: Floats  #: (N, DEGREE + 1) in s
     middle: float
     half: float
     positions: Floats  #: (N, 3) east, north, depth in m
+    tag_positions: Floats  #: positions of the fixed tags in m, in the rows of the receivers on the same moorings (N, 3)
     sound_speed: float
     covariance: Floats  #: (U, U)
     clock_index: Ints  #: first unknown of each clock (N); -1 for the keeper
-    position_index: Ints  #: first unknown of each position (N); -1 if it is held
+    position_index: Ints  #: first unknown of each position (N); -1 if it is exact
+    tag_index: Ints  #: first unknown of each fixed tag (N); -1 for receivers without a tag
     groups: PingGroups
     ping_time: Floats  #: time of each ping on the common clock in s
     residual: Floats  #: arrival residual of each row in ``groups`` in s
@@ -180,6 +183,19 @@ def group_means(values: Floats, ping: Ints, weight: Floats, count: int) -> Float
     return sums / total[:, None]
 
 
+def add_changes(solution: ClockSolution | _Unknowns, change: Floats) -> None:
+    """Add changes of the unknowns (U) to the clocks and positions of a solution, in place."""
+    for n in range(len(solution.positions)):
+        if (k := int(solution.clock_index[n])) >= 0:
+            solution.coefficients[n] += change[k : k + DEGREE + 1]
+        for index, places in (
+            (solution.position_index, solution.positions),
+            (solution.tag_index, solution.tag_positions),
+        ):
+            if (p := int(index[n])) >= 0:
+                places[n, :2] += change[p : p + 2]
+
+
 class _Unknowns:
     """Place of each unknown, and the current values."""
 
@@ -190,31 +206,32 @@ class _Unknowns:
         self.clock_index[others] = (DEGREE + 1) * np.arange(len(others))
         free = np.flatnonzero(survey.deviations > 0.0)
         self.position_index[free] = (DEGREE + 1) * len(others) + 2 * np.arange(len(free))
-        self.count = (DEGREE + 1) * len(others) + 2 * len(free) + 1
+        self.tag_index, moored = np.full(n, -1), np.flatnonzero(trial.moored_tag)
+        self.tag_index[moored] = (DEGREE + 1) * len(others) + 2 * len(free) + 2 * np.arange(len(moored))
+        self.count = (DEGREE + 1) * len(others) + 2 * len(free) + 2 * len(moored) + 1
         self.coefficients = np.zeros((n, DEGREE + 1))
         self.coefficients[:, 0] = offsets
         self.positions, self.sound_speed = trial.surveyed.copy(), survey.sound_speed
+        self.tag_positions = trial.surveyed.copy()
         self.precision = np.zeros(self.count)
         self.precision[self.position_index[free]] = self.precision[self.position_index[free] + 1] = (
             survey.deviations[free] ** -2.0
         )
+        first = self.tag_index[moored]
+        self.precision[first] = self.precision[first + 1] = survey.tag_deviation**-2.0
         self.precision[-1] = survey.speed_deviation**-2.0
 
     def step(self, change: Floats) -> None:
-        for n, (k, p) in enumerate(zip(self.clock_index, self.position_index, strict=True)):
-            if k >= 0:
-                self.coefficients[n] += change[k : k + DEGREE + 1]
-            if p >= 0:
-                self.positions[n, :2] += change[p : p + 2]
+        add_changes(self, change)
         self.sound_speed += change[-1]
 
     def prior_error(self, survey: Floats, sound_speed: float) -> Floats:
         """Return the differences of positions and sound speed from their expected values, by unknown."""
         error = np.zeros(self.count)
         error[-1] = self.sound_speed - sound_speed
-        for n, p in enumerate(self.position_index):
-            if p >= 0:
-                error[p : p + 2] = self.positions[n, :2] - survey[n, :2]
+        for index, places in ((self.position_index, self.positions), (self.tag_index, self.tag_positions)):
+            for n in np.flatnonzero(index >= 0):
+                error[index[n] : index[n] + 2] = places[n, :2] - survey[n, :2]
         return error
 
     def jacobian_to(self, receiver: Ints, place: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
@@ -237,10 +254,12 @@ class _Unknowns:
         return travel, J, toward
 
     def jacobian(self, receiver: Ints, home: Ints, s: Floats) -> tuple[Floats, Floats]:
-        """Return the travel times in s from the moorings ``home``, and the derivatives of the arrival times (R, U)."""
-        travel, J, toward = self.jacobian_to(receiver, self.positions[home], s)
+        """Return the travel times in s from the tags on the moorings ``home``, and the derivatives of the arrival times
+        (R, U).
+        """
+        travel, J, toward = self.jacobian_to(receiver, self.tag_positions[home], s)
         for axis in range(2):
-            self._add(J, self.position_index[home], axis, -toward[:, axis])
+            self._add(J, self.tag_index[home], axis, -toward[:, axis])
         return travel, J
 
     @staticmethod
@@ -328,7 +347,8 @@ def solve_clocks(
 ) -> ClockSolution:
     """Return clocks, positions and sound speed from the fixed tags of a trial, and from a ``moving`` tag if it is given.
 
-    A receiver's detections of the tag on its own mooring are left out, because strong signals are reported late. Errors
+    A fixed tag is near the receiver on its mooring, but not at the same place. A receiver's detections of the tag on its
+    own mooring give their distance, so they are used as soon as the other detections have given the direction. Errors
     are weighted by Cauchy's rule. The covariance is the sandwich of Huber (1967) with pings as clusters.
 
     Raises LogError if a clock has too few pings in common with the keeper.
@@ -345,7 +365,7 @@ def solve_clocks(
     state: _Round | None = None
     for number in range(ROUNDS):
         if number in REGROUP_ROUNDS:
-            groups = group_pings(trial, used, common, GAP, FEWEST)
+            groups = group_pings(trial, home >= 0 if number == REGROUP_ROUNDS[-1] else used, common, GAP, FEWEST)
         state = _linearise(trial, unknowns, groups, home[groups.rows], (common[groups.rows] - middle) / half, state)
         prior = unknowns.precision * unknowns.prior_error(trial.surveyed, survey.sound_speed)
         normal, pulls = state.normal + np.diag(unknowns.precision), state.pulls
@@ -369,10 +389,12 @@ def solve_clocks(
         middle,
         half,
         unknowns.positions,
+        unknowns.tag_positions,
         unknowns.sound_speed,
         covariance,
         unknowns.clock_index,
         unknowns.position_index,
+        unknowns.tag_index,
         groups,
         state.ping_time,
         state.residual,

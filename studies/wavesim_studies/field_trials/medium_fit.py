@@ -14,6 +14,7 @@ from scipy import optimize, stats
 from wavesim_sdk.arrays import Floats, Mask
 from wavesim_studies.field_trials.clock_solution import ClockSolution, Survey, solve_clocks
 from wavesim_studies.field_trials.detection_files import DetectionTrial
+from wavesim_studies.field_trials.towed_track import FEWEST
 
 FLUCTUATION = 5.57  #: standard deviation in dB of the level of a sum of many random paths
 #: greatest delay of a late arrival in s; assumed, as receivers report the tag beside them 1.3 to 2.3 ms late
@@ -42,8 +43,8 @@ class MediumFit:
 def opportunities(trial: DetectionTrial, clocks: ClockSolution, span: tuple[float, float]) -> tuple[Floats, Mask]:
     """For each ping of a fixed tag and each receiver, return the distance and whether the receiver heard the ping.
 
-    Receivers on the mooring of the tag, and pings outside the common times ``span`` in s, are left out. Both arrays are
-    flat.
+    Receivers on the mooring of the tag, pings outside the common times ``span`` in s, and pings that fewer than four
+    other receivers heard are left out, as for the towed tag. Both arrays are flat.
     """
     groups, count = clocks.groups, len(trial.serials)
     heard = np.zeros((groups.count, count), bool)
@@ -51,8 +52,9 @@ def opportunities(trial: DetectionTrial, clocks: ClockSolution, span: tuple[floa
     tag = np.zeros(groups.count, np.int64)
     tag[groups.ping] = trial.tag[groups.rows]
     home = np.array([trial.fixed_tags[int(t)] for t in tag])
-    way = clocks.positions[home][:, None, :] - clocks.positions[None, :, :]
+    way = clocks.tag_positions[home][:, None, :] - clocks.positions[None, :, :]
     distance, away = np.sqrt(np.sum(way * way, axis=2)), np.arange(count)[None, :] != home[:, None]
+    away &= ((heard & away).sum(axis=1) >= FEWEST)[:, None]
     away &= ((clocks.ping_time >= span[0]) & (clocks.ping_time <= span[1]))[:, None]
     return distance[away], heard[away]
 

@@ -1,7 +1,7 @@
 """The same trial simulated: a WaVeSim configuration from a reconstructed trial, and detections in the same form.
 
-Every receiver is a body at its reconstructed position with its own clock. A fixed tag is the pinger of the receiver on
-the same mooring, so a receiver does not hear that tag. Pings have the recorded times of emission.
+Every receiver is a body at its reconstructed position with its own clock, and every tag is a body with a pinger. Pings
+have the recorded times of emission.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
-from wavesim_studies.field_trials.clock_solution import ClockSolution
+from wavesim_studies.field_trials.clock_solution import ClockSolution, add_changes
 from wavesim_studies.field_trials.detection_files import DetectionTrial
 from wavesim_studies.field_trials.medium_fit import FLUCTUATION, LATE_TIME, RESOLUTION, MediumFit
 from wavesim_studies.field_trials.towed_track import TowedTrack
@@ -49,18 +49,15 @@ class TrialModel:
         change = np.random.default_rng([seed, 1]).multivariate_normal(
             np.zeros(len(clocks.covariance)), clocks.covariance, method="eigh"
         )
-        coefficients, positions = clocks.coefficients.copy(), clocks.positions.copy()
-        for n, (k, p) in enumerate(zip(clocks.clock_index, clocks.position_index, strict=True)):
-            if k >= 0:
-                coefficients[n] += change[k : k + coefficients.shape[1]]
-            if p >= 0:
-                positions[n, :2] += change[p : p + 2]
-        return replace(
+        drawn = replace(
             clocks,
-            coefficients=coefficients,
-            positions=positions,
+            coefficients=clocks.coefficients.copy(),
+            positions=clocks.positions.copy(),
+            tag_positions=clocks.tag_positions.copy(),
             sound_speed=clocks.sound_speed + float(change[-1]),
         )
+        add_changes(drawn, change)
+        return drawn
 
     @property
     def begin(self) -> float:
@@ -112,15 +109,14 @@ def configuration(recorded: TrialModel, seed: int) -> str:
     tags[clocks.groups.ping] = trial.tag[clocks.groups.rows]
     bodies, truth = [], recorded.truth(seed)
     for n, name in enumerate(trial.names):
-        offset, drift = clock = recorded.linear_clock(n, truth)
-        own = (
-            np.sort(clocks.ping_time[tags == trial.moored_tag[n]]) - recorded.begin
-            if trial.moored_tag[n]
-            else np.zeros(0)
-        )
-        bodies.append(_body(name, truth.positions[n], _transducer(recorded, clock, own + offset + drift * own)))
+        transducer = _transducer(recorded, recorded.linear_clock(n, truth), np.zeros(0))
+        bodies.append(_body(name, truth.positions[n], transducer))
+    exact = (recorded.begin, 0.0)
+    for tag, n in trial.fixed_tags.items():
+        sent = np.sort(clocks.ping_time[tags == tag])
+        bodies.append(_body(f"tag-{tag}", truth.tag_positions[n], _transducer(recorded, exact, sent)))
     start = np.array([*track.position[0], track.depth])
-    bodies.append(_body("towed", start, _transducer(recorded, (recorded.begin, 0.0), np.sort(track.time))))
+    bodies.append(_body("towed", start, _transducer(recorded, exact, np.sort(track.time))))
     alpha = recorded.medium.extra_loss
     return "\n".join(
         [
@@ -159,12 +155,12 @@ def simulate(recorded: TrialModel, seed: int) -> DetectionTrial:
     towed = simulation.row_of("towed")
     rows = {simulation.row_of(name): n for n, name in enumerate(trial.names)}
     assert towed is not None
-    tags = {row: int(trial.moored_tag[n]) for row, n in rows.items()} | {towed: recorded.tag}
+    tags = {simulation.row_of(f"tag-{tag}"): tag for tag in trial.fixed_tags} | {towed: recorded.tag}
     found: list[Floats] = []
 
     def collect() -> None:
         receptions = simulation.take_signals()[1]
-        heard = receptions[(receptions["outcome"] == Outcome.HEARD) & (receptions["receiver"] != towed)]
+        heard = receptions[(receptions["outcome"] == Outcome.HEARD) & np.isin(receptions["receiver"], list(rows))]
         for r in heard:
             found.append(np.array([rows[int(r["receiver"])], tags[int(r["source"])], 1e-9 * int(r["reported_ns"])]))
 
