@@ -49,7 +49,7 @@ def test_clocks_agree_with_the_stored_ones(recorded: Analysis, data_dir: Path) -
         at = row["from_epoch_s"] - recorded.trial.start
         offset = recorded.clocks.offset_and_drift(int(row["idx"]) - 1, at)[0][0]
         assert abs(offset - row["offset_s"]) < 5e-3
-    assert 1550.0 < recorded.clocks.sound_speed < 1560.0 and recorded.clocks.scale < 0.42e-3
+    assert 1530.0 < recorded.clocks.sound_speed < 1555.0 and recorded.clocks.scale < 0.42e-3
 
 
 def test_the_track_is_as_near_to_gps_as_the_stored_one(recorded: Analysis, data_dir: Path) -> None:
@@ -58,8 +58,19 @@ def test_the_track_is_as_near_to_gps_as_the_stored_one(recorded: Analysis, data_
     assert stored is not None
     to_gps, between = ssu1.yaps_distances(stored, recorded.track, recorded.trial.gps)
     assert to_gps == pytest.approx(3.22, abs=0.05) and between < 1.0
-    assert found["median_to_gps"] < to_gps and found["median_to_gps"] <= 3.0
-    assert found["median_to_gps_shifted"] <= 2.7 and found["towed_residual_ms"] <= 0.49
+    assert found["median_to_gps"] < to_gps and found["median_to_gps"] <= 3.2
+    assert found["median_to_gps_shifted"] <= 2.5 and found["towed_residual_ms"] <= 0.36
+
+
+def test_own_arrivals_are_late_by_the_distance_of_the_tag(recorded: Analysis) -> None:
+    """Receivers report the tag on their own mooring 1.3 to 2.3 ms late. The tag is 1.7 to 2.5 m away."""
+    clocks, trial = recorded.clocks, recorded.trial
+    for tag, n in trial.fixed_tags.items():
+        distance = float(np.linalg.norm(clocks.tag_positions[n] - clocks.positions[n]))
+        rows = clocks.groups.rows
+        own = (trial.tag[rows] == tag) & (trial.receiver[rows] == n)
+        assert own.sum() > 130 and 1.5 < distance < 2.8
+        assert abs(np.median(clocks.residual[own])) < 0.2e-3
 
 
 def test_no_ping_with_four_receivers_is_thrown_away(recorded: Analysis) -> None:

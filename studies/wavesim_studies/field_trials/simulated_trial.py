@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -17,6 +18,9 @@ from wavesim_studies.field_trials.clock_solution import ClockSolution, add_chang
 from wavesim_studies.field_trials.detection_files import DetectionTrial
 from wavesim_studies.field_trials.medium_fit import FLUCTUATION, LATE_TIME, RESOLUTION, MediumFit
 from wavesim_studies.field_trials.towed_track import TowedTrack
+
+if TYPE_CHECKING:
+    from wavesim_server import Simulation
 
 FREQUENCY, PULSE = 69e3, 3.6  #: carrier in Hz, and assumed duration of a coded ping in s
 SOURCE_LEVEL = 150.0  #: in dB; only its difference from the threshold matters
@@ -139,6 +143,13 @@ def configuration(recorded: TrialModel, seed: int) -> str:
     )
 
 
+def _row(simulation: Simulation, name: str) -> int:
+    """Return the row of a body that the configuration contains."""
+    row = simulation.row_of(name)
+    assert row is not None
+    return row
+
+
 def simulate(recorded: TrialModel, seed: int) -> DetectionTrial:
     """Simulate the trial with WaVeSim's own medium, and return its detections in the form of the recorded ones.
 
@@ -152,10 +163,9 @@ def simulate(recorded: TrialModel, seed: int) -> DetectionTrial:
     trial, track = recorded.trial, recorded.track
     simulation = Simulation(load_text(configuration(recorded, seed)))
     simulation.enter_residents()
-    towed = simulation.row_of("towed")
-    rows = {simulation.row_of(name): n for n, name in enumerate(trial.names)}
-    assert towed is not None
-    tags = {simulation.row_of(f"tag-{tag}"): tag for tag in trial.fixed_tags} | {towed: recorded.tag}
+    towed = _row(simulation, "towed")
+    rows = {_row(simulation, name): n for n, name in enumerate(trial.names)}
+    tags = {_row(simulation, f"tag-{tag}"): tag for tag in trial.fixed_tags} | {towed: recorded.tag}
     found: list[Floats] = []
 
     def collect() -> None:
