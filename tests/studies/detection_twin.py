@@ -56,9 +56,9 @@ def twin(
     speed, found = float(rng.uniform(1490.0, 1560.0)), []
     own = np.random.default_rng([seed, 2])
     tags = {}
-    for tag, n in homes.items():  # a fixed tag is 1 to 3 m from the receiver on its mooring
+    for fixed, n in homes.items():  # a fixed tag is 1 to 3 m from the receiver on its mooring
         bearing, away = own.uniform(0.0, 2.0 * np.pi), own.uniform(1.0, 3.0)
-        tags[tag] = positions[n] + (away * np.sin(bearing), away * np.cos(bearing), 0.0)
+        tags[fixed] = positions[n] + (away * np.sin(bearing), away * np.cos(bearing), 0.0)
     pings = [
         (tag, t, *tags[tag]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))
     ]
@@ -93,5 +93,5 @@ def twin(
         (500_000.0, 2_700_000.0),
         1.5e9,
     )
-    moored_tags = np.array([tags[tag] for tag in homes])
+    moored_tags = np.array([tags[fixed] for fixed in homes])
     return Twin(trial, Survey(KEEPER, held, held_deviation=held_error), positions, speed, clocks, towed, moored_tags)
