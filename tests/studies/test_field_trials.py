@@ -133,10 +133,10 @@ def test_blocks_of_a_receiver_are_not_counted_as_independent_arrivals() -> None:
         values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + random.normal(0.0, 0.3, len(trial))
         found.append(block_probability(values, trial, receiver, seed))
         plain.append(stats.ks_2samp(values[trial == 0], values[trial > 0]).pvalue)
-    assert np.mean(np.array(found) < 0.05) <= 0.15 and 0.3 < np.mean(found) < 0.7
-    assert np.mean(np.array(plain) < 0.05) > 0.5
-    values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] * np.where(trial == 0, 3.0, 1.0)
-    assert block_probability(values, trial, receiver) < 0.05  # three times as wide
+    assert np.mean(np.array(found) < 0.05) <= 0.15 and 0.3 < np.mean(found) < 0.75
+    assert np.mean(np.array(plain) < 0.05) >= 0.4
+    values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + np.where(trial == 0, 2.0, 0.0)
+    assert block_probability(values, trial, receiver) < 0.01  # later by twice the deviation
 
 
 def test_interval_of_a_share() -> None:
