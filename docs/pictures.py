@@ -328,7 +328,7 @@ def real_trial() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "trial.png"
-        command = [*CLI, "data", "ssu1", str(data), "--runs", "3", "--picture", str(made)]
+        command = [*CLI, "data", "ssu1", str(data), "--runs", "5", "--picture", str(made)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         keep("real-trial", made)
 

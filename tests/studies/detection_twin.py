@@ -20,6 +20,7 @@ class Twin:
     sound_speed: float
     clocks: np.ndarray  #: (N, 3): offset in s at time 0, drift, change of the drift in 1/s
     towed: np.ndarray  #: time, east, north of each ping of the towed tag
+    tags: np.ndarray  #: positions of the fixed tags (3, 3)
 
 
 def reading(clock: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -28,9 +29,14 @@ def reading(clock: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 
 def twin(
-    seed: int, span: float = 60_000.0, curvature: float = 1e-12, late: float = 0.03, noise: float = 0.35e-3
+    seed: int,
+    span: float = 60_000.0,
+    curvature: float = 1e-12,
+    late: float = 0.03,
+    noise: float = 0.35e-3,
+    held_error: float = 0.0,
 ) -> Twin:
-    """Nineteen receivers over 240 x 290 m; half of them are surveyed exactly, the others to 2 m."""
+    """Nineteen receivers over 240 x 290 m; half of them are surveyed to ``held_error`` in m, the others to 2 m."""
     rng = np.random.default_rng(seed)
     grid = np.array([(60.0 * i, 70.0 * k) for i in range(5) for k in range(4)])[:RECEIVERS]
     positions = np.column_stack([grid + rng.uniform(-15.0, 15.0, grid.shape), rng.uniform(0.7, 2.0, RECEIVERS)])
@@ -38,6 +44,7 @@ def twin(
     homes = dict(zip(FIXED, (KEEPER, 9, 13), strict=True))
     surveyed = positions.copy()
     surveyed[~held, :2] += rng.normal(0.0, 2.0, (int((~held).sum()), 2))
+    surveyed[held, :2] += np.random.default_rng([seed, 1]).normal(0.0, held_error, (int(held.sum()), 2))
     clocks = np.column_stack(
         [
             rng.uniform(-100.0, 100.0, RECEIVERS),
@@ -47,8 +54,13 @@ def twin(
     )
     clocks[KEEPER] = 0.0
     speed, found = float(rng.uniform(1490.0, 1560.0)), []
+    own = np.random.default_rng([seed, 2])
+    tags = {}
+    for fixed, n in homes.items():  # a fixed tag is 1 to 3 m from the receiver on its mooring
+        bearing, away = own.uniform(0.0, 2.0 * np.pi), own.uniform(1.0, 3.0)
+        tags[fixed] = positions[n] + (away * np.sin(bearing), away * np.cos(bearing), 0.0)
     pings = [
-        (tag, t, *positions[n]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))
+        (tag, t, *tags[tag]) for tag, n in homes.items() for t in np.cumsum(rng.uniform(400, 600, int(span / 500)))
     ]
     times = 20_000.0 + np.cumsum(rng.uniform(20.0, 40.0, 150))
     angle = times / 400.0
@@ -81,4 +93,5 @@ def twin(
         (500_000.0, 2_700_000.0),
         1.5e9,
     )
-    return Twin(trial, Survey(KEEPER, held), positions, speed, clocks, towed)
+    moored_tags = np.array([tags[fixed] for fixed in homes])
+    return Twin(trial, Survey(KEEPER, held, held_deviation=held_error), positions, speed, clocks, towed, moored_tags)

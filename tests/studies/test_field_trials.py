@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.studies.detection_twin import KEEPER, RECEIVERS, TOWED, Twin, reading, twin
 from wavesim_sdk.errors import LogError
 from wavesim_studies.field_trials.clock_solution import ClockSolution, coarse_offsets, solve_clocks
 from wavesim_studies.field_trials.detection_files import read_trial, within, write_trial
+from wavesim_studies.field_trials.medium_fit import fit_survey
 from wavesim_studies.field_trials.towed_track import (
     TowedTrack,
     distance_to_fixes,
     held_out_errors,
     solve_together,
 )
+from wavesim_studies.field_trials.trial_comparison import block_probability, wilson
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +71,13 @@ def test_the_twin_is_recovered(made: Twin, together: tuple[ClockSolution, TowedT
     assert abs(speed[0, 0]) < 3.0
 
 
+def test_fixed_tags_are_located_apart_from_the_receivers_on_their_moorings(
+    made: Twin, together: tuple[ClockSolution, TowedTrack]
+) -> None:
+    found = together[0].tag_positions[made.trial.moored_tag > 0]
+    assert np.abs(found - made.tags)[:, :2].max() < 0.6
+
+
 def test_fixed_tags_alone_give_drifts_and_speed(made: Twin, solved: ClockSolution) -> None:
     """Three directions leave some positions uncertain, and the solution says so."""
     offsets, drifts, places, speed = errors(made, solved)
@@ -83,6 +94,54 @@ def test_the_stated_intervals_contain_the_truth(seeds: range) -> None:
         for values in errors(made, solve_together(made.trial, made.survey, TOWED)[0]):
             inside += (np.abs(values[:, 0]) < 1.96 * values[:, 1]).tolist()
     assert 0.90 <= np.mean(inside) <= 0.99
+
+
+def share_inside(made: Twin, found: ClockSolution) -> float:
+    """Return the share of 95 % intervals that contain the truth."""
+    return float(np.mean(np.concatenate([np.abs(v[:, 0]) < 1.96 * v[:, 1] for v in errors(made, found)])))
+
+
+@pytest.mark.parametrize("seeds", [range(2, 4), pytest.param(range(4, 24), marks=pytest.mark.long)])
+def test_errors_of_held_positions_are_in_the_covariance(seeds: range) -> None:
+    """Fixed tags alone, and held positions that are wrong by 1 m. If they count as exact, most intervals are wrong."""
+    known, exact, fitted = [], [], []
+    for seed in seeds:
+        made = twin(seed, held_error=1.0)
+        survey = replace(made.survey, held_deviation=0.0)
+        known.append(share_inside(made, solve_clocks(made.trial, made.survey)))
+        exact.append(share_inside(made, solve_clocks(made.trial, survey)))
+        fitted.append(fit_survey(made.trial, survey).held_deviation)
+    assert np.mean(known) >= 0.9 and np.mean(exact) < np.mean(known) - 0.1
+    assert 0.7 < np.median(fitted) < 1.4
+
+
+def test_an_exact_survey_is_found_to_be_exact(made: Twin) -> None:
+    assert fit_survey(made.trial, made.survey).held_deviation < 0.35
+
+
+def test_drift_is_the_slope_of_the_clock(solved: ClockSolution) -> None:
+    for at in (5_000.0, 30_000.0):
+        step = solved.reading(np.array([3, 3]), np.array([at - 1.0, at + 1.0]))
+        assert solved.offset_and_drift(3, at)[0] == pytest.approx([step.mean(), np.diff(step)[0] / 2.0], rel=1e-6)
+
+
+def test_blocks_of_a_receiver_are_not_counted_as_independent_arrivals() -> None:
+    """Equal distributions with an error of each receiver in each trial: the plain test rejects them, this one does not."""
+    random, found, plain = np.random.default_rng(1), [], []
+    trial, receiver = np.repeat(np.arange(4), 19 * 8), np.tile(np.repeat(np.arange(19), 8), 4)
+    for seed in range(20):
+        values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + random.normal(0.0, 0.3, len(trial))
+        found.append(block_probability(values, trial, receiver, seed))
+        plain.append(stats.ks_2samp(values[trial == 0], values[trial > 0]).pvalue)
+    assert np.mean(np.array(found) < 0.05) <= 0.15 and 0.3 < np.mean(found) < 0.75
+    assert np.mean(np.array(plain) < 0.05) >= 0.4
+    values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + np.where(trial == 0, 2.0, 0.0)
+    assert block_probability(values, trial, receiver) < 0.01  # later by twice the deviation
+
+
+def test_interval_of_a_share() -> None:
+    assert wilson(0.0, 10.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert wilson(0.5, 10.0) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
 def test_clocks_are_inverted(made: Twin, solved: ClockSolution) -> None:

@@ -42,7 +42,7 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
     from wavesim_studies.field_trials import report as reports
     from wavesim_studies.field_trials import simulated_trial, ssu1, trial_comparison
     from wavesim_studies.field_trials.detection_files import write_trial
-    from wavesim_studies.field_trials.medium_fit import fit_medium
+    from wavesim_studies.field_trials.medium_fit import fit_medium, fit_survey
 
     check_suffix(picture)
     check_writable(picture)
@@ -52,8 +52,9 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise LogError(f"cannot write to {out}: {error.strerror}") from None
+    survey = fit_survey(trial, survey)
     recorded = trial_comparison.analyse(trial, survey, ssu1.TOWED)
-    medium = fit_medium(trial, recorded.clocks)
+    medium = fit_medium(trial, recorded.clocks, survey, ssu1.fit_span(trial))
     source = simulated_trial.TrialModel(trial, recorded.clocks, recorded.track, ssu1.TOWED, medium)
     simulated = []
     for number in range(seed, seed + runs):
@@ -66,6 +67,7 @@ def ssu1(folder: Path, out: Path | None, runs: int, seed: int, picture: Path | N
         simulated.append(trial_comparison.analyse(detections, survey, ssu1.TOWED))
     yaps = ssu1.yaps_track(folder, trial)
     found = reports.TrialReport(
+        survey,
         recorded,
         simulated,
         medium,

@@ -7,9 +7,11 @@ about a hundred for twenty receivers, whatever the number of pings.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
 from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.errors import LogError
@@ -20,7 +22,7 @@ WINDOW, BIN = 200.0, 0.5  #: largest clock difference in s that the coarse searc
 FIRST_GAP, GAP = 2.5, 0.5  #: silence in s that separates two pings of a tag, before and after the clocks are known
 FEWEST = 3  #: least number of receivers of a ping that is used
 CAUCHY = 2.385  #: width of the Cauchy weight in standard deviations; 95 % efficient for normal errors
-DEGREE = 3  #: degree of the polynomial in time that describes a clock
+DEGREE = 9  #: degree of the polynomial in time that describes a clock; see docs/evidence/real-trials.md
 ROUNDS, REGROUP_ROUNDS = 12, (3, 6)  #: rounds of Gauss and Newton, and rounds after which pings are grouped again
 SMALLEST_SCALE = 0.2e-3  #: least scale of the residuals in s, because times have a resolution of 1 ms
 
@@ -39,28 +41,43 @@ class Survey:
     """Knowledge before the solution: the receiver that keeps the time, and receivers whose positions are exact."""
 
     keeper: int  #: index of the receiver whose clock is the common clock
-    held: Mask  #: receivers whose surveyed positions are held (N)
+    held: Mask  #: receivers with the better surveyed positions (N)
     deviation: float = 2.0  #: standard deviation of the other surveyed positions along each axis in m
-    sound_speed: float = 1500.0  #: initial value in m/s; it has no weight
+    tag_deviation: float = 3.0  #: standard deviation of a fixed tag from the survey of its mooring along each axis in m
+    sound_speed: float = 1500.0  #: expected value in m/s
+    speed_deviation: float = math.inf  #: its standard deviation in m/s; infinity = it is only the initial value
+    held_deviation: float = 0.0  #: standard deviation of the held positions along each axis in m; 0 = they are exact
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviation of each surveyed position along each axis in m (N)."""
+        return np.where(self.held, self.held_deviation, self.deviation)
+
+
+def _clock_readings(coefficients: Floats, receiver: Ints, s: Floats) -> Floats:
+    """Return the differences in s of the clocks from the common clock at scaled times s (R)."""
+    return np.asarray(np.sum(coefficients[receiver] * chebyshev.chebvander(s, DEGREE), axis=1))
 
 
 @dataclass(frozen=True)
 class ClockSolution:
     """Clocks, positions and sound speed with their covariance.
 
-    The clock of a receiver shows ``t + sum(coefficient[k] s^k)`` at the common time t, where ``s = (t - middle) / half``.
-    The unknowns are ordered as: four coefficients of each clock but the keeper's, east and north of each position that
-    is not held, and the sound speed.
+    The clock of a receiver shows ``t + sum(coefficient[k] T_k(s))`` at the common time t, where T_k are the Chebyshev
+    polynomials and ``s = (t - middle) / half``. The unknowns are ordered as: the coefficients of each clock but the
+    keeper's, east and north of each position that is not exact, east and north of each fixed tag, and the sound speed.
     """
 
-    coefficients: Floats  #: (N, 4) in s
+    coefficients: Floats  #: (N, DEGREE + 1) in s
     middle: float
     half: float
     positions: Floats  #: (N, 3) east, north, depth in m
+    tag_positions: Floats  #: positions of the fixed tags in m, in the rows of the receivers on the same moorings (N, 3)
     sound_speed: float
     covariance: Floats  #: (U, U)
     clock_index: Ints  #: first unknown of each clock (N); -1 for the keeper
-    position_index: Ints  #: first unknown of each position (N); -1 if it is held
+    position_index: Ints  #: first unknown of each position (N); -1 if it is exact
+    tag_index: Ints  #: first unknown of each fixed tag (N); -1 for receivers without a tag
     groups: PingGroups
     ping_time: Floats  #: time of each ping on the common clock in s
     residual: Floats  #: arrival residual of each row in ``groups`` in s
@@ -68,8 +85,7 @@ class ClockSolution:
 
     def reading(self, receiver: Ints, time: Floats) -> Floats:
         """Return the difference in s between the receivers' clocks and the common clock at common times."""
-        s = (time - self.middle) / self.half
-        return np.asarray(np.sum(self.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1))
+        return _clock_readings(self.coefficients, receiver, (time - self.middle) / self.half)
 
     def common(self, receiver: Ints, local: Floats) -> Floats:
         """Return the common times at which the receivers' clocks show the times ``local``."""
@@ -80,8 +96,8 @@ class ClockSolution:
 
     def offset_and_drift(self, receiver: int, time: float) -> tuple[Floats, Floats]:
         """Return the offset in s and the drift of a clock at a common time, and their covariance (2, 2)."""
-        s, k = (time - self.middle) / self.half, np.arange(DEGREE + 1)
-        rows = np.array([s**k, k * s ** np.maximum(k - 1, 0) / self.half])
+        s, unit = (time - self.middle) / self.half, np.eye(DEGREE + 1)
+        rows = np.array([chebyshev.chebval(s, unit), chebyshev.chebval(s, chebyshev.chebder(unit)) / self.half])
         first = self.clock_index[receiver]
         if first < 0:
             return np.zeros(2), np.zeros((2, 2))
@@ -167,6 +183,19 @@ def group_means(values: Floats, ping: Ints, weight: Floats, count: int) -> Float
     return sums / total[:, None]
 
 
+def add_changes(solution: ClockSolution | _Unknowns, change: Floats) -> None:
+    """Add changes of the unknowns (U) to the clocks and positions of a solution, in place."""
+    for n in range(len(solution.positions)):
+        if (k := int(solution.clock_index[n])) >= 0:
+            solution.coefficients[n] += change[k : k + DEGREE + 1]
+        for index, places in (
+            (solution.position_index, solution.positions),
+            (solution.tag_index, solution.tag_positions),
+        ):
+            if (p := int(index[n])) >= 0:
+                places[n, :2] += change[p : p + 2]
+
+
 class _Unknowns:
     """Place of each unknown, and the current values."""
 
@@ -175,31 +204,34 @@ class _Unknowns:
         self.clock_index, self.position_index = np.full(n, -1), np.full(n, -1)
         others = np.flatnonzero(np.arange(n) != survey.keeper)
         self.clock_index[others] = (DEGREE + 1) * np.arange(len(others))
-        free = np.flatnonzero(~survey.held)
+        free = np.flatnonzero(survey.deviations > 0.0)
         self.position_index[free] = (DEGREE + 1) * len(others) + 2 * np.arange(len(free))
-        self.count = (DEGREE + 1) * len(others) + 2 * len(free) + 1
+        self.tag_index, moored = np.full(n, -1), np.flatnonzero(trial.moored_tag)
+        self.tag_index[moored] = (DEGREE + 1) * len(others) + 2 * len(free) + 2 * np.arange(len(moored))
+        self.count = (DEGREE + 1) * len(others) + 2 * len(free) + 2 * len(moored) + 1
         self.coefficients = np.zeros((n, DEGREE + 1))
         self.coefficients[:, 0] = offsets
         self.positions, self.sound_speed = trial.surveyed.copy(), survey.sound_speed
+        self.tag_positions = trial.surveyed.copy()
         self.precision = np.zeros(self.count)
         self.precision[self.position_index[free]] = self.precision[self.position_index[free] + 1] = (
-            survey.deviation**-2.0
+            survey.deviations[free] ** -2.0
         )
+        first = self.tag_index[moored]
+        self.precision[first] = self.precision[first + 1] = survey.tag_deviation**-2.0
+        self.precision[-1] = survey.speed_deviation**-2.0
 
     def step(self, change: Floats) -> None:
-        for n, (k, p) in enumerate(zip(self.clock_index, self.position_index, strict=True)):
-            if k >= 0:
-                self.coefficients[n] += change[k : k + DEGREE + 1]
-            if p >= 0:
-                self.positions[n, :2] += change[p : p + 2]
+        add_changes(self, change)
         self.sound_speed += change[-1]
 
-    def prior_error(self, survey: Floats) -> Floats:
-        """Return the difference of the positions from the survey at the places of the unknowns."""
+    def prior_error(self, survey: Floats, sound_speed: float) -> Floats:
+        """Return the differences of positions and sound speed from their expected values, by unknown."""
         error = np.zeros(self.count)
-        for n, p in enumerate(self.position_index):
-            if p >= 0:
-                error[p : p + 2] = self.positions[n, :2] - survey[n, :2]
+        error[-1] = self.sound_speed - sound_speed
+        for index, places in ((self.position_index, self.positions), (self.tag_index, self.tag_positions)):
+            for n in np.flatnonzero(index >= 0):
+                error[index[n] : index[n] + 2] = places[n, :2] - survey[n, :2]
         return error
 
     def jacobian_to(self, receiver: Ints, place: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
@@ -214,18 +246,20 @@ class _Unknowns:
             way[:, :2] / (self.sound_speed * np.maximum(distance, 1e-9))[:, None],
         )
         J = np.zeros((len(rows), self.count))
-        for k in range(DEGREE + 1):
-            self._add(J, self.clock_index[receiver], k, s**k)
+        for k, values in enumerate(chebyshev.chebvander(s, DEGREE).T):
+            self._add(J, self.clock_index[receiver], k, values)
         for axis in range(2):
             self._add(J, self.position_index[receiver], axis, toward[:, axis])
         J[:, -1] = -travel / self.sound_speed
         return travel, J, toward
 
     def jacobian(self, receiver: Ints, home: Ints, s: Floats) -> tuple[Floats, Floats]:
-        """Return the travel times in s from the moorings ``home``, and the derivatives of the arrival times (R, U)."""
-        travel, J, toward = self.jacobian_to(receiver, self.positions[home], s)
+        """Return the travel times in s from the tags on the moorings ``home``, and the derivatives of the arrival times
+        (R, U).
+        """
+        travel, J, toward = self.jacobian_to(receiver, self.tag_positions[home], s)
         for axis in range(2):
-            self._add(J, self.position_index[home], axis, -toward[:, axis])
+            self._add(J, self.tag_index[home], axis, -toward[:, axis])
         return travel, J
 
     @staticmethod
@@ -255,10 +289,6 @@ class _Round:
     weight: Floats  #: (R)
 
 
-def _clock_readings(unknowns: _Unknowns, receiver: Ints, s: Floats) -> Floats:
-    return np.asarray(np.sum(unknowns.coefficients[receiver] * s[:, None] ** np.arange(DEGREE + 1), axis=1))
-
-
 def _reweighted(early: Floats, groups: PingGroups, weight: Floats) -> tuple[Floats, float, Floats]:
     """Return the residuals (R) from the weighted mean of each ping, their scale, and their weights (R)."""
     for _ in range(3):  # the mean depends on the weights, and the weights on the mean
@@ -274,7 +304,9 @@ def _linearise(
     """Return the normal equations at the current values. ``s`` is the scaled common time of each row."""
     ping, receiver = groups.ping, trial.receiver[groups.rows]
     travel, J = unknowns.jacobian(receiver, home, s)
-    early = trial.time[groups.rows] - travel - _clock_readings(unknowns, receiver, s)  # emission time by each row
+    early = (
+        trial.time[groups.rows] - travel - _clock_readings(unknowns.coefficients, receiver, s)
+    )  # emission time by each row
     weight = np.ones(len(ping)) if last is None or len(last.weight) != len(ping) else last.weight
     _, scale, weight = _reweighted(early, groups, weight)
     emission = group_means(early, ping, weight, groups.count)
@@ -296,7 +328,7 @@ def _moving_information(
     rows, ping, count = moving.groups.rows, moving.groups.ping, moving.groups.count
     receiver, s = trial.receiver[rows], (common[rows] - span[0]) / span[1]
     travel, J, toward = unknowns.jacobian_to(receiver, moving.position[ping], s)
-    early = trial.time[rows] - travel - _clock_readings(unknowns, receiver, s)
+    early = trial.time[rows] - travel - _clock_readings(unknowns.coefficients, receiver, s)
     residual, scale, weight = _reweighted(early, moving.groups, np.ones(len(rows)))
     root = np.sqrt(weight) / scale
     pulls, normal = np.zeros((count, unknowns.count)), np.zeros((unknowns.count, unknowns.count))
@@ -315,7 +347,8 @@ def solve_clocks(
 ) -> ClockSolution:
     """Return clocks, positions and sound speed from the fixed tags of a trial, and from a ``moving`` tag if it is given.
 
-    A receiver's detections of the tag on its own mooring are left out, because strong signals are reported late. Errors
+    A fixed tag is near the receiver on its mooring, but not at the same place. A receiver's detections of the tag on its
+    own mooring give their distance, so they are used as soon as the other detections have given the direction. Errors
     are weighted by Cauchy's rule. The covariance is the sandwich of Huber (1967) with pings as clusters.
 
     Raises LogError if a clock has too few pings in common with the keeper.
@@ -332,9 +365,9 @@ def solve_clocks(
     state: _Round | None = None
     for number in range(ROUNDS):
         if number in REGROUP_ROUNDS:
-            groups = group_pings(trial, used, common, GAP, FEWEST)
+            groups = group_pings(trial, home >= 0 if number == REGROUP_ROUNDS[-1] else used, common, GAP, FEWEST)
         state = _linearise(trial, unknowns, groups, home[groups.rows], (common[groups.rows] - middle) / half, state)
-        prior = unknowns.precision * unknowns.prior_error(trial.surveyed)
+        prior = unknowns.precision * unknowns.prior_error(trial.surveyed, survey.sound_speed)
         normal, pulls = state.normal + np.diag(unknowns.precision), state.pulls
         curvature = slope_share(state.weight) * state.normal + np.diag(unknowns.precision)
         if moving is not None and number > REGROUP_ROUNDS[-1]:
@@ -342,7 +375,7 @@ def solve_clocks(
             normal, pulls, curvature = normal + matrix, np.vstack([pulls, more]), curvature + share * matrix
         unknowns.step(np.linalg.solve(normal, pulls.sum(axis=0) - prior))
         for _ in range(3):
-            common = trial.time - _clock_readings(unknowns, receiver, (common - middle) / half)
+            common = trial.time - _clock_readings(unknowns.coefficients, receiver, (common - middle) / half)
     assert state is not None
     equations = len(groups.rows)
     spare = np.full(len(pulls), equations / max(equations - groups.count - unknowns.count, 1))
@@ -356,10 +389,12 @@ def solve_clocks(
         middle,
         half,
         unknowns.positions,
+        unknowns.tag_positions,
         unknowns.sound_speed,
         covariance,
         unknowns.clock_index,
         unknowns.position_index,
+        unknowns.tag_index,
         groups,
         state.ping_time,
         state.residual,

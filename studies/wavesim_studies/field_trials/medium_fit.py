@@ -6,19 +6,21 @@ survey. The level of a reception fluctuates by 5.57 dB, as the sum of many paths
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, stats
 
 from wavesim_sdk.arrays import Floats, Mask
-from wavesim_studies.field_trials.clock_solution import ClockSolution
+from wavesim_studies.field_trials.clock_solution import ClockSolution, Survey, solve_clocks
 from wavesim_studies.field_trials.detection_files import DetectionTrial
+from wavesim_studies.field_trials.towed_track import FEWEST
 
 FLUCTUATION = 5.57  #: standard deviation in dB of the level of a sum of many random paths
 #: greatest delay of a late arrival in s; assumed, as receivers report the tag beside them 1.3 to 2.3 ms late
 LATE_TIME = 3e-3
 RESOLUTION = 1e-3  #: resolution of a detection in s
+WIDE = 3.0  #: standard deviation in m of held positions in the solution that shows their errors
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,11 @@ class MediumFit:
         return np.asarray((1.0 - self.drop_out) * stats.norm.cdf((self.margin - loss) / FLUCTUATION))
 
 
-def opportunities(trial: DetectionTrial, clocks: ClockSolution) -> tuple[Floats, Mask]:
+def opportunities(trial: DetectionTrial, clocks: ClockSolution, span: tuple[float, float]) -> tuple[Floats, Mask]:
     """For each ping of a fixed tag and each receiver, return the distance and whether the receiver heard the ping.
 
-    Receivers on the mooring of the tag are left out. Both arrays are flat.
+    Receivers on the mooring of the tag, pings outside the common times ``span`` in s, and pings that fewer than four
+    other receivers heard are left out, as for the towed tag. Both arrays are flat.
     """
     groups, count = clocks.groups, len(trial.serials)
     heard = np.zeros((groups.count, count), bool)
@@ -49,8 +52,10 @@ def opportunities(trial: DetectionTrial, clocks: ClockSolution) -> tuple[Floats,
     tag = np.zeros(groups.count, np.int64)
     tag[groups.ping] = trial.tag[groups.rows]
     home = np.array([trial.fixed_tags[int(t)] for t in tag])
-    way = clocks.positions[home][:, None, :] - clocks.positions[None, :, :]
+    way = clocks.tag_positions[home][:, None, :] - clocks.positions[None, :, :]
     distance, away = np.sqrt(np.sum(way * way, axis=2)), np.arange(count)[None, :] != home[:, None]
+    away &= ((heard & away).sum(axis=1) >= FEWEST)[:, None]
+    away &= ((clocks.ping_time >= span[0]) & (clocks.ping_time <= span[1]))[:, None]
     return distance[away], heard[away]
 
 
@@ -87,29 +92,33 @@ def _fit_times(residual: Floats) -> tuple[float, float]:
     return float(noise), _logistic(x[2])
 
 
-def _fit_survey(trial: DetectionTrial, clocks: ClockSolution) -> float:
-    """Return the survey error of held receivers in m, from the mean residuals of each pair of receiver and fixed tag.
+def fit_survey(trial: DetectionTrial, survey: Survey) -> Survey:
+    """Return the survey with the standard deviation of its held positions, from the fixed tags alone.
 
-    A position error of a receiver changes its mean arrival times from the tags in different directions. Its clock takes
-    up their mean, and the rest is proportional to the error.
+    The positions are first solved with a wide prior. The deviation then maximises the likelihood of these positions,
+    given their covariance and that of the survey.
     """
-    receiver = trial.receiver[clocks.groups.rows]
-    home = np.array([trial.fixed_tags[int(t)] for t in trial.tag[clocks.groups.rows]])
-    found = expected = 0.0
-    for n in np.flatnonzero(clocks.position_index < 0):
-        places, counts = np.unique(home[receiver == n], return_counts=True)
-        if len(places) < 2:
-            continue
-        means = np.array([clocks.residual[(receiver == n) & (home == h)].mean() for h in places])
-        way = clocks.positions[n, :2] - clocks.positions[places, :2]
-        toward = way / np.linalg.norm(way, axis=1)[:, None] / clocks.sound_speed
-        weight = counts / counts.sum()
-        found += float(np.sum((means - weight @ means) ** 2))
-        expected += float(np.sum((toward - weight @ toward) ** 2))
-    return float(np.sqrt(found / expected)) if expected > 0.0 else 0.0
+    clocks = solve_clocks(trial, replace(survey, held_deviation=WIDE))
+    first = clocks.position_index[survey.held]
+    places = np.column_stack([first, first + 1]).ravel()
+    error = (clocks.positions - trial.surveyed)[survey.held, :2].ravel()
+    precision = np.linalg.inv(clocks.covariance[np.ix_(places, places)])
+    pull = precision @ error  # information of the data; the wide prior expects no error
+    values, axes = np.linalg.eigh(precision - np.eye(len(error)) / WIDE**2)
+    values, pull = np.maximum(values, 0.0), axes.T @ pull
+
+    def cost(deviation: float) -> float:
+        gain = 1.0 + deviation**2 * values
+        return 0.5 * float(np.sum(np.log(gain) - deviation**2 * pull**2 / gain))
+
+    found = optimize.minimize_scalar(cost, bounds=(0.0, 2.0 * WIDE), method="bounded")
+    return replace(survey, held_deviation=float(found.x))
 
 
-def fit_medium(trial: DetectionTrial, clocks: ClockSolution) -> MediumFit:
-    """Return the six parameters, from the fixed tags alone."""
-    shares, times = _fit_shares(*opportunities(trial, clocks)), _fit_times(clocks.residual)
-    return MediumFit(*shares, *times, _fit_survey(trial, clocks))
+def fit_medium(trial: DetectionTrial, clocks: ClockSolution, survey: Survey, span: tuple[float, float]) -> MediumFit:
+    """Return the six parameters, from the fixed tags alone.
+
+    The shares come from pings between the common times ``span`` in s, because noise changes within hours.
+    """
+    shares = _fit_shares(*opportunities(trial, clocks, span))
+    return MediumFit(*shares, *_fit_times(clocks.residual), survey.held_deviation)

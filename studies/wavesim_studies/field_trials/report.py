@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError
+from wavesim_studies.field_trials.clock_solution import Survey
 from wavesim_studies.field_trials.medium_fit import MediumFit
 from wavesim_studies.field_trials.trial_comparison import Analysis, ResidualBin, ShareBin
 
@@ -19,6 +20,7 @@ RECORDED, SIMULATED, GPS = "#1f5fa8", "#d1662a", "#777777"  #: colours of the pi
 class TrialReport:
     """Everything that was found."""
 
+    survey: Survey
     recorded: Analysis
     simulated: list[Analysis]
     medium: MediumFit
@@ -35,7 +37,9 @@ class TrialReport:
             "simulated": [s.summary() for s in self.simulated],
             "medium": asdict(self.medium),
             "residuals": [
-                asdict(r) | {"quantiles": (1e3 * r.quantiles).round(3).tolist(), "agrees": r.agrees}
+                asdict(r)
+                | {"quantiles": (1e3 * r.quantiles).round(3).tolist(), "agrees": r.agrees}
+                | {"difference_ms": round(1e3 * r.difference, 3)}
                 for r in self.residuals
             ],
             "shares": [asdict(s) | {"agrees": s.agrees} for s in self.shares],
@@ -70,12 +74,17 @@ class TrialReport:
             )
         if not self.simulated:
             return lines
-        lines += ["", f"{'residuals, m':14}{'recorded':>9}{'p (KS)':>9}{'5 % .. 95 %, ms':>22}{'simulated, ms':>18}"]
+        lines += [
+            "",
+            f"{'residuals, m':14}{'recorded':>9}{'p':>8}{'plain p':>9}{'5 % .. 95 %, ms':>18}{'simulated, ms':>18}"
+            f"{'differ by, ms':>15}",
+        ]
         for r in self.residuals:
             (a, b), verdict = 1e3 * r.quantiles, "agrees" if r.agrees else "differs"
             lines.append(
-                f"{f'{r.low:.0f} to {r.high:.0f}':14}{r.recorded:9d}{r.probability:9.3f}"
-                f"{f'{a[0]:+.2f} .. {a[-1]:+.2f}':>22}{f'{b[0]:+.2f} .. {b[-1]:+.2f}':>18}  {verdict}"
+                f"{f'{r.low:.0f} to {r.high:.0f}':14}{r.recorded:9d}{r.probability:8.3f}{r.plain:9.3f}"
+                f"{f'{a[0]:+.2f} .. {a[-1]:+.2f}':>18}{f'{b[0]:+.2f} .. {b[-1]:+.2f}':>18}"
+                f"{1e3 * r.difference:15.2f}  {verdict}"
             )
         lines += ["", f"{'shares, m':14}{'chances':>9}{'recorded':>10}{'95 % interval':>18}{'simulated':>11}"]
         for c in self.shares:
@@ -111,8 +120,11 @@ def _draw_map(report: TrialReport, chart: Any) -> None:
     chart.plot(*track.position.T, color=RECORDED, lw=1.0, marker=".", ms=4, label="towed tag, from arrivals")
     if report.simulated:
         chart.plot(*report.simulated[0].track.position.T, color=SIMULATED, lw=0, marker=".", ms=3, label="simulated")
-    held = clocks.position_index < 0
-    for rows, fill, label in ((held, "black", "receiver, held"), (~held, "none", "receiver, estimated")):
+    held = report.survey.held
+    for rows, fill, label in (
+        (held, "black", f"receiver, survey to {report.survey.held_deviation:.1f} m"),
+        (~held, "none", f"receiver, survey to {report.survey.deviation:.1f} m"),
+    ):
         places = clocks.positions[rows]
         chart.plot(places[:, 0], places[:, 1], lw=0, marker="^", ms=6, mfc=fill, mec="black", label=label)
     chart.set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="Tracks")

@@ -1,22 +1,26 @@
 """The same trial simulated: a WaVeSim configuration from a reconstructed trial, and detections in the same form.
 
-Every receiver is a body at its reconstructed position with its own clock. A fixed tag is the pinger of the receiver on
-the same mooring, so a receiver does not hear that tag. Pings have the recorded times of emission.
+Every receiver is a body at its reconstructed position with its own clock, and every tag is a body with a pinger. Pings
+have the recorded times of emission.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
-from wavesim_studies.field_trials.clock_solution import ClockSolution
+from wavesim_studies.field_trials.clock_solution import ClockSolution, add_changes
 from wavesim_studies.field_trials.detection_files import DetectionTrial
 from wavesim_studies.field_trials.medium_fit import FLUCTUATION, LATE_TIME, RESOLUTION, MediumFit
 from wavesim_studies.field_trials.towed_track import TowedTrack
+
+if TYPE_CHECKING:
+    from wavesim_server import Simulation
 
 FREQUENCY, PULSE = 69e3, 3.6  #: carrier in Hz, and assumed duration of a coded ping in s
 SOURCE_LEVEL = 150.0  #: in dB; only its difference from the threshold matters
@@ -40,12 +44,24 @@ class TrialModel:
     tag: int  #: number of the towed tag
     medium: MediumFit
 
-    def positions(self, seed: int) -> Floats:
-        """Return the true positions in the simulation: those reconstructed, and held ones with random survey errors."""
-        found, held = self.clocks.positions.copy(), self.clocks.position_index < 0
-        error = np.random.default_rng([seed, 1]).normal(0.0, self.medium.survey_error, (len(found), 2))
-        found[held, :2] += error[held]
-        return found
+    def truth(self, seed: int) -> ClockSolution:
+        """Return the true clocks, positions and sound speed of the simulation: a draw from the stated covariance.
+
+        The errors of an analysis of the simulation are then as large as those of the recording should be.
+        """
+        clocks = self.clocks
+        change = np.random.default_rng([seed, 1]).multivariate_normal(
+            np.zeros(len(clocks.covariance)), clocks.covariance, method="eigh"
+        )
+        drawn = replace(
+            clocks,
+            coefficients=clocks.coefficients.copy(),
+            positions=clocks.positions.copy(),
+            tag_positions=clocks.tag_positions.copy(),
+            sound_speed=clocks.sound_speed + float(change[-1]),
+        )
+        add_changes(drawn, change)
+        return drawn
 
     @property
     def begin(self) -> float:
@@ -57,13 +73,13 @@ class TrialModel:
         """Length of the simulation in s."""
         return float(np.ceil(max(self.clocks.ping_time.max(), self.track.time.max()) + LEAD)) - self.begin
 
-    def linear_clock(self, receiver: int) -> tuple[float, float]:
+    def linear_clock(self, receiver: int, truth: ClockSolution) -> tuple[float, float]:
         """Return the offset in s at the start and the drift of a receiver's clock, as the simulation uses them.
 
         The clock shows seconds since the start of the recorded trial. The curvature is left out.
         """
-        (offset, drift), _ = self.clocks.offset_and_drift(receiver, self.clocks.middle)
-        return self.begin + offset + drift * (self.begin - self.clocks.middle), float(drift)
+        (offset, drift), _ = truth.offset_and_drift(receiver, truth.middle)
+        return self.begin + offset + drift * (self.begin - truth.middle), float(drift)
 
 
 def _transducer(recorded: TrialModel, clock: tuple[float, float], times: Floats) -> str:
@@ -95,17 +111,16 @@ def configuration(recorded: TrialModel, seed: int) -> str:
     trial, clocks, track = recorded.trial, recorded.clocks, recorded.track
     tags = np.zeros(clocks.groups.count, np.int64)
     tags[clocks.groups.ping] = trial.tag[clocks.groups.rows]
-    bodies, positions = [], recorded.positions(seed)
+    bodies, truth = [], recorded.truth(seed)
     for n, name in enumerate(trial.names):
-        offset, drift = clock = recorded.linear_clock(n)
-        own = (
-            np.sort(clocks.ping_time[tags == trial.moored_tag[n]]) - recorded.begin
-            if trial.moored_tag[n]
-            else np.zeros(0)
-        )
-        bodies.append(_body(name, positions[n], _transducer(recorded, clock, own + offset + drift * own)))
+        transducer = _transducer(recorded, recorded.linear_clock(n, truth), np.zeros(0))
+        bodies.append(_body(name, truth.positions[n], transducer))
+    exact = (recorded.begin, 0.0)
+    for tag, n in trial.fixed_tags.items():
+        sent = np.sort(clocks.ping_time[tags == tag])
+        bodies.append(_body(f"tag-{tag}", truth.tag_positions[n], _transducer(recorded, exact, sent)))
     start = np.array([*track.position[0], track.depth])
-    bodies.append(_body("towed", start, _transducer(recorded, (recorded.begin, 0.0), np.sort(track.time))))
+    bodies.append(_body("towed", start, _transducer(recorded, exact, np.sort(track.time))))
     alpha = recorded.medium.extra_loss
     return "\n".join(
         [
@@ -115,7 +130,7 @@ def configuration(recorded: TrialModel, seed: int) -> str:
             f'<wavesim name="recorded-trial" seed="{seed}">',
             f'  <time step="{STEP:g} s" duration="{recorded.duration:g} s" pace="fast"/>',
             f'  <world density="1000 kg/m3"><bed depth="{BED:g} m"/></world>',
-            f'  <acoustics sound_speed="{clocks.sound_speed:.4f} m/s" absorption="{alpha:.8f} dB/m" ambient_noise="0 dB"/>',
+            f'  <acoustics sound_speed="{truth.sound_speed:.4f} m/s" absorption="{alpha:.8f} dB/m" ambient_noise="0 dB"/>',
             "  <models>",
             MODEL,
             "  </models>",
@@ -126,6 +141,13 @@ def configuration(recorded: TrialModel, seed: int) -> str:
             "",
         ]
     )
+
+
+def _row(simulation: Simulation, name: str) -> int:
+    """Return the row of a body that the configuration contains."""
+    row = simulation.row_of(name)
+    assert row is not None
+    return row
 
 
 def simulate(recorded: TrialModel, seed: int) -> DetectionTrial:
@@ -141,15 +163,14 @@ def simulate(recorded: TrialModel, seed: int) -> DetectionTrial:
     trial, track = recorded.trial, recorded.track
     simulation = Simulation(load_text(configuration(recorded, seed)))
     simulation.enter_residents()
-    towed = simulation.row_of("towed")
-    rows = {simulation.row_of(name): n for n, name in enumerate(trial.names)}
-    assert towed is not None
-    tags = {row: int(trial.moored_tag[n]) for row, n in rows.items()} | {towed: recorded.tag}
+    towed = _row(simulation, "towed")
+    rows = {_row(simulation, name): n for n, name in enumerate(trial.names)}
+    tags = {_row(simulation, f"tag-{tag}"): tag for tag in trial.fixed_tags} | {towed: recorded.tag}
     found: list[Floats] = []
 
     def collect() -> None:
         receptions = simulation.take_signals()[1]
-        heard = receptions[(receptions["outcome"] == Outcome.HEARD) & (receptions["receiver"] != towed)]
+        heard = receptions[(receptions["outcome"] == Outcome.HEARD) & np.isin(receptions["receiver"], list(rows))]
         for r in heard:
             found.append(np.array([rows[int(r["receiver"])], tags[int(r["source"])], 1e-9 * int(r["reported_ns"])]))
 

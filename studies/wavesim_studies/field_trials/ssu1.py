@@ -22,6 +22,10 @@ LICENCE = (
 KEEPER = 5  #: receiver that keeps the time
 HELD = (2, 3, 6, 8, 11, 13, 14, 15, 16, 17)  #: receivers whose positions yaps holds as well
 TOWED = 15266  #: number of the towed tag
+#: sound speed in m/s and its standard deviation: 27 to 33 C and salinity 30 to 40 at the surface (Medwin 1975). The
+#: water was not measured.
+SOUND_SPEED, SPEED_DEVIATION = 1547.0, 8.0
+MARGIN = 3600.0  #: time in s before and after the tow in which the fixed tags show the shares of detections
 YAPS_FILE, YAPS_COLUMNS = "yaps_track.csv", ("epoch_s", "x_m", "y_m", "receivers")
 
 
@@ -33,7 +37,14 @@ def read(folder: Path) -> tuple[DetectionTrial, Survey]:
         raise LogError(f"{folder} does not contain ssu1: expected receiver {KEEPER} and one towed tag, {TOWED}")
     if len(trial.gps) < 2:
         raise LogError(f"{folder / GPS_FILE} has {len(trial.gps)} fixes; at least 2 are needed")
-    return trial, Survey(numbers.index(KEEPER), np.isin(numbers, HELD))
+    return trial, Survey(
+        numbers.index(KEEPER), np.isin(numbers, HELD), sound_speed=SOUND_SPEED, speed_deviation=SPEED_DEVIATION
+    )
+
+
+def fit_span(trial: DetectionTrial) -> tuple[float, float]:
+    """Return the times in s between which the fixed tags show the shares of detections. GPS gives the time of the tow."""
+    return float(trial.gps[0, 0]) - MARGIN, float(trial.gps[-1, 0]) + MARGIN
 
 
 def yaps_track(folder: Path, trial: DetectionTrial) -> Floats | None:

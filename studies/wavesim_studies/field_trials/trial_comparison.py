@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from scipy import stats
 
-from wavesim_sdk.arrays import Floats, Mask
+from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_studies.field_trials.clock_solution import ClockSolution, Survey, solve_clocks
 from wavesim_studies.field_trials.detection_files import DetectionTrial
 from wavesim_studies.field_trials.towed_track import (
@@ -85,29 +86,69 @@ class ResidualBin:
     high: float
     recorded: int
     simulated: int
-    probability: float  #: that the two samples have the same distribution (Kolmogorov and Smirnov)
+    probability: float  #: that the samples have the same distribution, with the arrivals of a receiver as one block
+    plain: float  #: the same by Kolmogorov and Smirnov, as if all arrivals were independent
     quantiles: Floats  #: recorded and simulated (2, Q)
+
+    @property
+    def difference(self) -> float:
+        """Largest difference of the quantiles in s."""
+        return float(np.abs(self.quantiles[0] - self.quantiles[1]).max())
 
     @property
     def agrees(self) -> bool:
         """Whether the test passes, or all quantiles differ by at most 0.2 ms."""
-        worst = np.abs(self.quantiles[0] - self.quantiles[1]).max()
-        return bool(self.probability > 0.05 or worst <= QUANTILE_LIMIT)
+        return self.probability > 0.05 or self.difference <= QUANTILE_LIMIT
+
+
+def block_probability(values: Floats, trial: Ints, receiver: Ints, seed: int = 0) -> float:
+    """Return the probability that the values (R) of trial 0 have the distribution of those of all other trials.
+
+    A receiver has errors of its own position and clock, so its arrivals within a trial are one block. If the trials have
+    the same distribution, the blocks of one receiver can be exchanged between trials. The statistic is that of
+    Kolmogorov and Smirnov. The probability comes from random exchanges (Good 2005).
+    """
+    order, count = np.argsort(values, kind="stable"), int(trial.max()) + 1
+    trial, receiver = trial[order], receiver[order]
+    last = np.append(np.diff(values[order]) > 0.0, True)  # steps at equal values count together
+    random = np.random.default_rng(seed)
+    chosen = random.integers(0, count, (BOOTSTRAPS, int(receiver.max()) + 1))
+    chosen[0] = 0
+
+    def statistic(first: Ints) -> float:
+        inside = first[receiver] == trial
+        if inside.all() or not inside.any():
+            return 0.0
+        steps = np.cumsum(inside) / inside.sum() - np.cumsum(~inside) / (~inside).sum()
+        return float(np.abs(steps[last]).max())
+
+    found = np.array([statistic(first) for first in chosen])
+    return float(np.mean(found >= found[0] - 1e-12))
 
 
 def compare_residuals(recorded: Analysis, simulated: list[Analysis]) -> list[ResidualBin]:
     """Compare the residuals by distance. Several simulated trials are put together."""
-    found = []
-    other = np.concatenate([s.track.residual for s in simulated])
-    far = np.concatenate([s.track.distance for s in simulated])
+    every, found = [recorded, *simulated], []
+    residual = np.concatenate([a.track.residual for a in every])
+    distance = np.concatenate([a.track.distance for a in every])
+    receiver = np.concatenate([a.trial.receiver[a.track.groups.rows] for a in every])
+    trial = np.repeat(np.arange(len(every)), [len(a.track.residual) for a in every])
     for low, high in pairwise(RESIDUAL_BINS.tolist()):
-        a = recorded.track.residual[(recorded.track.distance >= low) & (recorded.track.distance < high)]
-        b = other[(far >= low) & (far < high)]
+        inside = (distance >= low) & (distance < high)
+        a, b = residual[inside & (trial == 0)], residual[inside & (trial > 0)]
         if len(a) < 5 or len(b) < 5:
             continue
-        p = float(stats.ks_2samp(a, b).pvalue)
-        quantiles = np.array([np.quantile(a, QUANTILES), np.quantile(b, QUANTILES)])
-        found.append(ResidualBin(low, high, len(a), len(b), p, quantiles))
+        found.append(
+            ResidualBin(
+                low,
+                high,
+                len(a),
+                len(b),
+                block_probability(residual[inside], trial[inside], receiver[inside]),
+                float(stats.ks_2samp(a, b).pvalue),
+                np.array([np.quantile(a, QUANTILES), np.quantile(b, QUANTILES)]),
+            )
+        )
     return found
 
 
@@ -119,7 +160,7 @@ class ShareBin:
     high: float
     opportunities: int  #: pairs of ping and receiver in the recording
     recorded: float
-    interval: tuple[float, float]  #: 95 % interval of the recorded share, from bootstrap samples of whole pings
+    interval: tuple[float, float]  #: 95 % interval of the recorded share
     simulated: float
 
     @property
@@ -128,10 +169,18 @@ class ShareBin:
         return self.interval[0] <= self.simulated <= self.interval[1]
 
 
+def wilson(share: float, count: float) -> tuple[float, float]:
+    """Return the 95 % interval of a share of ``count`` independent chances (Wilson 1927)."""
+    z = float(stats.norm.ppf(0.975))
+    middle, half = share + z * z / (2.0 * count), z * math.sqrt(share * (1.0 - share) / count + (0.5 * z / count) ** 2)
+    return max((middle - half) / (1.0 + z * z / count), 0.0), min((middle + half) / (1.0 + z * z / count), 1.0)
+
+
 def compare_shares(recorded: Analysis, simulated: list[Analysis], seed: int = 0) -> list[ShareBin]:
     """Compare the shares of detections by distance, over pings that four receivers or more heard.
 
-    Intervals come from resampling whole pings, because the receivers of one ping are not independent.
+    The receivers of one ping are not independent. Resampling whole pings gives the number of independent chances, and
+    this number gives the interval (Wilson 1927). If all chances have the same result, each ping counts as one chance.
     """
     random, found = np.random.default_rng(seed), []
     distance, heard = recorded.distances()
@@ -143,6 +192,8 @@ def compare_shares(recorded: Analysis, simulated: list[Analysis], seed: int = 0)
         if chances.sum() < 5:
             continue
         shares = hits[picks].sum(axis=1) / np.maximum(chances[picks].sum(axis=1), 1)
+        share, variance = float(hits.sum() / chances.sum()), float(np.var(shares))
+        independent = share * (1.0 - share) / variance if variance > 0.0 else float(np.count_nonzero(chances))
         inside_other = [(d >= low) & (d < high) for d, _ in others]
         total = sum(int(i.sum()) for i in inside_other)
         hit = sum(int((i & h).sum()) for i, (_, h) in zip(inside_other, others, strict=True))
@@ -151,8 +202,8 @@ def compare_shares(recorded: Analysis, simulated: list[Analysis], seed: int = 0)
                 float(low),
                 float(high),
                 int(chances.sum()),
-                float(hits.sum() / chances.sum()),
-                (float(np.quantile(shares, 0.025)), float(np.quantile(shares, 0.975))),
+                share,
+                wilson(share, min(independent, float(chances.sum()))),
                 hit / max(total, 1),
             )
         )
