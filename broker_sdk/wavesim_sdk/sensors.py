@@ -131,6 +131,17 @@ _BUILT_IN = (
         ),
     ),
     sensor_table(
+        "hydrophone",
+        "Hydrophones. Their samples are in shared-memory rings, like the frames of sonars.",
+        (
+            value("frame", "", "Number of the newest block of samples, from 1."),
+            value("channels", "", "Number of channels of the block."),
+            value("samples", "", "Number of samples per channel in the block."),
+            value("clipped", "", "Fraction of the samples of the block that were clipped at full scale."),
+            value("level", "dB re 1 uPa", "Sound pressure level in the block: rms of all channels; NaN = silence."),
+        ),
+    ),
+    sensor_table(
         "imu",
         "Inertial measurement unit. Values are means over the time since the previous value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),

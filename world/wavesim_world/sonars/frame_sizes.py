@@ -1,4 +1,4 @@
-"""Sizes of the frames from the sonars, cameras and lidars in a configuration, and the rings that hold them."""
+"""Sizes of the frames from the sonars, cameras, lidars and hydrophones in a configuration, and the rings that hold them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ring_slot_bytes(sonars: list[Imager]) -> int:
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Create a server's frame rings if its configuration has sonars, cameras or lidars. Raises OSError on failure."""
+    """Create a server's frame rings if its configuration has sonars, cameras, lidars or hydrophones. Raises OSError on failure."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
@@ -68,5 +68,6 @@ def create_rings(loaded: LoadedConfig, server: str) -> None:
         declared += (
             [i.parameters for i in everybody.instruments if isinstance(i.parameters, Imager)] if everybody else []
         )
-        sonars = loaded.sensor_rows.get("sonar", 0)
-        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group, sonars)
+        lidar = loaded.sensor_rows.get("sonar", 0)
+        first = lidar, lidar + loaded.sensor_rows.get("lidar", 0)
+        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group, first)
