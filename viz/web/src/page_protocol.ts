@@ -786,7 +786,7 @@ export interface ImageHeader {
   body: string;
   name: string;
   preset: string;
-  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d" | "lidar";
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d" | "lidar" | "hydrophone";
   /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;
