@@ -132,14 +132,15 @@ _BUILT_IN = (
     ),
     sensor_table(
         "hydrophone",
-        "Hydrophones. Their samples are in shared-memory rings, like the frames of sonars.",
+        "Hydrophone. Its blocks of samples are in shared-memory rings, like the frames of sonars.",
         (
-            value("frame", "", "Number of the newest block of samples, from 1."),
-            value("channels", "", "Number of channels of the block."),
-            value("samples", "", "Number of samples per channel in the block."),
-            value("clipped", "", "Fraction of the samples of the block that were clipped at full scale."),
-            value("level", "dB re 1 uPa", "Sound pressure level in the block: rms of all channels; NaN = silence."),
+            value("frame", "", "Number of the newest block, from 1."),
+            value("channels", "", "Number of channels: elements of the hydrophone."),
+            value("samples", "", "Number of samples of each channel in a block."),
+            value("level", "dB re 1 uPa", "Root-mean-square level of the newest block over all channels; NaN = silence."),
+            value("clipped", "", "Number of samples of the newest block that were clipped."),
         ),
+        (value("next", "", "Number of the first sample of the next block."),),
     ),
     sensor_table(
         "imu",
