@@ -136,7 +136,9 @@ def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
     """
     whose = f"'{body}'" if body else "no body"
     verb = "has no" if body else "has a"
-    return f"{whose} {verb} sonar, camera, lidar or hydrophone named '{name}'; available: {', '.join(available) or 'none'}"
+    return (
+        f"{whose} {verb} sonar, camera, lidar or hydrophone named '{name}'; available: {', '.join(available) or 'none'}"
+    )
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,9 @@ class SoundFile:
 
     def __init__(self, path: Path) -> None:
         if path.suffix not in SUFFIXES:
-            raise UnfitFrame(f"unknown type of sound file '{path.suffix}': the name must end in {' or '.join(SUFFIXES)}")
+            raise UnfitFrame(
+                f"unknown type of sound file '{path.suffix}': the name must end in {' or '.join(SUFFIXES)}"
+            )
         self._path = path
         self._sink: SampleSink | None = None
         self._first: ImagingFrame | None = None
@@ -102,7 +104,9 @@ class SoundFile:
     def add(self, frame: ImagingFrame) -> None:
         """Append a block. Raises UnfitFrame if it is no block of the same hydrophone, or if time went back."""
         if frame.kind != "hydrophone":
-            raise UnfitFrame(f"a sound file needs a hydrophone; '{frame.name}' on '{frame.body}' gives frames of type '{frame.kind}'")
+            raise UnfitFrame(
+                f"a sound file needs a hydrophone; '{frame.name}' on '{frame.body}' gives frames of type '{frame.kind}'"
+            )
         samples = self._scaled(frame)
         sink = self._sink or self._open(frame, samples)
         gap = frame.first_sample - self._next
@@ -139,7 +143,9 @@ class SoundFile:
         bits = int(frame.record["tvg"])
         if self._path.suffix == ".wav":
             if frame.sampling_rate != round(frame.sampling_rate):
-                raise UnfitFrame(f"a WAV file needs a whole sampling rate in Hz, but this one is {frame.sampling_rate:.9g} Hz; record .npz")
+                raise UnfitFrame(
+                    f"a WAV file needs a whole sampling rate in Hz, but this one is {frame.sampling_rate:.9g} Hz; record .npz"
+                )
             self._sink = WavSink(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
         else:
             self._sink = ArraySink(self._path, self.description, samples[:, :0])
@@ -183,5 +189,3 @@ class SoundFile:
         self._sink.close()
         about = json.dumps(self.description(), indent=2)
         self._path.with_name(self._path.name + ".json").write_text(about + "\n")
-
-

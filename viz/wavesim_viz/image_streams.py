@@ -31,7 +31,16 @@ from wavesim_viz.page_content import ImageKind
 from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or to fill a screen with lines
-MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1, "3d": 1, "lidar": 1, "hydrophone": 50}
+MAX_KEPT = {
+    "forward": 1,
+    "sidescan": 800,
+    "scanning": 400,
+    "bathymetry": 1500,
+    "camera": 1,
+    "3d": 1,
+    "lidar": 1,
+    "hydrophone": 50,
+}
 MAX_POINTS = 12_000  #: maximum number of points of a lidar's scan that are sent to a page
 RETRY_S = 0.5
 MAX_READ = 20  #: maximum number of frames that are read from a log in one call

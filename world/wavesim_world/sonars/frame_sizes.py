@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from wavesim_sdk.frame_rings import FrameRings
-from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS, sample_type
+from wavesim_world.config.hydrophone import HydrophoneArrayConfig
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.ranging_sensors import PRESET, CameraConfig, SonarConfig
@@ -14,7 +17,8 @@ from wavesim_world.sonars.presets import Preset, find_preset
 
 MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes
 MAX_BINS = 2000
-Imager = SonarConfig | CameraConfig | LidarConfig  #: configuration of an instrument that produces frames
+#: configuration of an instrument that produces frames
+Imager = SonarConfig | CameraConfig | LidarConfig | HydrophoneArrayConfig
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
@@ -38,6 +42,8 @@ def _sample_bytes(s: SonarConfig) -> int:
 
 def payload_bytes(s: Imager) -> int:
     """Return the size of the payload of a frame in bytes."""
+    if isinstance(s, HydrophoneArrayConfig):
+        return len(s.element_positions) * s.block_samples * np.dtype(sample_type(s.bits)).itemsize
     if isinstance(s, LidarConfig):
         return s.resolved.channels * s.resolved.columns * PIXEL_3D.itemsize
     if isinstance(s, CameraConfig):
