@@ -20,6 +20,7 @@ from wavesim_sdk.imaging_frames import ImagingFrame
 SUFFIXES = (".wav", ".npz")
 MAX_GAP_S = 60.0  #: longest gap in s that is filled with silence
 PCM, FLOAT = 1, 3  # formats in a WAV file
+LARGEST = 0xFFFFFFFF  #: maximum number of bytes of a WAV file, which is not an RF64 file
 _JUNK = 28  # bytes reserved for the sizes of a file of more than 4 GB
 _HEADER = 12 + 8 + _JUNK + 8 + 16 + 8
 
@@ -57,13 +58,13 @@ class WavSink:
 
     def _write_header(self) -> None:
         total = _HEADER - 8 + self._bytes + self._bytes % 2
-        large = total > 0xFFFFFFFF
+        large = total > LARGEST
         sizes = struct.pack("<QQQI", total, self._bytes, self._bytes // self._each, 0) if large else bytes(_JUNK)
         self._file.seek(0)
-        self._file.write((b"RF64" if large else b"RIFF") + struct.pack("<I", min(total, 0xFFFFFFFF)) + b"WAVE")
+        self._file.write((b"RF64" if large else b"RIFF") + struct.pack("<I", 0xFFFFFFFF if large else total) + b"WAVE")
         self._file.write((b"ds64" if large else b"JUNK") + struct.pack("<I", _JUNK) + sizes)
         self._file.write(b"fmt " + struct.pack("<I", 16) + self._format)
-        self._file.write(b"data" + struct.pack("<I", min(self._bytes, 0xFFFFFFFF)))
+        self._file.write(b"data" + struct.pack("<I", 0xFFFFFFFF if large else self._bytes))
 
     def close(self) -> None:
         if self._bytes % 2:
