@@ -38,7 +38,7 @@ FLEET = """<time pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 
 def block(number: int, bits: int = 16, first: int | None = None, **fields: Any) -> ImagingFrame:
     """Two channels; the samples count up, so that a swap or a gap would be seen."""
     first = (number - 1) * COUNT if first is None else first
-    values = np.arange(2 * COUNT).reshape(2, COUNT) + first
+    values = (np.arange(2 * COUNT).reshape(2, COUNT) + first) % (2000 if bits == 12 else 2**30)
     samples = values.astype(sample_type(bits)) if bits else (values * 1e-6).astype("<f4")
     record = np.zeros((), RECORD)
     given = {
