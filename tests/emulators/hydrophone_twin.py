@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -82,20 +82,20 @@ class Emission:
     start: float = 0.0
     duration: float = 0.1
     frequency: float = 24e3
-    band: float = 20.0
+    band: float = 0.0  # 0 = 2 divided by the duration, as a tone burst has
     level: float = 185.0
     absorption: float = 0.0
     kind: int = 0
     code: int = 3
     samples: int = 0
     interval: float = 0.02
-    columns: dict[str, float] = field(default_factory=dict)
 
     def waveform(self) -> Record:
         row = np.zeros(1, WAVEFORM.dtype)
         row["signal"], row["kind"], row["code"], row["samples"] = self.signal, self.kind, self.code, self.samples
         row["emission"], row["duration"], row["frequency"] = self.start, self.duration, self.frequency
-        row["band"], row["source_level"], row["absorption"] = self.band, self.level, self.absorption
+        row["band"], row["source_level"] = self.band or 2.0 / self.duration, self.level
+        row["absorption"] = self.absorption
         return row
 
     def mirrored(self, te: Floats, path: Path) -> tuple[Floats, Floats]:
@@ -107,7 +107,7 @@ class Emission:
         """Arrival times, rates d te/d tr and distances by iteration."""
         p, v = self.mirrored(te, path)
         tr = te
-        for _ in range(30):
+        for _ in range(8):
             r, u = self.receiver.element(arm, tr)
             d = np.sqrt(((r - p) ** 2).sum(axis=-1))
             tr = te + d / C
@@ -141,7 +141,7 @@ class Emission:
             for row, arm in zip(out, self.elements, strict=True):
                 r, _ = self.receiver.element(arm, t)
                 te = t
-                for _ in range(30):
+                for _ in range(8):
                     p, _ = self.mirrored(te, path)
                     te = t - np.sqrt(((r - p) ** 2).sum(axis=-1)) / C
                 # the level belongs to the reference point

@@ -16,8 +16,10 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import WaveSimError
 from wavesim_world.ocean.sound import ainslie_mccolm
 
+SILENT = SeaSettings()
 
-def heard(e: Emission, sampling: float = 96e3, sea: SeaSettings = SeaSettings(), **more: float) -> Synthesiser:
+
+def heard(e: Emission, sampling: float = 96e3, sea: SeaSettings = SILENT, **more: float) -> Synthesiser:
     made = Synthesiser(HydrophoneSettings(len(e.elements), sampling, **more), sea)
     made.add_waveforms(e.waveform())
     made.add_fronts(e.fronts())
@@ -77,12 +79,12 @@ def test_doppler_of_a_tone(source: twin.Motion, receiver: twin.Motion, frequency
 def test_phase_on_a_circle(moving: str) -> None:
     ends = [at_rest(0, 0, 50), at_rest(1500, 0, 50)]
     ends[moving == "receiver"] = circle((1500.0 * (moving == "receiver"), 0, 50), 2.0, 1.0)
-    e = Emission(*ends, duration=7.0)
+    e = Emission(*ends, duration=2.0)
     s = heard(e, 96e3)
-    p = s.pressure(98000, 600000).pressure[0]
-    t = times(s, 98000, 600000)
+    p = s.pressure(98000, 180000).pressure[0]
+    t = times(s, 98000, 180000)
     te = t
-    for _ in range(30):
+    for _ in range(8):
         te = t - np.sqrt(((e.receiver.position(t) - e.source.position(te)) ** 2).sum(axis=-1)) / C
     base = (p * np.exp(-2j * np.pi * 24e3 * te)).reshape(-1, 600).mean(axis=1)
     assert abs(np.angle(base)).max() < 0.01
@@ -113,13 +115,13 @@ def test_the_slow_twin(kind: str) -> None:
     }[kind]()
     s = heard(e, clock_offset=0.3, clock_drift=2e-5)
     first = s.first_after(0.27)
-    p = s.pressure(first, 32000).pressure
+    p = s.pressure(first, 27000).pressure
     wave = {
         "tone": twin.tone(e.duration, e.frequency),
         "sweep": twin.sweep(e.duration, e.frequency, e.band),
         "steps": twin.steps(e.duration, e.frequency, nominal_wave(e.waveform()[0], s.settings, None).pieces[:, 0]),
     }[kind]
-    truth = e.pressure(times(s, first, 32000), wave)
+    truth = e.pressure(times(s, first, 27000), wave)
     # amplitudes are linear between fronts, so the error is below -100 dB
     assert np.sqrt(((p - truth) ** 2).mean()) < 1e-5 * np.sqrt((truth**2).mean())
 
@@ -133,9 +135,9 @@ def test_turning_elements_hear_at_the_exact_times() -> None:
     for row, arm in zip(p, ELEMENTS, strict=True):
         te = t
         r, _ = e.receiver.element(arm, t)
-        for _ in range(30):
+        for _ in range(8):
             te = t - np.sqrt(((r - e.source.position(te)) ** 2).sum(axis=-1)) / C
-        base = (row * np.exp(-2j * np.pi * 24e3 * (te - e.start))).reshape(-1, 480).mean(axis=1)
+        base = (row * np.exp(-2j * np.pi * 24e3 * (te - e.start))).reshape(-1, 480) @ np.hanning(480)
         assert abs(np.angle(base)).max() / (2.0 * np.pi * 24e3) < 10e-9
 
 
@@ -194,8 +196,8 @@ def test_samples_are_those_of_the_closed_form() -> None:
     s = heard(e)
     s.add_samples(7, x, sampling)
     first = s.first_after(0.27)
-    p = s.pressure(first, 32000).pressure
-    truth = e.pressure(times(s, first, 32000), wave)
+    p = s.pressure(first, 27000).pressure
+    truth = e.pressure(times(s, first, 27000), wave)
     assert np.sqrt(((p - truth) ** 2).mean()) < 1e-4 * np.sqrt((truth**2).mean())
 
 

@@ -21,6 +21,7 @@ from wavesim_emulators.hydrophone.waveforms import (
     sampled_wave,
 )
 from wavesim_sdk.arrays import Array, Floats, Record
+from wavesim_sdk.front_tables import FRONT, WAVEFORM
 
 _MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
 _ELEMENT_MARGIN_S = 0.008  # sound crosses the 5 m from the reference point to an element in less time
@@ -184,3 +185,18 @@ class Synthesiser:
         scale = np.array([waves[k].scale if isinstance(waves[k], ToneWave) else 1.0 for k in chosen])
         values[:, 2:4] *= scale[:, np.newaxis]
         return values
+
+
+def load_kernels() -> None:
+    """Compile or load all kernels of the synthesis."""
+    made = Synthesiser(HydrophoneSettings(), SeaSettings(noise=lambda f: 0.0))
+    waves, fronts = np.zeros(2, WAVEFORM.dtype), np.zeros(4, FRONT.dtype)
+    waves["signal"], waves["samples"] = (1, 2), (0, 1)
+    waves["duration"], waves["frequency"] = 1e-3, 1e3
+    fronts["signal"], fronts["number"] = (1, 1, 2, 2), (0, 1, 0, 1)
+    fronts["emission"] = fronts["arrival"] = fronts["number"] * 1e-3
+    fronts["times"], fronts["rates"], fronts["last"] = fronts["emission"][:, np.newaxis], 1.0, fronts["number"]
+    made.add_waveforms(waves)
+    made.add_samples(1, np.ones(16), 16e3)
+    made.add_fronts(fronts)
+    made.block(0, 64)
