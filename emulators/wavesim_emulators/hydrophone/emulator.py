@@ -18,7 +18,7 @@ import numpy as np
 
 from wavesim_emulators.base import Batch
 from wavesim_emulators.hydrophone.settings import Block, HydrophoneSettings, SeaSettings, Spectrum
-from wavesim_emulators.hydrophone.synthesis import Synthesiser
+from wavesim_emulators.hydrophone.synthesis import Synthesiser, load_kernels
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.arrays import Array, Record
@@ -31,7 +31,7 @@ from wavesim_world.config import LoadedConfig
 from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
 from wavesim_world.ocean import sound
 
-SLACK = 2  #: samples by which a block ends earlier than it might, against rounding
+SLACK = 2  #: samples by which the first block ends earlier than it might, so that rounding delays none of the others
 MAX_BLOCKS = 64  #: maximum number of blocks that a process makes up for at once
 UNPLACED_FRONTS = 65_536  #: maximum number of fronts that are kept for a hydrophone before its first block
 
@@ -68,8 +68,13 @@ class HydrophoneEmulator(FrameEmulator):
         """Set the source of the fronts: a function that returns those since its last call."""
         self._take = take
 
+    @classmethod
+    def load_kernels(cls) -> None:
+        super().load_kernels()
+        load_kernels()
+
     def warm_up(self) -> None:
-        Synthesiser(HydrophoneSettings(), SeaSettings()).block(0, 64)
+        load_kernels()
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         if self._take is None:
@@ -109,7 +114,8 @@ class HydrophoneEmulator(FrameEmulator):
             hears, record = receiver.synthesiser, receiver.record
             first, end = int(out["next"][i]), self._available(hears, now.time)
             if out["frame"][i] == 0:
-                first = max(0, self._available(hears, now.time - self._period_s(now)))
+                end -= SLACK
+                first = max(0, self._available(hears, now.time - self._period_s(now)) - SLACK)
                 if self.is_instant:
                     first = max(0, end - c.block_samples)
             elif end - first > MAX_BLOCKS * c.block_samples:
@@ -136,7 +142,7 @@ class HydrophoneEmulator(FrameEmulator):
 
     def _available(self, hears: Synthesiser, time: float) -> int:
         """Return the number of the first sample that cannot be made yet at a simulation time."""
-        return hears.first_after(time - hears.lookahead) - SLACK
+        return hears.first_after(time - hears.lookahead)
 
     def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> Receiver:
         known = self._receivers.get(place)
