@@ -15,6 +15,7 @@ from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.front_tables import FRONT, WAVEFORM
 
 C = 1500.0
+SCALES: dict[tuple[float, float], float] = {}  # amplitude of a wave with an rms of 1, by duration and edge
 Vector = Callable[[Floats], Floats]
 
 
@@ -160,9 +161,10 @@ def envelope(s: Floats, duration: float, frequency: float) -> Floats:
         inside = np.clip(np.minimum(x, duration - x) / edge, 0.0, 1.0)
         return 0.5 - 0.5 * np.cos(np.pi * inside)
 
-    fine = shape(np.linspace(0.0, duration, 400001))
-    mean_square = (fine[fine > 0.1] ** 2).mean()
-    return shape(s) / np.sqrt(mean_square) * np.sqrt(2.0)
+    if (duration, edge) not in SCALES:
+        fine = shape(np.linspace(0.0, duration, 400001))
+        SCALES[duration, edge] = math.sqrt(2.0 / (fine[fine > 0.1] ** 2).mean())
+    return shape(s) * SCALES[duration, edge]
 
 
 def tone(duration: float, frequency: float) -> Callable[[Floats], Floats]:

@@ -28,22 +28,13 @@ CONSTANT, RISING, FALLING = range(3)  #: weight of a waveform within a segment
 
 
 @device_function
-def _sum(x: Array, i: int, table: Array, q: int, r: np.float32) -> np.float32:
-    """Return the interpolated value from the samples x[i], ... and the rows q and q + 1 of the table.
-
-    Eight sums, which the processor adds at the same time, have a fixed order.
-    """
-    a = b = c = d = e = f = g = h = np.float32(0.0)
-    for j in range(0, TAPS, 8):
-        a += x[i + j] * (table[q, j] + r * (table[q + 1, j] - table[q, j]))
-        b += x[i + j + 1] * (table[q, j + 1] + r * (table[q + 1, j + 1] - table[q, j + 1]))
-        c += x[i + j + 2] * (table[q, j + 2] + r * (table[q + 1, j + 2] - table[q, j + 2]))
-        d += x[i + j + 3] * (table[q, j + 3] + r * (table[q + 1, j + 3] - table[q, j + 3]))
-        e += x[i + j + 4] * (table[q, j + 4] + r * (table[q + 1, j + 4] - table[q, j + 4]))
-        f += x[i + j + 5] * (table[q, j + 5] + r * (table[q + 1, j + 5] - table[q, j + 5]))
-        g += x[i + j + 6] * (table[q, j + 6] + r * (table[q + 1, j + 6] - table[q, j + 6]))
-        h += x[i + j + 7] * (table[q, j + 7] + r * (table[q + 1, j + 7] - table[q, j + 7]))
-    return np.float32(((a + e) + (c + g)) + ((b + f) + (d + h)))
+def _added(w: Array) -> float:
+    """Return the sum of 32 products, in a fixed order in which the processor adds several at a time."""
+    for j in range(16):
+        w[j] += w[j + 16]
+    for j in range(8):
+        w[j] += w[j + 8]
+    return float(((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7])))
 
 
 @kernel
@@ -66,6 +57,7 @@ def add_samples(
     one = values[PHASE_CHANGE] == 0.0
     s, c = sin_cos(values[PHASE])
     last = len(x) - 2 * TAPS
+    w = np.empty(TAPS, np.float32)
     for e in range(out.shape[0]):
         times = all_times[e]
         h = times[END] - times[START]
@@ -75,11 +67,11 @@ def add_samples(
         begin, end = number_at(times[START], clock), number_at(times[END], clock)
         for n in range(max(begin, first), min(end, first + out.shape[1])):
             u = (time_of(n, clock) - times[START]) / h
-            y = sampling * (c0 + u * (c1 + u * (c2 + u * c3)))
-            i = math.floor(y)
+            position = sampling * (c0 + u * (c1 + u * (c2 + u * c3)))
+            i = math.floor(position)
             if i < 0 or i > last:
                 continue
-            z = PHASES * (y - i)
+            z = PHASES * (position - i)
             q = int(z)
             r = np.float32(z - q)
             i += TAPS // 2 + 1
@@ -92,7 +84,13 @@ def add_samples(
                 a *= 1.0 - u
             if not one:
                 s, c = sin_cos(values[PHASE] + u * values[PHASE_CHANGE])
-            total = c * _sum(x, i, table, q, r)
-            if abs(s) > 1e-9:
-                total -= s * _sum(hilbert, i, table, q, r)
-            out[e, n - first] += a * total
+            lower, upper, y = table[q], table[q + 1], x[i : i + TAPS]
+            if abs(s) < 1e-9:
+                for j in range(TAPS):
+                    w[j] = y[j] * (lower[j] + r * (upper[j] - lower[j]))
+                out[e, n - first] += a * c * _added(w)
+            else:
+                cosine, sine, g = np.float32(c), np.float32(s), hilbert[i : i + TAPS]
+                for j in range(TAPS):
+                    w[j] = (cosine * y[j] - sine * g[j]) * (lower[j] + r * (upper[j] - lower[j]))
+                out[e, n - first] += a * _added(w)

@@ -22,7 +22,7 @@ class HydrophoneSettings(NamedTuple):
     sampling: float = 96e3  #: sampling rate in Hz of the hydrophone's clock
     sensitivity: float = -180.0  #: dB re 1 V/uPa
     gain: float = 0.0  #: dB
-    low: float = 10.0  #: lower edge of the band in Hz
+    low: float = 10.0  #: lower edge of the band in Hz; 0 = all frequencies but 0
     high: float = 0.0  #: upper edge of the band in Hz, at most 0.40 ``sampling``; 0 = 0.40 ``sampling``
     bits: int = 16  #: 12, 16 or 24; 0 = samples are float32 values in V
     full_scale: float = 1.0  #: voltage in V at which a sample is clipped

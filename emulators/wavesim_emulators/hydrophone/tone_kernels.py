@@ -112,11 +112,11 @@ def _cubic(c: tuple[float, float, float, float], x: float) -> float:
 @device_function
 def _samples_until(c: tuple[float, float, float, float], end: float, most: int) -> int:
     """Return the number of samples, from 1 to ``most``, until the emission time reaches ``end``."""
-    if _cubic(c, float(most)) < end:
+    if _cubic(c, float(most)) < end or c[1] <= 0.0:
         return most
     x = (end - c[0]) / c[1]
     for _ in range(2):
-        x -= (_cubic(c, x) - end) / (c[1] + x * (2.0 * c[2] + x * 3.0 * c[3]))
+        x -= (_cubic(c, x) - end) / max(c[1] + x * (2.0 * c[2] + x * 3.0 * c[3]), 0.5 * c[1])
     return min(max(math.ceil(x), 1), most)
 
 

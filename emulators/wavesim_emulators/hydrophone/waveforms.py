@@ -40,12 +40,12 @@ class ToneWave(NamedTuple):
 def band_gain(settings: HydrophoneSettings, f: Floats) -> Floats:
     """Return the factor of the hydrophone's band at frequencies in Hz.
 
-    The factor is sqrt(1/2) at the lower edge and decreases by 12 dB per octave below it. It is 1 up to the upper edge
+    The factor is sqrt(1/2) at the lower edge and decreases by 12 dB per octave below it, unless the edge is 0. It is 1 up to the upper edge
     and decreases to 0 at 1.25 times the upper edge, so that no frequency above half the sampling rate is sampled.
     """
     high = settings.high or USABLE * settings.sampling
-    ratio = (f / settings.low) * (f / settings.low)
-    lower = np.where(f > 0.0, ratio / np.sqrt(1.0 + ratio * ratio), 0.0)
+    squares, low = f * f, settings.low * settings.low
+    lower = np.where(f > 0.0, squares / np.sqrt(np.maximum(squares * squares + low * low, 1e-300)), 0.0)
     above = np.clip((f - high) / (0.25 * high), 0.0, 1.0)
     return np.asarray(lower * (0.5 + 0.5 * cos(math.pi * above)))
 
