@@ -20,7 +20,8 @@ def _tables(size: int) -> tuple[Ints, Floats, Floats]:
     reverse, number = np.zeros(size, np.int64), np.arange(size)
     for k in range(bits):
         reverse |= ((number >> k) & 1) << (bits - 1 - k)
-    h = np.maximum(np.int64(2) ** np.arange(bits), 1).repeat(np.int64(2) ** np.arange(bits))
+    stages = np.left_shift(1, np.arange(bits))
+    h = stages.repeat(stages)
     angle = -math.pi * (np.arange(1, size) - h) / h
     sine, cosine = elementary.sin_cos(angle)
     return reverse, np.concatenate([[1.0], cosine]), np.concatenate([[0.0], sine])
