@@ -119,6 +119,7 @@ def test_killed_replaced_and_the_same_bytes_everywhere(
                 emulate()
             broker.answer({})
         got.update({f.first_sample: f for f in broker.take_frames()})
+    server.send("shutdown")
     assert server.process.wait(60) == 0
 
     logged = list(frames(tmp_path / "run.mcap", "rov", "ears"))
