@@ -83,7 +83,7 @@ class ArraySink:
         self._parts.append(samples)
 
     def close(self) -> None:
-        known = {k: np.asarray(v) for k, v in self._description().items() if k != "gaps"}
+        known: dict[str, Any] = {k: np.asarray(v) for k, v in self._description().items() if k != "gaps"}
         np.savez(self._path, samples=np.concatenate(self._parts, axis=1), **known)
 
 

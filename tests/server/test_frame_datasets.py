@@ -121,7 +121,9 @@ def test_mistakes_have_one_clear_message(tmp_path: Path) -> None:
     lab = Lab(scene_text())
     with pytest.raises(InvalidArgument, match=r"create it with Lab\(..., imaging=True\)"):
         lab.take_frames()
-    with pytest.raises(UnknownName, match="'auv' has no sonar, camera, lidar or hydrophone named 'eyes'; available: eye, cam"):
+    with pytest.raises(
+        UnknownName, match="'auv' has no sonar, camera, lidar or hydrophone named 'eyes'; available: eye, cam"
+    ):
         lab.frame("auv", "eyes")
     lab.set_pose(lab.row("auv"), (0.0, 0.0, -3.0))
     with pytest.raises(InvalidArgument, match="the sonar 'eye' of 'auv' is not under water"):

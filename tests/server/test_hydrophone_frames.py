@@ -161,7 +161,7 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
     out = SoundFile(tmp_path / "b.wav")
     image = np.zeros((), RECORD)
     image["beams"] = image["bins"] = image["sample_bytes"] = image["bytes"] = 1
-    with pytest.raises(UnfitFrame, match="needs a hydrophone; .* gives frames of type 'forward'"):
+    with pytest.raises(UnfitFrame, match=r"needs a hydrophone; .* gives frames of type 'forward'"):
         out.add(ImagingFrame(image, b"x"))
     out.add(block(4))
     with pytest.raises(UnfitFrame, match="sample 800 follows sample 3199: the simulation was reset or rewound"):
@@ -186,7 +186,7 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
     assert recorder.record_log(log, "a", "ears", tmp_path / "b.npz", frames=1) == 1
     with pytest.raises(WaveSimError, match=r"a log gives sound files, whose names end in .wav or .npz, not '.xtf'"):
         recorder.record_log(log, "a", "ears", tmp_path / "a.xtf")
-    with pytest.raises(WaveSimError, match="unknown type of recording '.mp3'"):
+    with pytest.raises(WaveSimError, match=r"unknown type of recording '.mp3'"):
         recorder.record("nobody", "a", "ears", tmp_path / "a.mp3")
     with pytest.raises(WaveSimError, match="'a' has no instrument 'nose'"):
         recorder.record_log(log, "a", "nose", tmp_path / "d.wav")

@@ -56,7 +56,9 @@ def test_the_first_channel_is_packed_in_16_bits(bits: int) -> None:
 
 @pytest.mark.xdist_group("browser")
 @pytest.mark.timeout(200)
-def test_a_spectrogram_of_a_log(config: Callable[..., LoadedConfig], view: Any, open_page: Opener, tmp_path: Path) -> None:
+def test_a_spectrogram_of_a_log(
+    config: Callable[..., LoadedConfig], view: Any, open_page: Opener, tmp_path: Path
+) -> None:
     """The tone is at 12 kHz with its level, and it is there for 20 ms of every block; the sound can be played."""
     loaded = config(WORLD)
     log = LogWriter(tmp_path / "run.mcap", loaded, 1)
