@@ -99,7 +99,7 @@ def formats_page() -> str:
             values = one.columns + (f" over {one.period}" if one.period else "")
             rows.append(f"| `{one.message}` | {one.type} | `{values}` | {_condition(one)} |")
         for track in form.tracks:
-            what = "truth of a simulator" if track.true else "track: own estimate"
+            what = "ground truth from a simulator" if track.true else "track: own estimate"
             rows.append(f"| `{track.message}` | {what} | `{track.columns}` | |")
         rows.append("")
     return between((ROOT / "docs/foreign-logs.md").read_text(), "formats", "\n".join(rows).rstrip())

@@ -275,7 +275,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor that measures the distance sent as rng_1: the first number in its value. Repeat the option to send the "
+    help="Sensor whose first value is sent as the distance rng_1. Repeat the option to send the "
     "distance from a second sensor as rng_2, and so on.",
 )
 @aiding_options

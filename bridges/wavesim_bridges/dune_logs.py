@@ -1,4 +1,4 @@
-"""Reader for the logs of DUNE, `Data.lsf` and `Data.lsf.gz`: IMC packets one after the other, as DUNE serialises them
+"""Reader for DUNE logs, `Data.lsf` and `Data.lsf.gz`: IMC packets one after the other, as DUNE serialises them
 for the network.
 """
 
@@ -20,13 +20,13 @@ from wavesim_bridges.imc_codec import CRC_SIZE, HEADER_SIZE, MESSAGES, SYNC, Imc
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.recorded_messages import RecordedFile, RecordedMessages
 
-#: synchronisation numbers of IMC 5.4 and 5.5, whose messages about navigation are alike
+#: synchronisation numbers of IMC 5.4 and 5.5, which have the same navigation messages
 VERSIONS = (SYNC, SYNC + 1)
 MOST_BYTES = 8 * 1024**3  #: maximum size of a decompressed log
 
 
 def read_messages(path: Path, wanted: Collection[str]) -> RecordedFile:
-    """Return the messages of the wanted types that the vehicle with the most of these messages logged. Raise LogError if
+    """Return the messages of the requested types, from the vehicle that logged the most of them. Raise LogError if
     the file is not such a log.
     """
     data = _content(path)

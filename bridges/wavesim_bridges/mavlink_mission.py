@@ -20,7 +20,7 @@ from wavesim_sdk.arrays import Floats
 MOST_ITEMS = 500
 #: wall time in s after which a missing mission item is requested again, and the maximum number of requests
 RETRY_S, ATTEMPTS = 1.0, 5
-RADIUS_M = 1.0  #: acceptance radius in m of a waypoint that states no radius
+RADIUS_M = 1.0  #: default acceptance radius of a waypoint in m
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
 #: result codes in MISSION_ACK

@@ -260,7 +260,7 @@ class Px4Bridge:
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor that measures a downward distance; the first number in its value is sent to PX4. Repeatable.",
+    help="Sensor whose first value is sent to PX4 as a downward distance. Repeatable.",
 )
 @origin_options
 def command(

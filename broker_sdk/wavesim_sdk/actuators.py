@@ -77,7 +77,8 @@ CLIPPED = "command beyond its range: "  #: prefix of the notice that a command w
 def clipped_text(actuator: Actuator, value: float, count: int) -> str:
     """Return the notice about commands outside the range of an actuator; ``count`` is the number of such commands."""
     low, high, unit = actuator.minimum, actuator.maximum, f" {actuator.unit}" if actuator.unit else ""
-    times = f", for the {count}th time" if count > 1 else ""
+    nth = f"{count}th"  # repeated notices come at counts of 10, 100, 1000 ...
+    times = f", for the {nth} time" if count > 1 else ""
     return f"{CLIPPED}{actuator.name} accepts {low:.6g} to {high:.6g}{unit}; {value:.6g} was limited to {high if value > high else low:.6g}{times}"
 
 

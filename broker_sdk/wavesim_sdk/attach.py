@@ -309,7 +309,7 @@ class SensorTableClaim:
 
     @property
     def is_synchronous(self) -> bool:
-        """Return whether the engine is still waiting for this table at its due ticks."""
+        """Return whether the engine still waits for this table on the ticks when it is due."""
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:

@@ -207,11 +207,11 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """Raise a LogError if a log is incomplete. Print the notes about a converted log of another program. Call this
+    """Raise a LogError if a log is incomplete. Print the notes about a converted log from another program. Call this
     function last, after the readable part of the log has been output.
     """
     if log.notes:
-        echo(f"{log.path.name} is a recording of another program:", err=True)
+        echo(f"{log.path.name} was recorded by another program:", err=True)
     for note in log.notes:
         echo(f"  {note}", err=True)
     if log.damage_notice:

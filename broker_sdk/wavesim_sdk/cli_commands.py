@@ -217,7 +217,7 @@ def weather(
 @click.argument("body")
 @click.argument("values", metavar="[NUMBERS]...", nargs=-1)
 @click.option("--file", "file", type=click.Path(dir_okay=False, path_type=Path), help="Read the waypoints from a file.")
-@click.option("--speed", type=SPEED, help="Set the speed in m/s on legs for which the file states none.")
+@click.option("--speed", type=SPEED, help="Set the speed in m/s for legs that have no speed in the file.")
 @click.option("--dry-run", is_flag=True, help="Print the waypoints of the file instead of sending them.")
 @server_option
 def mission(
@@ -327,7 +327,7 @@ def _snapshot_command(action: str, help_text: str) -> click.Command:
 
 
 for _action, _help in (
-    ("save", "Save the state under NAME. It replaces an earlier snapshot of this name."),
+    ("save", "Save the state as snapshot NAME. An existing snapshot with that name is replaced."),
     ("restore", "Restore the snapshot NAME. Clients stay connected."),
     ("remove", "Remove the snapshot NAME from the server's memory."),
 ):

@@ -34,7 +34,8 @@ def fence() -> None:
 def set_fence(name: str, values: tuple[str, ...], keep: str, server: str) -> None:
     """Add the fence NAME, or replace the fence with this name.
 
-    Specify north and east (m) of each corner, in order around the area. At least three corners are required.
+    Specify the north and east coordinates (m) of each corner, in order around the area. At least three corners are
+    required.
     """
     numbers = [METRES.convert(text, None, None) for text in values]
     if len(numbers) % 2:

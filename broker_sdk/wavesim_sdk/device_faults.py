@@ -54,5 +54,5 @@ def line_fault_amount(kind: str, amount: float | str = 0.0) -> float:
     if kind == LATE and not 0.0 < amount <= 1e9:
         raise InvalidArgument("fault 'late' needs a delay, such as 'late 0.5s'")
     if kind not in (*BYTE_KINDS, LATE) and amount:
-        raise InvalidArgument(f"fault '{kind}' does not have an amount")
+        raise InvalidArgument(f"fault '{kind}' does not take an amount")
     return amount

@@ -86,7 +86,7 @@ def check_corner_total(fences: Iterable[Fence]) -> None:
     """Raise ValueError if the fences of a server have too many corners in total."""
     if (total := sum(len(f.corners) // 2 for f in fences)) > FENCE_CORNERS:
         raise ValueError(
-            f"too many corners: all fences together would have {total}, and the maximum is {FENCE_CORNERS}; remove a "
+            f"too many corners: the fences would have {total} in total, and the maximum is {FENCE_CORNERS}; remove a "
             "fence, or use fewer corners"
         )
 

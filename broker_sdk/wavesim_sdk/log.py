@@ -72,7 +72,7 @@ class Log:
     messages: int = 0
     complete: bool = False
     end_ns: int = 0
-    #: for a log of another program: the assumptions of its conversion, and the quantities that it lacks
+    #: for a log from another program: the assumptions made in its conversion, and the quantities that it lacks
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -233,8 +233,8 @@ def read(path: str | Path | Log) -> Log:
     """Read a log into memory, starting with the part in this file and ending with the last part.
 
     Messages that WaVeSim cannot have written are omitted. A :class:`Log` passed as the argument is returned unchanged.
-    A recording of another program (a MAVLink, ArduPilot, PX4 or DUNE log, or a ROS bag) is converted, and the ``notes``
-    of the log state the assumptions.
+    A recording from another program (a MAVLink, ArduPilot, PX4 or DUNE log, or a ROS bag) is converted, and the
+    ``notes`` of the log state the assumptions.
     """
     if isinstance(path, Log):
         return path
@@ -242,7 +242,7 @@ def read(path: str | Path | Log) -> Log:
 
 
 def _read(path: Path) -> Log:
-    """Read a log of WaVeSim. Raise LogError for another file."""
+    """Read a WaVeSim log. Raise LogError for any other file."""
     log = Log(path)
     schemas: dict[int, str] = {}
     channels: dict[int, tuple[str, str]] = {}
@@ -298,11 +298,11 @@ def _read(path: Path) -> Log:
 
 
 def _converted(path: Path) -> Log:
-    """Return the recording of another program as a log. Raise LogError if the converter is not installed."""
+    """Return a recording from another program as a log. Raise LogError if the converter is not installed."""
     for entry in importlib.metadata.entry_points(group=CONVERTERS):
         found: Log = entry.load()(path)
         return found
-    raise LogError(f"{path} is a log of another program; to read it, run pip install 'wavesim[studies]'")
+    raise LogError(f"{path} is a log from another program; to read it, run pip install 'wavesim[studies]'")
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:

@@ -124,13 +124,13 @@ OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
 def check_message(topic: str, value: Any) -> dict[str, Any]:
     """Return a message if it is valid for its topic; otherwise, raise ValueError."""
     if not _has(value, REQUIRED_FIELDS.get(topic, {})):
-        raise ValueError(f"invalid message of {topic}")
+        raise ValueError(f"invalid message on {topic}")
     if not all(check(value[name]) for name, check in OPTIONAL_FIELDS.get(topic, {}).items() if name in value):
-        raise ValueError(f"invalid message of {topic}")
+        raise ValueError(f"invalid message on {topic}")
     if topic == "/world/bed" and [len(row) for row in value["depth"]] != [len(value["east"])] * len(value["north"]):
-        raise ValueError(f"invalid message of {topic}")
+        raise ValueError(f"invalid message on {topic}")
     if topic == "/host/health" and not all(map(is_number, value.values())):
-        raise ValueError(f"invalid message of {topic}")
+        raise ValueError(f"invalid message on {topic}")
     found: dict[str, Any] = value
     return found
 

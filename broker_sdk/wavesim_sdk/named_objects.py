@@ -46,8 +46,8 @@ def load_object(text: str, kind: str) -> Any:
 
 
 def run_file(path: Path, prefix: str = "file") -> ModuleType:
-    """Execute a Python file as a separate module. The file can import other modules in its folder. An exception of the
-    file propagates to the caller.
+    """Execute a Python file as a separate module. The file can import other modules in its folder. An exception raised
+    by the file propagates to the caller.
 
     No bytecode is written, because it would also be used for a version of the file that was changed within the same
     second.

@@ -49,7 +49,7 @@ KEPT_FRAMES = 256  #: maximum number of frames kept during :meth:`Observer.wait`
 
 @dataclass
 class FleetFrame:
-    """The requested bodies at one tick; ``is_complete`` is False if a part of the frame was lost.
+    """The requested bodies at one tick; ``is_complete`` is False if part of the frame was lost.
 
     ``time_changes`` lists the time changes since the previous frame. ``signals`` and ``fates`` contain only events
     after the last of these changes.

@@ -109,8 +109,8 @@ class PrivilegedRequests:
     def fence(self, name: str, corners: Sequence[Sequence[float]], keep: str = "inside") -> int:
         """Add a fence, or replace the fence with this name (requires the `fence` right).
 
-        ``corners`` lists north and east (m, in W) of each corner in order around the area. Vehicles must stay
-        ``inside`` or ``outside``.
+        ``corners`` lists the north and east coordinates (m, in W) of the corners, in order around the area. Vehicles
+        must stay ``inside`` or ``outside``.
         """
         points = [arguments.numbers("each corner", c, 2, "m: north, east", 1e6) for c in corners]
         if len(points) > items.MAX_ITEM_CORNERS:

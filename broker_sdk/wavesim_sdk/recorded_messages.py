@@ -1,4 +1,4 @@
-"""Messages in the log of another program: the form in which a reader of a file format returns them.
+"""Messages in a log from another program, in the form in which the reader of a file format returns them.
 
 Each reader is an entry point of the group :data:`READERS`, and its name is the suffix of the files that it reads.
 """
@@ -13,10 +13,9 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.logfile import first_content
 
-#: group of entry points with a function ``read(path, wanted)``, which returns a RecordedFile with the wanted types of
-#: messages
+#: entry-point group of functions ``read(path, wanted)``; each returns a RecordedFile with the requested message types
 READERS = "wavesim.recordings"
-#: group with the function that converts such a file to a Log
+#: entry-point group of the function that converts such a file to a Log
 CONVERTERS = "wavesim.logs"
 #: suffixes of the files, and the programs that write them
 SUFFIXES = {
@@ -34,9 +33,9 @@ class RecordedMessages:
 
     name: str  #: type and source, such as `IMU[0]` or `EulerAngles (AHRS)`
     type: str
-    time: Floats  #: times (T) in s by the clock of the vehicle; Unix times if the file relates this clock to civil time
+    time: Floats  #: times (T) in s on the vehicle's clock; Unix times if the file relates this clock to civil time
     columns: dict[str, Floats]  #: values (T) or (T, n)
-    received: Floats | None = None  #: times (T) in s by the clock of the program that wrote the file
+    received: Floats | None = None  #: times (T) in s on the clock of the program that wrote the file
     source: str = ""  #: system and device; messages of one device have the same source
 
 
@@ -45,7 +44,7 @@ class RecordedFile:
     """Content of a file."""
 
     messages: list[RecordedMessages]
-    others: dict[str, int] = field(default_factory=dict)  #: number of messages of each type that was not wanted
+    others: dict[str, int] = field(default_factory=dict)  #: number of messages of each type that was not requested
     notes: list[str] = field(default_factory=list)
     kind: str = ""  #: `submarine` or `surface`, if the file states the kind of the vehicle
     origin: tuple[float, float] | None = None  #: latitude and longitude in rad of the origin of local positions
@@ -58,7 +57,7 @@ def suffix_of(path: Path) -> str:
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether a path is the recording of another program: a log in a format of :data:`SUFFIXES`, a ROS bag, or a
+    """Return whether a path is a recording from another program: a log in a format of :data:`SUFFIXES`, a ROS bag, or a
     folder.
     """
     if suffix_of(path) or path.suffix.lower() in (".db3", ".bag") or path.is_dir():

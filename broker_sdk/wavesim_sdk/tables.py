@@ -401,7 +401,7 @@ _FORCE = "N, N m"
 EFFORT = Table(
     "effort",
     "Acceleration of each body at the tick, and the three forces and three moments on the body, in B about its origin. "
-    "Only requested rows are filled. The forces and moments of all causes add up to the total. In the body's free "
+    "Only requested rows are filled. The forces and moments from all causes add up to the total. In the body's free "
     "degrees of freedom, the mass matrix (with added mass) times the acceleration equals the total.",
     "engine",
     (

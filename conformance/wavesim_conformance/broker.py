@@ -198,7 +198,7 @@ class BrokerChecker(ConformanceChecker):
         since = time.monotonic()
         for k in range(3):
             self.server.event(NAME, RunStateChanged(1, k))
-        self.server.item(NAME, [99, "an event of a future version", [1, 2, 3]])
+        self.server.item(NAME, [99, "an event from a future version", [1, 2, 3]])
         self.server.item(NAME, [4, "malformed"])
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)

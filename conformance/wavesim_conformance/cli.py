@@ -65,7 +65,7 @@ def conformance(
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep, or with --remote
     join in the `emulator` role. A server (--at, --body) must already be running, without keys. A device (--device)
     joins with a lockstep period of 100 ms; the checker sends invalid bytes to its ports, and acts as a host that never
-    reads. A device that is already running, on any server, is checked at its ports (--device --at): it must send
+    reads. A device that is already running, on any server, is checked through its ports (--device --at): it must send
     something to each host, automatically or in answer to a command from --send. The exit code is 5 if a rule is broken.
     """
     from wavesim_conformance.broker import BrokerChecker, ConformanceChecker, Finding

@@ -98,12 +98,12 @@ def device_command(meaning: str, *more: Any, talks: bool = False, modem: bool = 
                 type=click.IntRange(1 if talks else 0, 65535),
                 help="Send datagrams to this UDP port on loopback instead of opening a pseudo-terminal."
                 if talks
-                else "Serve this UDP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+                else "Listen on this UDP port on loopback (0 = any free port) instead of opening a pseudo-terminal.",
             ),
             click.option(
                 "--tcp",
                 type=click.IntRange(0, 65535),
-                help="Serve this TCP port on loopback (0 = any free one) instead of a pseudo-terminal.",
+                help="Listen on this TCP port on loopback (0 = any free port) instead of opening a pseudo-terminal.",
             ),
             *(() if modem else (sensor_option,)),
             *reversed(more),

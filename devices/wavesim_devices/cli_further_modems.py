@@ -11,11 +11,11 @@ from wavesim_sdk.cli_numbers import Quantity
 
 
 @multi_port_command(
-    "Emulate a Popoto modem at its command port. The device uses the transducer of body NAME, which needs a `modem` "
+    "Emulate a Popoto modem on its command port. The device uses the transducer of body NAME, which needs a `modem` "
     "with a payload of 256 bytes.\n\n"
     "Emulated: data packets at the rates of the ten payload modes, ranging, power, parameters and exclusive "
     "access.\n\n"
-    "Not emulated: the shell at the serial port, data and audio ports, streaming, recording, range data, precision "
+    "Not emulated: the shell on the serial port, data and audio ports, streaming, recording, range data, precision "
     "ranging, remote commands, and parameters other than LocalID, RemoteID, PayloadMode, TxPowerWatts and "
     "CarrierTxMode (the device answers each of these with an error). LocalID can only be set to the value of "
     "--address.",

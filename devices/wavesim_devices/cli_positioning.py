@@ -139,7 +139,8 @@ def _point(_context: Any, _option: Any, text: str) -> tuple[float, ...]:
         default="0 0 0 m",
         show_default=True,
         callback=_point,
-        help="Position of the head along the body axes: horizontally from the GPS antenna, and vertically from the water line.",
+        help="Position of the head along the body axes, measured horizontally from the GPS antenna and vertically from "
+        "the waterline.",
     ),
     talks=True,
 )

@@ -127,7 +127,7 @@ def xdr(roll: float, pitch: float) -> bytes:
 
 
 def dpt(depth: float, offset: float = 0.0) -> bytes:
-    """Return DPT: depth below the transducer, and offset of the transducer (positive: distance to the water line)."""
+    """Return DPT: depth below the transducer, and offset of the transducer (positive: distance to the waterline)."""
     return sentence(f"{TALKER}DPT,{depth:.2f},{offset:.1f}")
 
 

@@ -40,7 +40,7 @@ class UsblBeacon:
 @dataclass(frozen=True)
 class UsblOptions:
     """Settings of the virtual USBL. ``head_offset`` is the position of the head along the body axes (m), measured
-    horizontally from the satellite antenna and vertically from the water line.
+    horizontally from the satellite antenna and vertically from the waterline.
     """
 
     beacons: Sequence[UsblBeacon]

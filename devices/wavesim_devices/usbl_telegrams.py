@@ -28,7 +28,7 @@ class BeaconFix:
     beacon: int
     forward: float
     starboard: float
-    depth: float  #: depth below the water line in m
+    depth: float  #: depth below the waterline in m
     north: float
     east: float
     latitude: float

@@ -96,7 +96,7 @@ def to_inner(R: Floats, x: float, y: float, z: float) -> tuple[float, float, flo
 def turned_velocity(body: Floats, column: int, lever: Floats) -> tuple[float, float, float]:
     """Return the velocity of a sensor in B, computed from the velocity of the body's origin and the angular velocity.
 
-    Products with zero are not omitted, so that zeros have the same sign as in a matrix product.
+    Multiplications by zero are not omitted, so zeros have the same sign as in a matrix product.
     """
     p, q, r = body[TURN_RATE], body[TURN_RATE + 1], body[TURN_RATE + 2]
     x, y, z = lever[0], lever[1], lever[2]

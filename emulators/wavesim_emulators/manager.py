@@ -85,7 +85,8 @@ class EmulatorManager:
         if self.early_deaths[sensor] > RESTARTS:
             del self.processes[sensor]
             self.report(
-                f"emulator {sensor} {how}; it failed {RESTARTS + 1} times in a row within {EARLY_DEATH_S:g} s and is not restarted"
+                f"emulator {sensor} {how}; it failed {RESTARTS + 1} times in a row, each time within {EARLY_DEATH_S:g} "
+                f"s of its start, and will not be restarted"
             )
             return
         self.report(f"emulator {sensor} {how}; restarted")

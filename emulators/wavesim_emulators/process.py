@@ -18,8 +18,8 @@ LOOK_S = 0.2  #: interval in s at which to check whether the server is running
 
 
 class EmulatorProcess:
-    """Process that serves a running server, on this machine (NAME) or another one (HOST:PORT), until the server exits
-    or a signal arrives.
+    """Process that runs an emulator for a running server, on this machine (NAME) or another one (HOST:PORT), until the
+    server exits or a signal arrives.
     """
 
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:

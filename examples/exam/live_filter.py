@@ -2,7 +2,7 @@
 
     wavesim exam run lbl --program examples/exam/live_filter.py
 
-The pilot of the exam steers. This class receives each step of the broker and returns its estimate.
+The exam's own pilot steers the vehicle. This class receives each step from the broker and returns its estimate.
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ def table(path: Path) -> list[dict[str, Any]]:
 
 
 def paths(folder: Path, facts: dict[str, Any], vehicle: str) -> list[tuple[float, str, float, float, float]]:
-    """Return the measured paths in order: time, node, length in m, its standard deviation, and the part of the clock."""
+    """Return the measured paths in order: time, node, length in m, its standard deviation, and the factor by which the
+    clock offset changes the length (1, 0 or -1).
+    """
     c, nodes = facts["sound_speed"], facts["nodes"]
     own = facts["vehicles"][vehicle]
     found = []

@@ -36,7 +36,7 @@ def polygon(n: int) -> Any:
 
 
 def configuration(n: int) -> str:
-    """Return a configuration with n transponders and a vehicle that no force moves."""
+    """Return a configuration with n transponders and a vehicle on which no force acts."""
     ghost = f'<sphere diameter="0.1 m"/><mass value="1000 kg"/>{QUIET}<buoyancy volume="1 m3"/>'
     asker = f'<transducer threshold="60 dB" recharge="0 s" timing_noise="{TIMING * 1e6:g} us"/>'
     models = f'<model name="vehicle" type="underwater">{ghost}{asker}</model>'
@@ -52,7 +52,7 @@ def configuration(n: int) -> str:
 
 
 def theory(n: int, place: tuple[float, float]) -> float:
-    """Return the GDOP of ranges at a place: the root of the trace of the inverse of G^T G, with unit vectors G."""
+    """Return the GDOP of ranges at a position: the root of the trace of the inverse of G^T G, with unit vectors G."""
     G = np.array([*place, DEPTH]) - polygon(n)
     G = G[:, :2] / np.linalg.norm(G, axis=1)[:, None]
     return float(np.sqrt(np.trace(np.linalg.inv(G.T @ G))))

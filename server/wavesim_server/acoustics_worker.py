@@ -1,4 +1,4 @@
-"""Worker that answers queries about the sound between two points, one JSON object per line: ``wavesim acoustics
+"""Worker that answers queries about sound propagation between two points, one JSON object per line: ``wavesim acoustics
 --serve``.
 
 A request is a JSON object on one line of standard input. The worker answers each request with one JSON object on one line

@@ -1,7 +1,7 @@
 """Identical memory layout for all programs of a run.
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
-randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and displace each other's
+randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and evict each other's branch
 predictions. Processes with the same layout reuse the predictions; docs/performance.md states how much time this saves.
 """
 

@@ -145,8 +145,8 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
 @files_option
-@click.option("--from", "source", metavar="A", help="Source: a body of the configuration, or north,east,depth in m.")
-@click.option("--to", "receiver", metavar="B", help="Receiver: a body of the configuration, or north,east,depth in m.")
+@click.option("--from", "source", metavar="A", help="Source: a body in the configuration, or north,east,depth in m.")
+@click.option("--to", "receiver", metavar="B", help="Receiver: a body in the configuration, or north,east,depth in m.")
 @click.option(
     "--frequency",
     type=Quantity("frequency", low=1.0, high=1e6),
@@ -162,7 +162,7 @@ def first_path_text(model: PropagationModel, table: Any, distance: float) -> str
 @click.option(
     "--png",
     type=click.Path(path_type=Path),
-    help="Draw the rays over the sound speed in this picture; with --loss, also draw the loss.",
+    help="Write a plot of the rays over the sound speed to this image file; with --loss, also plot the loss.",
 )
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the arrivals to this CSV file.")
 @json_option
@@ -202,7 +202,7 @@ def acoustics(
     coherent: bool,
     serving: bool,
 ) -> None:
-    """Compute the paths of sound between two points.
+    """Compute the sound paths between two points.
 
     The command does not run a simulation. It prints all arrivals, with travel times, losses and angles, and the range
     error of an instrument that assumes a straight line. Beam patterns are not included. Bodies are at their initial

@@ -117,7 +117,7 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
         entry.load()(model, target)
         echo(f"wrote {target}")
         return
-    raise click.ClickException("drawing needs the package wavesim-viz")
+    raise click.ClickException("drawing requires the wavesim-viz package")
 
 
 @vehicles.command("import")
@@ -130,9 +130,7 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
     metavar="KEY=VALUE",
     help="Value of a key that the file does not contain. Repeatable.",
 )
-@click.option(
-    "--angles", type=click.Choice(["deg", "rad"]), help="Unit of the angles for which the file states no unit."
-)
+@click.option("--angles", type=click.Choice(["deg", "rad"]), help="Unit of those angles that have no unit in the file.")
 @click.option("--partial", is_flag=True, help="Omit file entries that have no counterpart in a model.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."

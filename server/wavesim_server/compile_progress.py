@@ -1,4 +1,4 @@
-"""Bar that shows the progress of the kernel compiler."""
+"""Progress bar for the kernel compiler."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from wavesim_world.config import LoadedConfig
 
 
 class Contacts:
-    """Contacts of bodies with each other, with obstacles and with the sea bed."""
+    """Contacts between bodies, and of bodies with obstacles and the sea bed."""
 
     def __init__(
         self, loaded: LoadedConfig, fleet: FleetDynamics, occupants: Mapping[int, Occupant], scratch: TickScratch

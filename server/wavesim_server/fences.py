@@ -71,7 +71,7 @@ class Fences:
             watched.violating[row] = False
 
     def crossings(self, tick: int, rows: Ints, p_WB_W: Floats) -> Iterator[tuple[int, str]]:
-        """Yield (row, notice) for each body in ``rows`` that has changed sides since the last check."""
+        """Yield a (row, notice) pair for each body in ``rows`` that has changed sides since the last check."""
         if not self._watched or tick % self._period:
             return
         for watched in self._watched.values():

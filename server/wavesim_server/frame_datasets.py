@@ -274,7 +274,7 @@ class CocoDataset(FrameDataset):
 
 def _annotations(picture: Picture, names: LabelNames) -> Iterator[dict[str, Any]]:
     """Yield the annotation of each object in a picture; the category is (name, supercategory). A label without a name,
-    as in a log of another program, is called `object N` and has the category `object`.
+    as in a log from another program, is called `object N` and has the category `object`.
     """
     numbers = [n for n in np.unique(picture.labels).tolist() if n != NOTHING]
     unnamed = {abs(n): LabelName(f"object {abs(n)}", "object") for n in numbers}
@@ -302,7 +302,7 @@ DATASETS: dict[str, type[FrameDataset]] = {"coco": CocoDataset, "png": FrameData
 def add_log(log: Path, folder: Path, format: str, vehicle: str = "", instrument: str = "") -> tuple[int, str]:
     """Add the frames in a log to a data set as one scene; return the number of files and the split of the data set.
 
-    ``vehicle`` and ``instrument`` select the frames of one body or of instruments with one name.
+    ``vehicle`` and ``instrument`` select the frames of one body, or those of the instruments with one name.
     """
     found = read(log)
     there = [t.split("/")[2:4] for t, s in found.series.items() if t.startswith("/sonar/") and len(s.records)]

@@ -28,7 +28,7 @@ class InstantFrames:
         self._collector = FrameCollector(simulation)
 
     def compute(self, row: int, instrument: str, seed: int) -> ImagingFrame:
-        """Return the frame of an instrument on the body in a row, with the random numbers of a seed."""
+        """Return the frame of an instrument on the body in a row; ``seed`` selects the random numbers."""
         entry = self._installed(row, instrument)
         type_ = entry.instrument.type
         emulator = self._emulators.get(type_)

@@ -1,4 +1,4 @@
-"""Estimate of a first model of a torpedo-shaped vehicle, computed from its dimensions with published formulas, without
+"""First estimate of a model for a torpedo-shaped vehicle, computed from its dimensions with published formulas, without
 measurements.
 
 The added mass is that of a prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373;

@@ -57,7 +57,7 @@ class ProcessCrashed(WaveSimError):
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Options of a server that are given on the command line."""
+    """Server options given on the command line."""
 
     name: str
     seed: int
@@ -352,7 +352,7 @@ def _configured_log_path(loaded: LoadedConfig) -> str:
     file = loaded.config.log.file
     if file and not (Path(file).resolve().is_relative_to(Path().resolve()) or loaded.may_use(Path(file))):
         raise ConfigError(
-            f'<log file="{file}"> is outside the working folder; set it with --log, or allow its folder with --files',
+            f'<log file="{file}"> is outside the working folder; set it with --log, or allow access to its folder with --files',
             str(loaded.path),
         )
     return file

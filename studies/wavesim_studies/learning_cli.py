@@ -51,7 +51,7 @@ def learn() -> None:
     default=1_000_000,
     show_default=True,
     type=click.IntRange(1),
-    help="Number of samples: the steps of all copies together.",
+    help="Number of samples: the total number of steps of all copies.",
 )
 @click.option("--seconds", type=Quantity("time", low=1e-3), help="Limit of the training time in s; default: none.")
 @click.option("--copies", default=1024, show_default=True, type=click.IntRange(1), help="Number of copies of the task.")

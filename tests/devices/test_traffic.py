@@ -245,7 +245,7 @@ def test_a_fault_repeats() -> None:
         ("garbled x", "is not a number"),
         ("late", "needs a delay, such as"),
         ("late 5", "has no unit"),
-        ("silent 5", "does not have an amount"),
+        ("silent 5", "does not take an amount"),
         ("silent at=5", "has no unit"),
         ("silent until=5s", "unknown key 'until'"),
         ("silent every=5s", "'every' needs 'for'"),

@@ -130,7 +130,7 @@ def test_the_user_allows_a_folder(tmp_path: Path, how: str) -> None:
     (folder := tmp_path / "foreign").mkdir()
     (folder / "c.xml").write_text(f"<wavesim>{NAMED[0][0].format('../bed.txt')}</wavesim>")
     refused = wavesim("check", folder / "c.xml", cwd=tmp_path)
-    assert refused.returncode == 2 and "allow the file's folder: --files ." in refused.stderr
+    assert refused.returncode == 2 and "allow access to the file's folder: --files ." in refused.stderr
     if how == "option":
         done = wavesim("check", "foreign/c.xml", "--files", ".", cwd=tmp_path)
     else:

@@ -120,7 +120,7 @@ with Broker(a.vehicle, SERVER, lockstep=0.1) as broker:
     assert said[:3] == [
         f"{what} 'auv' starting at 1.000 s" for what in ("push", "mission", "fault 'lost' in 'ctd' of")
     ], said
-    assert said[3].startswith("Refused the server refused request") and "no right to 'weather'" in said[3]
+    assert said[3].startswith("Refused the server refused request") and "not permitted to use 'weather'" in said[3]
     assert said[4] == "['auv', 'other']"
     assert output(trial, "auv") == "mission 1.1 ((10.0, 0.0, 5.0, 1.0),)\n"
     verbs = [c["verb"] for _, c in read(trial.log).json["/commands"]]

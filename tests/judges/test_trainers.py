@@ -63,7 +63,7 @@ def test_it_continues_from_the_last_checkpoint(tmp_path: Path) -> None:
         train("StationKeeping", tmp_path / "t", SHORT, report=interrupt)
     kept = samples(tmp_path / "t")
     assert kept == rows[1]["samples"] < SHORT.samples, "what was reported is in a checkpoint"
-    with pytest.raises(ConfigError, match="contains a training already"):
+    with pytest.raises(ConfigError, match="already contains a training run"):
         train("StationKeeping", tmp_path / "t", SHORT)
     result = train("StationKeeping", tmp_path / "t", SHORT, resume=True)
     assert result.samples >= SHORT.samples and samples(tmp_path / "t") == result.samples
@@ -75,7 +75,7 @@ def test_it_continues_from_the_last_checkpoint(tmp_path: Path) -> None:
     assert (tmp_path / "t" / "curve.png").exists()
     import stable_baselines3
 
-    with pytest.raises(ConfigError, match="contains a training with PPO, not with A2C"):
+    with pytest.raises(ConfigError, match="contains a training run with PPO, not with A2C"):
         train("StationKeeping", tmp_path / "t", SHORT, algorithm=stable_baselines3.A2C, resume=True)
 
 

@@ -75,11 +75,11 @@ def test_without_enough_damping_the_rest_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([], "not a valid result file of HydRA"),
-        ({"w": [1.0]}, "missing key 'A_inf': this is not the result file of HydRA"),
-        (results(A_inf=[1.0]), "not a valid result file of HydRA"),
+        ([], "not a valid HydRA result file"),
+        ({"w": [1.0]}, "missing key 'A_inf': this is not a HydRA result file"),
+        (results(A_inf=[1.0]), "not a valid HydRA result file"),
         (results(C=[[float("nan")] * 6] * 6), "some values are not finite"),
-        (results(AM=[[1.0]]), "not a valid result file of HydRA"),
+        (results(AM=[[1.0]]), "not a valid HydRA result file"),
     ],
 )
 def test_another_file_is_refused_in_one_line(tmp_path: Path, data: Any, message: str) -> None:

@@ -165,9 +165,9 @@ def test_bad_files(tmp_path: Path, config: Make, old: str | None, new: str, mess
         (
             ' time="10 min"',
             ' time="2 h"',
-            ":3: the times of the <temperature> files must ascend, but 3600 s follows 7200 s",
+            ":3: the times of the <temperature> files must be in ascending order, but 3600 s follows 7200 s",
         ),
-        (' time="10 min"', "", "the times of the <temperature> files must ascend, but 0 s follows 0 s"),
+        (' time="10 min"', "", "the times of the <temperature> files must be in ascending order, but 0 s follows 0 s"),
         ("<salinity[^>]*>", "", "<samples> needs a <salinity>"),
         ("<temperature[^>]*>", "", "<samples> needs a <temperature>"),
         ('power="1.0">', 'power="1.0" file="s.csv">', "<samples> has both a `file` and the files of single quantities"),

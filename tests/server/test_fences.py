@@ -104,7 +104,7 @@ def test_all_fences_together_have_a_limit() -> None:
     fences = Fences([], 1, TICK_NS)
     for k in range(21):
         fences.change(Fence(f"ring{k}", "inside", ring))
-    with pytest.raises(ValueError, match="all fences together would have 1056, and the maximum is 1024"):
+    with pytest.raises(ValueError, match="the fences would have 1056 in total, and the maximum is 1024"):
         fences.change(Fence("ring21", "inside", ring))
     fences.change(Fence("ring20", "outside", ring))  # replaces one
     assert list(fences_in_rows(fence_rows(fences.current))) == fences.current

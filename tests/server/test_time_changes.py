@@ -155,7 +155,7 @@ def test_right_is_needed(harbour: Harbour) -> None:
     refused = [b.session.request(Control("reset")), b.session.request(SnapshotAction("save", "x"))]
     harbour.run(0.1)
     assert [a.outcome(n) for n in numbers] == [(True, "reset at 0.100 s"), (True, "saved the snapshot 'x' at 0.000 s")]
-    assert all("no right to" in outcome_text(b, n) for n in refused)
+    assert all("not permitted to use" in outcome_text(b, n) for n in refused)
 
 
 def outcome_text(client: Client, number: int) -> str:

@@ -294,7 +294,7 @@ def bad(**members: Any) -> Any:
         ({"info": lambda self, s: {"x": 1}}, r"Bad.info\(s\)\['x'\] must return an array of shape \(3,\)"),
         ({"model": "lauw"}, r"Bad.model: unknown model 'lauw'; did you mean 'lauv'"),
         ({"model": "buoy"}, r"Bad.model: 'buoy' has no actuators"),
-        ({"models": ("lauv", "otter")}, r"Bad.models: 'otter' has other actuators than 'lauv'"),
+        ({"models": ("lauv", "otter")}, r"Bad.models: 'otter' and 'lauv' have different actuators"),
         ({"variables": {"time": 1}}, r"'time' is not a free name for a variable"),
         ({"variables": {"goal": 0}}, r"'goal' needs a size of 1 or more, or a shape such as \(3, 2\), got 0"),
         ({"observations": 0}, r"Bad.observations: expected an integer of 1 or more, got 0"),

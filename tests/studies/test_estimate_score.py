@@ -226,7 +226,10 @@ def test_mistakes_of_files(file: Path, tmp_path: Path) -> None:
         (("score", file, "--estimate", tmp_path), "it has no metadata.yaml"),
         (("score", file, "--estimate", file), "has no estimates"),
         (("score", tmp_path), "contains neither a ROS 2 bag nor exported files of 'vehicle'"),
-        (("score", tmp_path / "a.csv"), "is not a log; to convert tables of another program, use `wavesim nav import`"),
+        (
+            ("score", tmp_path / "a.csv"),
+            "is not a log; to convert tables from another program, use `wavesim nav import`",
+        ),
     ):
         done = nav(*arguments)
         assert isinstance(done.exception, LogError) and says in str(done.exception), done.exception

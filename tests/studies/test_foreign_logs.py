@@ -233,7 +233,7 @@ def test_a_bag_of_other_drivers(o: Voyage, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.exception
     says = done.output
     assert (
-        "the filter has no model of std_msgs/msg/String" in says
+        "the filter has no measurement model for std_msgs/msg/String" in says
         and "origin of the world frame is the first fix" in says
     )
     assert "mounting positions and accuracies are assumed" in says

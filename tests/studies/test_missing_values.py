@@ -241,7 +241,7 @@ def test_types_and_names_of_topics(tmp_path: Path) -> None:
         ('name="/dvl" type="imu"', "geometry_msgs/msg/TwistStamped contains values of the types dvl, speedlog"),
         ('name="/dvl" type="gps"', "topic '/dvl' cannot have the type 'gps'"),
         ('name="/imu" type="pressure"', "sensor_msgs/msg/Imu contains values of the types imu, ahrs"),
-        ('name="/say" type="dvl"', "the filter has no model of std_msgs/msg/Header"),
+        ('name="/say" type="dvl"', "the filter has no measurement model for std_msgs/msg/Header"),
     ):
         with pytest.raises(ConfigError) as error:
             mapped(source, f"<topic {topic}/>")

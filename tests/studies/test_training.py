@@ -165,7 +165,7 @@ def test_training_never_sees_the_episodes_of_an_evaluation() -> None:
     for wrong in ({"seed": VALIDATION_SEEDS - 1023}, {"seed": -1}):
         with pytest.raises(ConfigError, match="evaluations use the seeds above"):
             TrainingSettings(**wrong)
-    with pytest.raises(ConfigError, match="'samples' of a training must be positive, got 0"):
+    with pytest.raises(ConfigError, match="'samples' of a training run must be positive, got 0"):
         TrainingSettings(samples=0)
 
 
@@ -261,10 +261,10 @@ def test_an_interrupt_leaves_whole_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("found", "resume", "said"),
     [
-        (None, True, "contains no training to resume"),
-        ("[]", True, "contains no training to resume"),
-        ('{"task": "Circle"}', True, "a training of the task Circle, not of Sway"),
-        ('{"task": "Sway"}', False, "contains a training already; resume it, or choose another folder"),
+        (None, True, "contains no training run to resume"),
+        ("[]", True, "contains no training run to resume"),
+        ('{"task": "Circle"}', True, "a training run for the task Circle, not for Sway"),
+        ('{"task": "Sway"}', False, "already contains a training run; resume it, or choose another folder"),
         (b"", False, "exists and is not an empty folder; choose another folder"),
     ],
 )

@@ -228,7 +228,7 @@ def test_other_commands_read_a_log(made: dict[str, Path], tmp_path: Path) -> Non
     assert done.exit_code == 0 and "covers 100 %" in done.output, done.exception
     done = nav("score", path, "--use", "ahrs", "--use", "dvl")
     assert done.exit_code == 0, done.exception
-    assert "sea.lsf is a recording of another program" in done.stderr and "accuracies are assumed" in done.stderr
+    assert "sea.lsf was recorded by another program" in done.stderr and "accuracies are assumed" in done.stderr
     compressed = tmp_path / "Data.lsf.gz"
     compressed.write_bytes(gzip.compress(path.read_bytes()))
     assert read(compressed).series.keys() == read(path).series.keys()
@@ -272,9 +272,9 @@ MISTAKES: dict[str, tuple[Callable[[Content], Content], str, tuple[str, ...]]] =
         tuple(FORMATS),
     ),
     "clock set ahead": (lambda c: half(c, lambda t: t + 1e9), "jumps ahead by 31.7 years after t =", (".lsf",)),
-    "latitude and longitude exchanged": (
+    "latitude and longitude swapped": (
         lambda c: replace(c, fixes=c.fixes[:, ::-1]),
-        "latitude and longitude of 'gps' are exchanged: the courses between its fixes agree",
+        "latitude and longitude of 'gps' are swapped: the courses between its fixes agree",
         tuple(FORMATS),
     ),
     "many fixes far away": (

@@ -203,7 +203,7 @@ def test_a_damaged_or_old_link(url: str, open_page: Opener, text: str, reason: s
     at_rest(page, 1.0)
     arranged(page)
     page.page.goto(f"{url}#view={urllib.parse.quote(text)}")
-    page.wait(f'{TOAST} === "cannot show the view of this link: {reason}; showing the default layout instead"')
+    page.wait(f'{TOAST} === "cannot show the view from this link: {reason}; showing the default layout instead"')
     assert page.page.locator(".toast").count() == 1
     assert page.see(PANES) == ["signals"] and page.page.locator("#stage.split").count() == 0
     page.clean()

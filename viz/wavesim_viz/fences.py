@@ -51,7 +51,7 @@ class FenceHistory:
                 continue
             try:
                 fence = commands.make_command("fence", message["arguments"])
-            except ValueError:  # a log of another program
+            except ValueError:  # a log from another program
                 continue
             assert isinstance(fence, Fence)
             if fence.corners:

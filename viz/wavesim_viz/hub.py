@@ -140,7 +140,7 @@ class Hub:
         self._due["log"] = 0.0
         self._log_state, self._log_query = "", concurrent.futures.Future[str]()
         self._log_query.set_result("")
-        self._answers: set[asyncio.Task[None]] = set()  #: commands to vehicles that are waiting for an answer
+        self._answers: set[asyncio.Task[None]] = set()  #: vehicle commands that still await an answer
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
         # a dedicated thread: a command waits only for other commands

@@ -352,7 +352,7 @@ class LiveSource:
         )
 
     def _take_time_change(self) -> float | None:
-        """Return the time (s) to which the server has returned since the last call, or None. Afterwards,
+        """Return the time (s) to which the server was rewound since the last call, or None. Afterwards,
         :meth:`new_signals` continues with the first record after the time change.
         """
         change = self.state.time_change()

@@ -111,7 +111,7 @@ class Scene(TypedDict):
     file: Annotated[str, "configuration or log from which the scene comes; empty: unknown"]
     origin: Annotated[tuple[float, float] | None, "latitude and longitude, degrees"]
     sound: SoundInfo
-    bed: Annotated[BedGrid | None, "null: there is no bed, or the message `details` contains it"]
+    bed: Annotated[BedGrid | None, "null: there is no sea bed, or the bed is in the `details` message"]
     boxes: list[list[float]]
     piers: Annotated[list[list[float]], "position (3), radius and height of each pier"]
     triangles: Annotated[list[float], "three corners of each triangle, one after the other"]

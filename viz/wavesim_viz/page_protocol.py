@@ -362,7 +362,7 @@ class AcknowledgeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShelveRequest:
-    """Suppress an alarm for some simulation time (in s); 0 returns it to service."""
+    """Suppress an alarm for a given simulation time (in s); 0 returns it to service."""
 
     alarm: int
     seconds: float

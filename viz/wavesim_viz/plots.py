@@ -76,7 +76,7 @@ class LoggedRun:
 
     def title(self) -> str:
         m, length = self.log.metadata, f"{self.log.end_ns * 1e-9:.0f} s"
-        if "server" not in m:  # a recording of another program
+        if "server" not in m:  # a recording from another program
             return f"{self.log.path.name}, {length}"
         return f"{m['server']}, {length}, seed {m.get('seed', '?')}"
 

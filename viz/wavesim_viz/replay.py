@@ -102,7 +102,7 @@ class ReplaySource:
             raise LogError(f"{path} contains no states to replay{reasons}")
         lacking = [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]
         if self.log.notes:
-            lacking.append(f"{path.name} is a recording of another program; `wavesim log info` lists what is assumed")
+            lacking.append(f"{path.name} was recorded by another program; `wavesim log info` lists the assumptions")
         if lacking:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogSeries(self.log)

@@ -156,7 +156,7 @@ def _demands(value: Any, mapping: str) -> tuple[float, ...] | None:
 def _seconds(value: Any) -> float:
     seconds = _value(value)
     if seconds is None or not 0.0 <= seconds <= MOST_SHELVED_S:
-        raise InvalidRequest("number", f"invalid time: expected seconds from 0 to {MOST_SHELVED_S:g}")
+        raise InvalidRequest("number", f"invalid time: expected a number of seconds from 0 to {MOST_SHELVED_S:g}")
     return float(seconds)
 
 

@@ -202,7 +202,7 @@ class LeewayEstimator:
     """
 
     def __init__(self, pivot: float, tau: float = 3.0) -> None:
-        """``tau`` is the time constant of the learning in s."""
+        """``tau`` is the learning time constant in s."""
         self.pivot, self.tau = pivot, tau
         self.north = self.east = 0.0
 

@@ -25,7 +25,7 @@ CONTACT_NOTICE_PREFIX = "contact with "  #: beginning of a notice that reports a
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
-    """Return the distance (DCPA, m) and the time (TCPA, s) of the closest approach of bodies that keep their
+    """Return the distance (DCPA, m) and the time (TCPA, s) of the closest approach between bodies that keep their
     velocities.
 
     ``p_AB_W`` (..., n) is the position of B relative to A in m. ``v_AB_W`` (..., n) is the velocity of B relative to A

@@ -223,6 +223,6 @@ class MissionFollower:
         return max(0.0, depth) if self.settings.is_submersible else 0.0
 
     def _cruise(self, before: Waypoint) -> float:
-        """Return the speed in m/s for a command that states none: the speed of the vehicle's mission."""
+        """Return the speed in m/s for a command without a speed: the speed of the vehicle's mission."""
         hold = self._hold.speed if self._hold is not None else before.speed
         return hold or 1.0

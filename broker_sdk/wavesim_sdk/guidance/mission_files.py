@@ -1,4 +1,4 @@
-"""Mission files: waypoints in the formats of other programs.
+"""Mission files: waypoints in formats that other programs use.
 
     mission = read_mission("survey.plan", Origin(latitude, longitude))
     follower = MissionFollower(mission.waypoints, start)
@@ -70,7 +70,7 @@ def read_mission(
     """Read a mission file.
 
     ``origin`` is the origin of the world, or a function that returns it. It is needed only if the file contains
-    latitudes and longitudes. ``speed`` (m/s) applies to waypoints for which the file states no speed. It takes
+    latitudes and longitudes. ``speed`` (m/s) applies to waypoints without a speed in the file. It takes
     precedence over the vehicle's default speed in a plan. Raises ConfigError if the file is invalid or contains no
     waypoint.
     """
@@ -182,10 +182,10 @@ def _read_plan(text: str, file: str) -> Route:
     try:
         plan = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"not a plan of QGroundControl: {error}", file) from None
+        raise ConfigError(f"not a QGroundControl plan: {error}", file) from None
     mission = plan.get("mission") if isinstance(plan, dict) else None
     if not isinstance(mission, dict) or not isinstance(mission.get("items"), list):
-        raise ConfigError("not a plan of QGroundControl: `mission` with `items` is missing", file)
+        raise ConfigError("not a QGroundControl plan: `mission` with `items` is missing", file)
     notices: list[str] = []
     route = read_items(_plan_items(mission["items"], notices, file), file)
     cruise = mission.get("cruiseSpeed")

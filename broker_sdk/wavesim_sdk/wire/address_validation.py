@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
-TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second from all hosts together; the same limit applies to JOIN
+TOTAL_HANDSHAKE_RATE = (
+    5000.0  #: total number of HELLO datagrams per second from all hosts; the same limit applies to JOIN
+)
 JOIN_COST = 5.0  #: cost of a JOIN, counted in datagrams: the server must decrypt it and may add a body
 USED_JOIN_LIFETIME_S = (
     2.0 * COOKIE_PERIOD_S

@@ -584,7 +584,7 @@ class Fence:
     keep: str = record_field(NAME, "side on which bodies must stay: inside or outside", default="inside")
     corners: Sequence[float] = record_field(
         Numbers(2 * MAX_ITEM_CORNERS, low=-1e6, high=1e6),
-        "north and east of each corner in W, in order around the area; empty = remove the fence",
+        "north and east coordinates of each corner in W, in order around the area; empty = remove the fence",
         "m",
         default=(),
     )

@@ -1,4 +1,4 @@
-"""UDP socket based on asyncio-dgram that can be exposed to untrusted networks.
+"""UDP socket, based on asyncio-dgram, that can be exposed to untrusted networks.
 
 asyncio-dgram puts each datagram into an unbounded queue, from which a task fetches it, and keeps errors until the next
 call. Here, asyncio-dgram provides the transport only: each datagram goes to a function at once, and errors are counted.

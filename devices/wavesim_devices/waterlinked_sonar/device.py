@@ -67,8 +67,8 @@ def _status(name: str, message: str, status: str = "ok") -> dict[str, Any]:
 
 
 class _UdpConnection:
-    """Connection to the receivers of the datagrams. The sonar ignores the datagrams that they send, and counts each of
-    them as an error.
+    """Connection to the receivers of the sonar's datagrams. The sonar ignores every datagram from a receiver and counts
+    it as an error.
     """
 
     def __init__(self) -> None:

@@ -17,8 +17,8 @@ ROUNDS = 3  #: number of bisections; each halves the error
 
 
 def find_edges(world: SonarScene, fan: k.Fan, labels: Ints, de: Floats, search: tuple[float, float, bool]) -> Floats:
-    """Return the edges of rays, as :class:`~wavesim_emulators.sonar.echo_kernels.FanWeights` contains them. The array has
-    the length 0 if no ray hits an object.
+    """Return the edges of rays, as :class:`~wavesim_emulators.sonar.echo_kernels.FanWeights` contains them. The array
+    has length 0 if no ray hits an object.
 
     ``labels`` (columns, rays) are the objects that the rays hit. ``search`` contains the range, the level of the sea
     surface, and whether the surface is visible.

@@ -326,7 +326,9 @@ class MonostaticSonar(ImagingSonar):
     """
 
     def one_beam(self, pose: SonarPose, axes: Floats, rays: RayFan, level: float) -> tuple[Floats, Floats, Any]:
-        """Return the power (bins), the volume reverberation (bins), and the labels (1, bins, 2) or None of one beam."""
+        """Return, for one beam, the power (bins), the volume reverberation (bins), and the labels (1, bins, 2); the
+        labels are None if the sonar has none.
+        """
         d = self.design
         scale = d.array / d.wavelength
         energy, labelled = self.echo_energy(pose, axes, rays, level)

@@ -59,8 +59,8 @@ class SonarMultipath:
         ghost_profile(np.ones(4), self.design.bin, np.zeros((1, 8), np.float32))
 
     def find(self, p: Floats, R: Floats, echoes: Floats, level: float) -> Floats:
-        """Return the ghosts of echoes (columns of :mod:`~wavesim_emulators.sonar.multipath_kernels`) of a sonar at ``p``
-        whose fan has the axes ``R``.
+        """Return the ghosts of ``echoes``, for a sonar at ``p`` whose fan has the axes ``R``. The columns of both
+        arrays are listed in :mod:`~wavesim_emulators.sonar.multipath_kernels`.
         """
         depth = self.world.depth(float(p[0]), float(p[1])) + level
         water = Reflections(np.array([float(p[2]) + level, depth, *self.fixed]), self.pattern)

@@ -68,10 +68,10 @@ EIGENRAY = Table(
         value("rx", "", "Direction at the receiver, in W, of a ray that is identified by its launch direction."),
         value("ry", "", ""),
         value("rz", "", ""),
-        value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W."),
+        value("down_x", "m", "Displacement (W) of the ray at the receiver per rad of downward tilt at the source."),
         value("down_y", "m", ""),
         value("down_z", "m", ""),
-        value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
+        value("side_x", "m", "The same displacement per rad of sideways tilt."),
         value("side_y", "m", ""),
         value("side_z", "m", ""),
         value(

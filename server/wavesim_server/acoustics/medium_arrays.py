@@ -240,7 +240,7 @@ SIGNAL = _record(
     integer("source", "", "Row of the sender."),
     integer("draw", "", "Number of signals that the sender had sent before; selects the random numbers."),
     integer("from_address", "", "0 = none."),
-    integer("modulation", "", "Number of the modulation of a packet; 0 = none."),
+    integer("modulation", "", "Modulation index of a packet; 0 = none."),
     integer("next", "", "Row of the next free record."),
     _KEY,
 )
@@ -274,10 +274,14 @@ CHUNK = _record(
 )
 
 _TUBE = (
-    value("down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W, in a sound field."),
+    value(
+        "down_x",
+        "m",
+        "For a ray in a sound field: its displacement (W) at the receiver per rad of downward tilt at the source.",
+    ),
     value("down_y", "m", ""),
     value("down_z", "m", ""),
-    value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side, W."),
+    value("side_x", "m", "The same displacement per rad of sideways tilt."),
     value("side_y", "m", ""),
     value("side_z", "m", ""),
 )
@@ -424,8 +428,8 @@ WATER = _record(
     value("roughness", "m", "Standard deviation of the surface elevation."),
     value("bubbles", "dB", "Loss due to bubbles; see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),
-    value("field_north", "m", "North position of the first column of the sound field, W."),
-    value("field_east", "m", "East position of the first column of the sound field, W."),
+    value("field_north", "m", "North position, in frame W, of the first column of the sound field."),
+    value("field_east", "m", "East position, in frame W, of the first column of the sound field."),
     value("field_step_north", "m", "North-south spacing of the columns of the sound field."),
     value("field_step_east", "m", "East-west spacing of the columns of the sound field."),
     integer("field_columns_north", "", "Number of columns of the sound field from south to north."),

@@ -22,7 +22,7 @@ TIDE_STEP = 1.0  #: half of the interval in s over which the rate of the tide is
 
 SEA_PERIOD = Table(
     "sea period",
-    "The sea between two changes of the weather.",
+    "Sea state between two weather changes.",
     "medium",
     (
         value("start", "s", "Time from which this sea applies."),

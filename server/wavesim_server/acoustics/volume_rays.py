@@ -10,9 +10,9 @@ s = 2 tan(angle / 2) / |K|, the arc is rational:
 
 Therefore, the intersection with a plane, the turning point and the point nearest to a receiver are roots of quadratic
 equations, and no step size is needed. The travel time over a chord d from ca to cb is (2/|g|) asinh(|g| d / (2 sqrt(ca
-cb))). A ray leaves a tetrahedron through the face that it reaches first. Of two faces that it reaches together, the one
-with the lower index is used. The next tetrahedron follows from the face alone, never from rounded coordinates, so a ray
-cannot get lost between two tetrahedra.
+cb))). A ray leaves a tetrahedron through the face that it reaches first. If it reaches two faces at the same time, the
+one with the lower index is used. The next tetrahedron follows from the face alone, never from rounded coordinates, so a
+ray cannot get lost between two tetrahedra.
 
 At the bed, a ray is mirrored in the tangent plane, as in :mod:`range_dependent_rays`. The point at which a ray is nearest
 to its target serves to aim it (:mod:`volume_aiming`).

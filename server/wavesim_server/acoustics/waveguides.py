@@ -41,11 +41,13 @@ SHOT = Table(
         value("spread", "dB", "Spreading loss."),
         integer("caustics", "", "Number of caustics passed."),
         value(
-            "down_x", "m", "Displacement at the receiver per rad of a downward tilt at the source, W, in a sound field."
+            "down_x",
+            "m",
+            "For a ray in a sound field: its displacement (W) at the receiver per rad of downward tilt at the source.",
         ),
         value("down_y", "m", ""),
         value("down_z", "m", ""),
-        value("side_x", "m", "Displacement at the receiver per rad of a tilt to the side."),
+        value("side_x", "m", "The same displacement per rad of sideways tilt."),
         value("side_y", "m", ""),
         value("side_z", "m", ""),
     ),

@@ -1,4 +1,4 @@
-"""Forces of the air on an aircraft: wing, tail, control surfaces and propellers (Beard & McLain, Small Unmanned
+"""Aerodynamic forces on an aircraft: wing, tail, control surfaces and propellers (Beard & McLain, Small Unmanned
 Aircraft, 2012, ch. 4), and the forces that stop an aircraft in the water.
 
     F = 1/2 rho V^2 S (lift and drag in the plane of symmetry, side force),  M = 1/2 rho V^2 S (b Cl, c Cm, b Cn)
@@ -14,7 +14,7 @@ the lift beyond stall, not the drag or the moment. Beyond stall, the effect of t
 times their full effect, so that it reverses when the flow comes from behind. Side force, roll and yaw are linear in
 beta, p, r and the angles of the control surfaces.
 
-The forces of the air decrease with the wetted fraction (:mod:`wavesim_server.dynamics.water_exit`). In the water, the
+The aerodynamic forces decrease with the wetted fraction (:mod:`wavesim_server.dynamics.water_exit`). In the water, the
 motion relative to the water decays as in v' = -v abs(v)/L over the length L, where v includes half the span times the
 angular rate. The rate of decay is limited to 1/step, so that the step is stable at any impact speed.
 """
@@ -77,7 +77,7 @@ def _lateral(params: Floats, first: int, beta: Lanes, p: Lanes, r: Lanes) -> Lan
 
 @device_function
 def airframe(block: Floats, params: Floats, work: Floats, fins: int) -> None:
-    """Add the forces of the air on wing, tail and control surfaces, and the forces that stop an aircraft in the
+    """Add the aerodynamic forces on wing, tail and control surfaces, and the forces that stop an aircraft in the
     water.
     """
     velocity_through_air(block, work)
@@ -170,6 +170,6 @@ def _by_advance(params: Floats, first: int, n: Lanes, inflow: Lanes) -> Lanes:
 
 @always_inline
 def forces(block: Floats, params: Floats, work: Floats, thrusters: int, fins: int) -> None:
-    """Add all forces of the air, and the forces that stop an aircraft in the water."""
+    """Add all aerodynamic forces, and the forces that stop an aircraft in the water."""
     propellers(block, params, work, thrusters)
     airframe(block, params, work, fins)

@@ -44,7 +44,7 @@ def set_rows(p: Floats, a: Aerodynamics, fins: Sequence[str], world: World, step
 
 
 def damping(p: Floats, speed: float) -> Floats:
-    """Return the linearised forces of the air in straight flight at ``speed`` (m/s) as a drag matrix (6, 6)."""
+    """Return the linearised aerodynamic forces in straight flight at ``speed`` (m/s) as a drag matrix (6, 6)."""
     force = p[P.AIR_AREA] * speed
     span, chord = p[P.AIR_SPAN], p[P.AIR_CHORD]
     d = np.zeros((6, 6))

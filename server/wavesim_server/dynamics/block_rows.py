@@ -61,7 +61,7 @@ CLEARANCE = _rows(
 )
 ASLEEP = _rows("ASLEEP", "", "", "1 = the body is at rest and is skipped.")
 PRESENT = _rows("PRESENT", "", "", "1 = the lane holds a body; 0 = it is empty.")
-V_AF_W = _rows("V_AF_W", "m/s", "W", "Velocity of the air at the body; set only for aircraft.", 3)
+V_AF_W = _rows("V_AF_W", "m/s", "W", "Air velocity at the body; set only for aircraft.", 3)
 #: number of rows, rounded up to an even number so that each block begins on a cache line
 ROWS = TABLE.size + TABLE.size % 2
 SIZE = ROWS * LANES  #: number of float64 elements in a block

@@ -100,8 +100,8 @@ def is_asleep(f: BodyArrays, row: int) -> bool:
 
 @device_function
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
-    """Freeze each body whose state is no longer finite, in its last finite state. Returns the number of newly frozen
-    bodies and the maximum speed. Sleeping bodies do not change.
+    """If the state of a body is no longer finite, freeze the body in its last finite state. Returns the number of newly
+    frozen bodies and the maximum speed. Sleeping bodies do not change.
 
     If the angular rate is so large that the norm of the quaternion overflows, normalisation makes the quaternion zero.
     Such a state is finite, but the body has no attitude, so it counts as diverged.

@@ -1,4 +1,4 @@
-"""Contact of bodies with each other, with obstacles and with the sea bed. Compiled kernels apply the impulses at the
+"""Contact between bodies, and of bodies with obstacles and the sea bed. Compiled kernels apply the impulses at the
 end of a tick.
 
 A contact limits the approach speed so that the gap does not close within one step. A body therefore cannot pass through

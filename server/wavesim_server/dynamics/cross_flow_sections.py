@@ -87,8 +87,8 @@ def from_dimensions(model: Model, density: float) -> CrossFlowCoefficients:
 def from_sections(x: Floats, beam: Floats, draft: Floats, density: float, submerged: bool) -> CrossFlowCoefficients:
     """Return the coefficients of a hull from its sections, in m.
 
-    The water surface acts as a mirror: a floating section with the draft T has half the force of a submerged section
-    with the height 2T, and the same CD. A submerged section has drag in heave and pitch, too.
+    The water surface acts as a mirror: a floating section of draft T has half the force of a submerged section of
+    height 2T, and the same CD. A submerged section has drag in heave and pitch, too.
     """
     edges = np.concatenate(
         [np.linspace(a, b, max(CELLS // (len(x) - 1), 1) + 1)[:-1] for a, b in itertools.pairwise(x)]

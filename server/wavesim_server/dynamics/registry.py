@@ -48,7 +48,7 @@ def _load_extensions() -> list[Extension]:
 
 
 load_error: ConfigError | None = (
-    None  #: error in a registered extension, which is raised when a fleet is created, not when this module is imported
+    None  #: error in a registered extension; it is raised when a fleet is created, not when this module is imported
 )
 try:
     _all = _load_extensions()

@@ -32,7 +32,7 @@ from wavesim_server.simulation import Simulation
 from wavesim_server.snapshots import Snapshot, capture, read_state
 from wavesim_server.watchdog import Watchdog
 
-MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in the memory of a server
+MAX_SNAPSHOTS = 16  #: maximum number of named snapshots in a server's memory
 
 
 class Served(NamedTuple):
@@ -68,7 +68,7 @@ class ChangedEngine(Protocol):
 
 
 class TimeChanges:
-    """Snapshots of a running server, and the changes of time that commands request."""
+    """Snapshots of a running server, and the time changes that commands request."""
 
     def __init__(self, engine: ChangedEngine) -> None:
         self._engine = engine

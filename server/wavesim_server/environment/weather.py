@@ -420,7 +420,7 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
 
 @device_function
 def _wind_at_aircraft(w: WeatherArrays, e: Floats, b: Floats, l: int, height: float) -> None:
-    """Set the velocity of the air at an aircraft: the wind of this tick according to the logarithmic profile
+    """Set the air velocity at an aircraft: the wind of this tick according to the logarithmic profile
     (:mod:`wavesim_world.ocean.wind`), which ends at the top of the surface layer.
     """
     above = max(min(height, SURFACE_LAYER), e[E_ROUGHNESS]) / e[E_ROUGHNESS]

@@ -1,5 +1,5 @@
-"""Models from parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls from
-result tables of panel codes (Capytaine, HydRA, NEMOH, WAMIT).
+"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls
+from result tables of panel codes (Capytaine, HydRA, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
 <model>, the values that the file lacks, and the content that a model cannot represent. No content is dropped silently,

@@ -34,9 +34,9 @@ def read(path: Path) -> PanelResults:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     except KeyError as error:
-        raise ConfigError(f"missing key {error}: this is not the result file of HydRA", str(path)) from None
+        raise ConfigError(f"missing key {error}: this is not a HydRA result file", str(path)) from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"not a valid result file of HydRA: {error}", str(path)) from None
+        raise ConfigError(f"not a valid HydRA result file: {error}", str(path)) from None
     stiff = stiff * AXIS_SIGN_PRODUCTS
     stiff[np.abs(stiff) < 1e-12 * np.abs(stiff).max()] = 0.0  # rounding errors
     if not np.isfinite(infinite).all() or not np.isfinite(stiff).all():
@@ -48,7 +48,10 @@ def read(path: Path) -> PanelResults:
         coefficients=coefficients,
         stiffness=stiff,
         rigid_body=None if rigid is None else rigid * AXIS_SIGN_PRODUCTS,
-        notes=(f"{path.name}: the axes of its matrices (y to port, z up) were converted to y to starboard, z down",),
+        notes=(
+            f"{path.name}: its matrices were converted from axes with y to port and z up to axes with y to starboard and "
+            "z down",
+        ),
         infinite=infinite * AXIS_SIGN_PRODUCTS,
     )
 

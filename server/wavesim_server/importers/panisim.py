@@ -355,9 +355,9 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
     draft.record_unused(t)
 
 
-#: WaVeSim's sensor type for each Panisim sensor type
+#: WaVeSim sensor type for each Panisim sensor type
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
-#: WaVeSim's sensor and its key for each of Panisim's covariances. In WaVeSim, the attitude is a value of the AHRS
+#: WaVeSim sensor and its key for each Panisim covariance. In WaVeSim, the attitude is a value of the AHRS
 COVARIANCES = {
     "orientation_covariance": ("ahrs", "orientation_covariance"),
     "linear_acceleration_covariance": ("imu", "acceleration_covariance"),

@@ -333,7 +333,7 @@ class ProgramHost:
 
 
 class SharedThread:
-    """The thread of those programs that are greenlets. All calls hold the host's lock, even during a switch between
+    """The thread that all programs with greenlets share. All calls hold the host's lock, even during a switch between
     greenlets.
     """
 

@@ -65,10 +65,10 @@ def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
 
 
 def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "", name: str = "") -> int:
-    """Write the frames from one sonar in a survey format (a module with ``head`` and ``ping``); return the number of
-    frames.
+    """Write the frames from one sonar in a survey format; return the number of frames.
 
-    ``kind`` is the kind of sonar; ``vehicle`` and ``name`` select one sonar if the log has several.
+    ``format_`` is the module that implements the format with ``head`` and ``ping``. ``kind`` is the kind of sonar;
+    ``vehicle`` and ``name`` select one sonar if the log has several.
     """
     found = read(log)
     wanted = FRAME_KINDS.index(kind)

@@ -1,5 +1,5 @@
-"""Transfer of sound between the engine and the crews. Requests go to the engine at a limited rate; sent and received
-signals go to the crews.
+"""Exchange of acoustic data between the engine and the crews. Requests go to the engine at a limited rate; sent and
+received signals go to the crews.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
     """
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
-        raise ValueError(f"this session has no right to '{commands.verb_of(command)}'; grant it with <network><grant>")
+        verb = commands.verb_of(command)
+        raise ValueError(f"this session is not permitted to use '{verb}'; grant permission with <network><grant>")
     if isinstance(command, items.SnapshotAction) and commands.is_snapshot_file(command.name):
         raise ValueError("snapshot: a session may not name a file; use a name without '/' and '.snapshot'")
     body = commands.target_body(command)

@@ -38,7 +38,7 @@ class EngineCommands(Protocol):
         """
 
     def leave(self, row: int) -> None:
-        """Queue the removal of the body in a row."""
+        """Queue the removal of the body that occupies this row."""
 
     def flush(self) -> None:
         """Write as many waiting commands as there is room for."""

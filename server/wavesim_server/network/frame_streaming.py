@@ -118,7 +118,9 @@ class FrameStreamer:
         return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else POLL_PERIOD_S
 
     def _start_newest_frame(self, feed: FrameSubscription, now: float) -> None:
-        """Start sending the newest frame of one sonar: of those with a new frame, the one that has waited longest."""
+        """Among the sonars with a new frame, select the one that has waited longest, and start sending its newest
+        frame.
+        """
         assert self._rings is not None
         for number, sonar in sorted(feed.cursors.items(), key=lambda item: item[1].next):
             found = self._ring(feed.member, number)
@@ -154,7 +156,7 @@ class FrameLogger:
         lost: Callable[[str], None],
     ) -> None:
         self._server, self._loaded, self._bodies, self._log, self._report_loss = server, loaded, bodies, log, lost
-        #: for each (body, instrument): the number n, of which every n-th frame is logged
+        #: for each (body, instrument): the number n, such that every n-th frame is logged
         self._every: dict[tuple[str, str], int] = {}
         self._rings: FrameRings | None = None
         self._seen: Any = None

@@ -10,7 +10,7 @@ from wavesim_sdk.wire.session import Session
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
-VERB = "reload-keys"  #: verb of the commander that makes the server read its key file again
+VERB = "reload-keys"  #: commander verb with which the server reads its key file again
 MAX_NAMES = 8  #: maximum number of names in a report
 
 

@@ -2,9 +2,9 @@
 these payloads.
 
 In a message of known shape, each number has a fixed position. NumPy can therefore fill in the numbers for all sessions
-together, a hundred times faster than lists can be packed. Shapes differ in the parts that a session receives and in the
-sensors that currently have a value. Values with missing numbers are packed individually. The division into datagrams
-depends on their size in bytes, including the seal. This size is computed as if no numbers were missing.
+in one operation, a hundred times faster than lists can be packed. Shapes differ in the parts that a session receives
+and in the sensors that currently have a value. Values with missing numbers are packed individually. The division into
+datagrams depends on their size in bytes, including the seal. This size is computed as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class DatagramLayout:
 
 
 class DatagramTemplate:
-    """The datagrams of a shape. They are filled in for many sessions together."""
+    """The datagrams of a shape. They are filled in for many sessions in one pass."""
 
     def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
         self.parts: list[tuple[Type, DatagramLayout, Any]] = []
@@ -414,7 +414,7 @@ class StateWriter:
         view: TableSnapshots,
         kind: Type,
     ) -> DatagramPayloads:
-        """Return the matrices of bytes for all sessions together."""
+        """Return the byte matrices for all sessions, filled in one pass."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
             len(members), self._motion_and_actuation(shape, members, view), values, view, last

@@ -142,7 +142,7 @@ def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
     "--retry",
     type=click.Choice(RETRIES),
     multiple=True,
-    help="Repeat all runs that ended with this status. Repeatable.",
+    help="Rerun all runs that ended with this status. The option can be given more than once.",
 )
 @click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:

@@ -30,7 +30,7 @@ STOP = (
     "stop"  #: status that ends the whole campaign, because its folder cannot be written; it never appears in the table
 )
 _PR_SET_PDEATHSIG = 1
-TRACK_EVERY = 0.5  #: interval in s between the states that a library run records
+TRACK_EVERY = 0.5  #: interval in s between the states that an in-process run records
 Outcome = dict[str, Any]  #: outcome of a run with the keys status, reason, metrics, wall, simulated, hash, host, cpu
 
 

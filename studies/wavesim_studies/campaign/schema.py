@@ -121,9 +121,9 @@ class RunConfig:
         "lab",
     )
     program: str = text(
-        "Function of the program, as FILE.py:FUNCTION relative to this file. With kind=lab, it is called with "
-        "(lab, seconds), and it steers and advances the simulation; without a program, only time advances. With "
-        "kind=function, it is called with (factors, seed) and returns the metrics.",
+        "Python function to call, as FILE.py:FUNCTION; the path is relative to this file. With kind=lab, the function "
+        "receives (lab, seconds), and it controls the vehicles and advances the simulation; without a program, only "
+        "time advances. With kind=function, it receives (factors, seed) and returns the metrics.",
         "",
     )
     duration: float = key(

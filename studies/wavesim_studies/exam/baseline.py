@@ -50,7 +50,7 @@ class BaselineTrack:
         return (float(outcomes[used, 1].sum()) / numbers if numbers else float("nan")), int(used.sum())
 
     def transducer(self, lever_B: Floats, time: float) -> tuple[Floats, Floats]:
-        """Return the estimated position (3) of a point on the body at a time, and its covariance (3, 3).
+        """Return the estimated position (3) of a point on the body at a given time, and its covariance (3, 3).
 
         The estimate at the last state before the time is extrapolated with its velocity.
         """

@@ -93,7 +93,7 @@ class BoundModel:
         return found
 
     def transition(self, t: int) -> tuple[Floats, Floats]:
-        """Return the transition matrix from the previous time of the grid, and the covariance of its noise."""
+        """Return the transition matrix from the previous grid time to time ``t``, and the covariance of its noise."""
         n, s = self.size, self.settings
         dt = float(self.time[t] - self.time[t - 1])
         F, Q = np.eye(n), np.zeros((n, n))

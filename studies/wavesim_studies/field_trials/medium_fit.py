@@ -39,7 +39,7 @@ class MediumFit:
 
 
 def opportunities(trial: DetectionTrial, clocks: ClockSolution) -> tuple[Floats, Mask]:
-    """Return the distance of each pair of ping and receiver of the fixed tags, and whether the receiver heard it.
+    """For each ping of a fixed tag and each receiver, return the distance and whether the receiver heard the ping.
 
     Receivers on the mooring of the tag are left out. Both arrays are flat.
     """

@@ -106,7 +106,7 @@ _SEGMENT = click.option(
     type=Quantity("time", low=1.0),
     default=6.0,
     show_default=True,
-    help="Length in s of the segments that start from free states.",
+    help="Length in s of the segments; the initial state of each segment is estimated.",
 )
 _FIT = click.option(
     "--fit",

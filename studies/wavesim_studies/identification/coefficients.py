@@ -58,7 +58,7 @@ class CoefficientPlace:
         return self._numbers()[self.index]
 
     def write(self, value: float) -> None:
-        """Replace the value, given in SI units."""
+        """Replace the stored value with ``value``, which is in SI units."""
         numbers = self._numbers()
         numbers[self.index] = value
         unit = next((name for name, factor in units.QUANTITIES.get(self.quantity, {}).items() if factor == 1.0), "")

@@ -1,7 +1,7 @@
 """Many copies of a vehicle that are simulated together, with different coefficients, start states and commands.
 
-The copies use the compiled motion of the learning tasks. They do not affect each other, so the results depend neither
-on the number of copies nor on the number of workers.
+The copies use the compiled equations of motion from the learning tasks. They do not affect each other, so the results
+depend neither on the number of copies nor on the number of workers.
 """
 
 from __future__ import annotations

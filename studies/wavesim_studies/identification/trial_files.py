@@ -185,7 +185,8 @@ def _of_table(path: Path, text: str, actuators: Sequence[Actuator]) -> _Raw:
             chosen["time"] = replace(chosen["time"], factor=1e-9)
         if len(chosen) < 2:
             raise LogError(
-                f"{path} has no column of an actuator or a measurement; columns: {', '.join(opened.header)}; actuators: "
+                f"{path} has no column for an actuator or a measurement; columns: {', '.join(opened.header)}; "
+                f"actuators: "
                 f"{', '.join(a.name for a in actuators)}; measurements: {', '.join(CHANNELS)}"
             )
         values = opened.values(roles, chosen)

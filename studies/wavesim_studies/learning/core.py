@@ -23,7 +23,7 @@ from wavesim_world.config import library
 
 __all__ = ["Core"]
 
-MODELS = 64  #: number of different hulls; they repeat over the groups of HULL_COPIES copies
+MODELS = 64  #: number of different hulls; the groups of HULL_COPIES copies are assigned to them cyclically
 HULL_COPIES = 8  #: number of consecutive copies that share a hull; it is a multiple of the number of lanes
 
 
@@ -32,7 +32,7 @@ class Core:
 
     ``vary`` (0 to 1) scales the differences between episodes, which affect the current (up to 0.5 m/s), the net
     buoyancy (2 N), the delay of commands (0 to 3 steps) and the thrust. The thrust of each thruster differs by up to
-    20 %, and the thrust of all thrusters together is reduced by up to 20 %. ``hulls`` (0 to 1) scales the differences
+    20 %, and the common thrust of all thrusters is reduced by up to 20 %. ``hulls`` (0 to 1) scales the differences
     between models, which affect mass and inertia (20 %), and added mass and drag (a factor of 0.5 to 1.5). Eight
     consecutive copies share a hull. ``noise`` scales the sensor noise. ``dt`` is the interval between actions in s,
     which is divided into ``substeps`` Runge-Kutta steps.

@@ -1,4 +1,4 @@
-"""Evaluation of a policy from any trainer, over episodes that were not used in training.
+"""Evaluation of a policy from any training library, over episodes that were not used in training.
 
 from wavesim_studies.learning.evaluation import evaluate
 from wavesim_studies.learning.policy import Policy
@@ -23,7 +23,7 @@ __all__ = ["UNSEEN", "Evaluation", "evaluate", "evaluate_core"]
 
 #: seed of the first episode of an evaluation. Training uses the seeds below VALIDATION_SEEDS.
 UNSEEN = 1_000_000
-VALIDATION_SEEDS = 500_000  #: first seed of the episodes that select the best policy during a training
+VALIDATION_SEEDS = 500_000  #: first seed of the episodes that select the best policy during training
 
 
 @dataclass(frozen=True)

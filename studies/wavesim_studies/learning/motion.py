@@ -48,7 +48,9 @@ class TaskModels:
             raise ConfigError(f"{self._name}.model: '{self.models[0].name}' has no actuators")
         for m in self.models[1:]:
             if actuators_of(m) != first:
-                raise ConfigError(f"{self._name}.models: '{m.name}' has other actuators than '{self.models[0].name}'")
+                raise ConfigError(
+                    f"{self._name}.models: '{m.name}' and '{self.models[0].name}' have different actuators"
+                )
         return first
 
 

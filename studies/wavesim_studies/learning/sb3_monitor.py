@@ -1,4 +1,4 @@
-"""Parts of a training that need Stable-Baselines3: the environment, the callback, and the models in files."""
+"""Parts of a training run that need Stable-Baselines3: the environment, the callback, and the models in files."""
 
 from __future__ import annotations
 

@@ -171,8 +171,8 @@ class VectorLocalisation:
     def reset(self, seed: int | None = None, chosen: Array | None = None) -> Array:
         """Start new episodes and return the observations. The mask ``chosen`` (teams,) selects teams; None selects all.
 
-        Team ``k`` uses the random numbers of seed + k. Without a seed, the next episodes of the previous seed follow.
-        Raise ValueError if the mask has the wrong shape.
+        Team ``k`` uses the random numbers of seed + k. Without a seed, the random numbers of the previous seed
+        continue. Raise ValueError if the mask has the wrong shape.
         """
         if seed is not None or not self._seeded:
             self.seed(int(np.random.default_rng().integers(2**31)) if seed is None else seed)

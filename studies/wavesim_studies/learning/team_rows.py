@@ -1,4 +1,5 @@
-"""Teams for trainers with one shared policy: each member of each team is a copy with its own observation and action.
+"""Teams for training libraries with one shared policy: each member of each team is a copy with its own observation and
+action.
 
 from wavesim_studies.learning.sb3 import VecEnv
 envs = VecEnv("TeamLocalisation", 1280, members=5)  # 256 teams

@@ -29,8 +29,8 @@ __all__ = ["TrainingResult", "TrainingSettings", "draw_curve", "train"]
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Result of a training: the best policy, and its evaluation over episodes that were used neither to train nor to
-    select it.
+    """Result of a training run: the best policy, and its evaluation over episodes that were used neither to train nor
+    to select it.
     """
 
     policy: Any  #: a :class:`Policy`, or a model of Stable-Baselines3 if its network cannot be exported
@@ -39,7 +39,7 @@ class TrainingResult:
     samples: int
     seconds: float  #: wall time in s, without the final evaluation
     processor_seconds: float  #: processor time of all threads in s
-    curve: list[dict[str, float]] = field(default_factory=list)  #: one row per evaluation during the training
+    curve: list[dict[str, float]] = field(default_factory=list)  #: one row per evaluation during training
 
 
 def default_arguments(copies: int) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def train(
     compatible class; it receives the ``arguments``. Without ``algorithm``, PPO is used with settings for many copies,
     which ``arguments`` override. ``options`` are passed to the task. ``report`` is called with each row of the curve.
 
-    The evaluations use other seeds than the training, and the final evaluation uses seeds that the selection of the
-    best policy did not use. Raise WaveSimError if Stable-Baselines3 is missing, if the folder contains a training
-    already, or if there is nothing to resume. After an interrupt, the last checkpoint is kept. A resumed training keeps
-    the ``arguments`` of its first call; ConfigError is raised if other ``arguments`` are passed. The copies of a
-    resumed training use seeds that no earlier call used.
+    The evaluations and the training use different seeds, and the final evaluation uses seeds that the selection of the
+    best policy did not use. Raise WaveSimError if Stable-Baselines3 is missing, if the folder already contains a
+    training run, or if there is nothing to resume. After an interrupt, the last checkpoint is kept. A resumed training
+    run keeps the ``arguments`` of its first call; ConfigError is raised if other ``arguments`` are passed. The copies
+    of a resumed run use seeds that no earlier call used.
     """
     from wavesim_studies.learning.sb3_monitor import Training
 
@@ -97,7 +97,7 @@ def train(
         algorithm, arguments = PPO, default_arguments(settings.copies) | given
     if resume and state["algorithm"] != algorithm.__name__:
         raise ConfigError(
-            f"{folder} contains a training with {state['algorithm']}, not with {algorithm.__name__}; use another folder"
+            f"{folder} contains a training run with {state['algorithm']}, not with {algorithm.__name__}; use another folder"
         )
     check_arguments(state, given)
     state |= {"algorithm": algorithm.__name__, "settings": asdict(settings)}
@@ -140,7 +140,7 @@ def draw_curve(curve: list[dict[str, float]], path: Path) -> None:
 
 
 def load_best(folder: Path) -> Policy:
-    """Return the best policy of the training in a folder. Raise WaveSimError if the folder does not contain a
+    """Return the best policy of the training run in a folder. Raise WaveSimError if the folder does not contain a
     policy.
     """
     return Policy.load(folder / BEST)

@@ -1,5 +1,5 @@
-"""State of a training: its settings, its folder with checkpoints, and its evaluations. This module does not import a
-trainer.
+"""State of a training run: its settings, its folder with checkpoints, and its evaluations. This module does not import
+a trainer.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.terminal_text import finite_json
 from wavesim_studies.learning.evaluation import VALIDATION_SEEDS, evaluate_core
 
-STATE = "training.json"  #: file that describes the state of a training
+STATE = "training.json"  #: file that describes the state of a training run
 BEST = "best.npz"
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of a training. Copy ``i`` uses the random numbers of seed + i."""
+    """Settings of a training run. Copy ``i`` uses the random numbers of seed + i."""
 
-    samples: int = 1_000_000  #: number of samples: steps of all copies together
+    samples: int = 1_000_000  #: number of samples: total number of steps of all copies
     seconds: float = float("inf")  #: limit of the wall time of this call in s
     copies: int = 1024  #: number of copies of the task
     seed: int = 1  #: seed of the training
@@ -48,23 +48,25 @@ class TrainingSettings:
             "threads",
         ):
             if not getattr(self, name) > 0:
-                raise ConfigError(f"the setting '{name}' of a training must be positive, got {getattr(self, name)}")
+                raise ConfigError(f"the setting '{name}' of a training run must be positive, got {getattr(self, name)}")
         if self.seed < 0 or self.seed + self.copies > VALIDATION_SEEDS:
             raise ConfigError(
-                f"the seeds of a training, from {self.seed} to {self.seed + self.copies - 1}, must be from 0 to"
+                f"the seeds of a training run, from {self.seed} to {self.seed + self.copies - 1}, must be from 0 to"
                 f" {VALIDATION_SEEDS - 1}; evaluations use the seeds above"
             )
 
 
 def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
-    """Return the state of the training in a folder, or the initial state of a new training. Raise ConfigError if the
-    folder is not empty, or if it contains no training of the task to resume.
+    """Return the state of the training run in a folder, or the initial state of a new one. Raise ConfigError if the
+    folder is not empty, or if it contains no training run for the task to resume.
     """
     path = folder / STATE
     if not resume:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             kind = (
-                "contains a training already; resume it, or" if path.exists() else "exists and is not an empty folder;"
+                "already contains a training run; resume it, or"
+                if path.exists()
+                else "exists and is not an empty folder;"
             )
             raise ConfigError(f"{folder} {kind} choose another folder")
         try:
@@ -76,9 +78,9 @@ def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(path.read_text())
         found = state["task"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{folder} contains no training to resume: {error}") from None
+        raise ConfigError(f"{folder} contains no training run to resume: {error}") from None
     if found != task:
-        raise ConfigError(f"{folder} contains a training of the task {found}, not of {task}; use another folder")
+        raise ConfigError(f"{folder} contains a training run for the task {found}, not for {task}; use another folder")
     state["resumed"] += 1
     state["curve"] = [{k: float("nan") if v is None else v for k, v in row.items()} for row in state["curve"]]
     return state
@@ -86,14 +88,14 @@ def opened(folder: Path, task: str, resume: bool) -> dict[str, Any]:
 
 def reserve_seeds(state: dict[str, Any], settings: TrainingSettings) -> int:
     """Return the first seed for the copies of this call, and record in the state that the seeds are used. The episodes
-    thus differ from those in earlier calls of the training. Raise ConfigError if the copies would reach the seeds of
-    evaluations.
+    thus differ from those in earlier calls of the training run. Raise ConfigError if the copies would reach the seeds
+    of evaluations.
     """
     first = max(settings.seed, int(state.get("unused_seed", 0)))
     if first + settings.copies > VALIDATION_SEEDS:
         raise ConfigError(
-            f"no unused seeds are left for {settings.copies} copies: earlier calls of this training used the seeds below"
-            f" {first}, and evaluations use the seeds from {VALIDATION_SEEDS}; use fewer copies, or start a training in"
+            f"no unused seeds are left for {settings.copies} copies: earlier calls of this training run used the seeds below"
+            f" {first}, and evaluations use the seeds from {VALIDATION_SEEDS}; use fewer copies, or start a training run in"
             " another folder"
         )
     state["unused_seed"] = first + settings.copies
@@ -101,7 +103,7 @@ def reserve_seeds(state: dict[str, Any], settings: TrainingSettings) -> int:
 
 
 def check_arguments(state: dict[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Store the arguments of an algorithm in the state of a new training. For a resumed training, raise ConfigError if
+    """Store the arguments of an algorithm in the state of a new training run. For a resumed run, raise ConfigError if
     they differ from the stored arguments, because the checkpoint determines the arguments.
     """
     # the device does not change the training; an address in memory differs in each process
@@ -113,14 +115,14 @@ def check_arguments(state: dict[str, Any], arguments: Mapping[str, Any]) -> None
     for name, value in given.items():
         if stored.get(name) != value:
             raise ConfigError(
-                f"a resumed training keeps the arguments of its first call: '{name}' was"
-                f" {stored.get(name, 'not given')}, got {value}; omit it, or start a training in another folder"
+                f"a resumed training run keeps the arguments of its first call: '{name}' was"
+                f" {stored.get(name, 'not given')}, got {value}; omit it, or start a training run in another folder"
             )
 
 
 class TrainingFolder:
-    """The files of a training. An interrupt never leaves an incomplete file, because each file is written under another
-    name and then renamed.
+    """The files of a training run. An interrupt never leaves an incomplete file, because each file is written under
+    another name and then renamed.
     """
 
     def __init__(self, path: Path, state: dict[str, Any], checkpoints: int) -> None:
@@ -134,7 +136,7 @@ class TrainingFolder:
         """Return the newest checkpoint. Raise ConfigError if there is none."""
         found = self.checkpoints()
         if not found:
-            raise ConfigError(f"{self.path} contains no checkpoint to resume; start the training in another folder")
+            raise ConfigError(f"{self.path} contains no checkpoint to resume; start the training run in another folder")
         return found[-1]
 
     def add_checkpoint(self, save: Callable[[Path], object]) -> None:
@@ -150,7 +152,7 @@ class TrainingFolder:
         self.replace(STATE, lambda path: path.write_text(text))
 
     def replace(self, name: str, save: Callable[[Path], object]) -> None:
-        """Write a file of the training with ``save``. The previous version is replaced only when the new one is
+        """Write a file of the training run with ``save``. The previous version is replaced only when the new one is
         complete.
         """
         beside = self.path / f"new-{name}"
@@ -162,7 +164,7 @@ class TrainingFolder:
 
 
 class Evaluator:
-    """Evaluation of policies during a training. It uses the same episodes each time, and records which policy is the
+    """Evaluation of policies during training. It uses the same episodes each time, and records which policy is the
     best.
     """
 

@@ -40,7 +40,7 @@ CSV_UNITS = {
 COEFFICIENTS = ("quantisation", "noise", "instability", "walk")
 #: factor that allows for the correlation between deviations at neighbouring averaging times, which use the same samples
 SHARED = 2.0
-BETTER = 10.0  #: decrease of the misfit above which a Gauss-Markov process is preferred to a flat curve
+BETTER = 10.0  #: decrease in misfit above which a Gauss-Markov process is preferred to a flat curve
 LEAST = 64  #: minimum number of samples
 CLUSTERS = 5  #: minimum number of clusters of the longest averaging time
 GAP = 2.5  #: minimum length of a gap, as a multiple of the mean interval
@@ -337,12 +337,12 @@ def table(recording: InertialRecording, found: dict[str, dict[str, Curve]]) -> l
             declared = declared_coefficients(recording.declared, group)
             lines.append(f"  {'configured':12}" + "".join(f"{declared[k]:>24.3g}" for k in COEFFICIENTS[1:]))
         if "mean" in each:
-            lines.append(f"  in the units of data sheets: {_data_sheet(each['mean'], group)}")
+            lines.append(f"  in data-sheet units: {_data_sheet(each['mean'], group)}")
     return lines
 
 
 def _data_sheet(c: Curve, group: str) -> str:
-    """Return the coefficients of a curve in the units of data sheets."""
+    """Return the coefficients of a curve in data-sheet units."""
     noise, level, walk = (c.coefficients[k] for k in COEFFICIENTS[1:])
     degree = 180.0 / math.pi
     factors = (

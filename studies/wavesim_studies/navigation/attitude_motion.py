@@ -1,4 +1,4 @@
-"""Input of the filter for a vehicle without an IMU: its motion from an attitude reference (AHRS) and measured
+"""Filter input for a vehicle without an IMU: its motion from an attitude reference (AHRS) and measured
 velocities.
 
 The filter propagates the motion with the rates of the AHRS. The centripetal acceleration is the cross product of the

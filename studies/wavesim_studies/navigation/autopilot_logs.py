@@ -200,7 +200,7 @@ def read_bin(path: Path, wanted: Collection[str]) -> RecordedFile:
             continue
         first = found[0]
         if "TimeUS" not in first.get_fieldnames():
-            made.notes.append(f"{name} has no TimeUS (a log of before 2015) and is not used")
+            made.notes.append(f"{name} has no TimeUS (a log from before 2015) and is not used")
             continue
         columns = {
             k: np.array([getattr(m, k) for m in found], float)

@@ -237,7 +237,7 @@ def read_instruments(
         elif type_ in READERS:
             unused[name] = f"it does not belong to '{vehicle}'"
         else:
-            unused[name] = f"the filter has no model of {type_}"
+            unused[name] = f"the filter has no measurement model for {type_}"
     recordings = []
     for one in found.values():
         usual = one.name.removeprefix(prefix).strip("/").replace("/", "-")[:31]
@@ -259,7 +259,7 @@ def _check_topic(path: Path, topic: ImportedTopic, there: dict[str, str]) -> Non
     message = there[topic.name]
     if topic.type and topic.type not in (allowed := TYPES.get(message, ())):
         able = f"{message} contains values of the types {', '.join(filter(None, allowed))}"
-        why = able if allowed else f"the filter has no model of {message}"
+        why = able if allowed else f"the filter has no measurement model for {message}"
         fail_at(topic.place, f"topic '{topic.name}' cannot have the type '{topic.type}': {why}")
 
 

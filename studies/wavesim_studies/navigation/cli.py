@@ -117,7 +117,7 @@ def score(
     that were used, with their consistency, and those that were not used, with the reason. While the filter runs, it
     warns if the innovations of a sensor are inconsistent with the assumed noise.
 
-    With --estimate, the command scores the estimate of another program. FILE may be omitted if --truth is given.
+    With --estimate, the command scores an estimate from another program. FILE may be omitted if --truth is given.
     """
     from wavesim_sdk.errors import LogError
     from wavesim_studies.navigation import logs, score_estimates

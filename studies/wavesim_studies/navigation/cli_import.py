@@ -1,4 +1,4 @@
-"""Command ``wavesim nav import``: convert recordings of other programs to WaVeSim logs."""
+"""Command ``wavesim nav import``: convert recordings from other programs to WaVeSim logs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from wavesim_studies.cli_options import frame_option
 @click.option(
     "--truth",
     default="",
-    help="True track: a topic of the bag, a file (TUM, CSV, bag, log), or for the log of a vehicle the type of a message "
-    "or `none`; default: the truth of a simulator, or the vehicle's own estimate.",
+    help="True track: a topic of the bag, a file (TUM, CSV, bag, log), or, for a vehicle's log, the type of a message or "
+    "`none`; default: the simulator's ground truth or, if there is none, the vehicle's own estimate.",
 )
 @frame_option
 def import_(
     source: Path, out: Path, map_file: Path | None, vehicle: str, configuration: Path | None, truth: str, frame: str
 ) -> None:
-    """Import a recording of another program as a WaVeSim log.
+    """Import a recording from another program as a WaVeSim log.
 
     SOURCE is a log of MAVLink (.tlog), ArduPilot (.bin), PX4 (.ulg) or DUNE (.lsf, .lsf.gz), a ROS 2 bag, a ROS 1 bag
     (.bag), a folder with CSV files that --map describes, or a folder from `wavesim log export --csv`. OUT is the new log

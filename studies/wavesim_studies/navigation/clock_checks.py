@@ -1,4 +1,4 @@
-"""Checks of the clocks in recordings of other programs. All formats use the same checks."""
+"""Checks of the clocks in recordings from other programs. All formats use the same checks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 
-GAP_S = 60.0  #: length in s of a gap that is reported
-JUMP_S = 86400.0  #: length in s of a gap that must be a jump of the clock
-STEP_S = 2.0  #: smallest step back in s that is taken for a jump of the clock instead of delayed messages
-DIFFER_S = 5.0  #: change in s of the difference between two clocks that is taken for a jump
+GAP_S = 60.0  #: minimum length in s of a gap that is reported
+JUMP_S = 86400.0  #: minimum length in s of a gap that counts as a jump of the clock
+STEP_S = 2.0  #: minimum step back in s that counts as a jump of the clock instead of delayed messages
+DIFFER_S = 5.0  #: minimum change in s of the difference between two clocks that counts as a jump
 STEADY = 10.0  #: smallest ratio of a jump to the usual change of this difference
 WINDOW = 25  #: number of messages over which the difference between two clocks is averaged (median)
 
@@ -31,8 +31,8 @@ def duration_text(seconds: float) -> str:
 
 
 def check_clock(where: str, name: str, own: Floats, received: Floats) -> None:
-    """Compare the clock that stamped messages (T) with that of the program which received them. Raise LogError if one of
-    them jumps, for example because the vehicle restarted.
+    """Compare the clock that stamped messages (T) with the clock of the program that received them. Raise LogError if
+    one of them jumps, for example because the vehicle restarted.
     """
     delay = received - own
     width = WINDOW if len(delay) >= 2 * WINDOW else 1

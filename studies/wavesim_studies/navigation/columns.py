@@ -2,7 +2,7 @@
 
 A layout is a text such as ``time=t:ns north=x east=y heading=psi:deg rates=p,q,r:deg/s``. Each role names a column (for
 a vector: three columns, separated by commas) and, after a colon, its unit. Without a unit, values are in SI units,
-angles in rad and pressures in dbar. Roles that the layout does not name are found by the usual names of columns.
+angles in rad and pressures in dbar. Roles that the layout does not name are found by the common names of their columns.
 """
 
 from __future__ import annotations

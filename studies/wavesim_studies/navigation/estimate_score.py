@@ -176,7 +176,7 @@ def _hints(track: PoseTrack, truth: PoseTrack, true: PoseTrack, p: Floats, resul
         swapped = rms_distance((axes.ned_to_enu(p) - true.p)[:, :2])
         if swapped < HINT * now:
             notes.append(
-                f"with north and east exchanged, the RMS error is {swapped:.2f} m instead of {now:.2f} m: "
+                f"with north and east swapped, the RMS error is {swapped:.2f} m instead of {now:.2f} m: "
                 "are the axes ENU (--layout frame=enu) or NED (frame=ned)?"
             )
         else:

@@ -1,4 +1,4 @@
-"""Checks of satellite fixes in recordings of other programs. All formats use the same checks."""
+"""Checks of satellite fixes in recordings from other programs. All formats use the same checks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
 from wavesim_studies.navigation.recordings import InstrumentRecording
 
-FAR_M = 1e5  #: distance in m of a fix from the others above which it must be wrong
-FEW = 0.05  #: largest share of wrong fixes that are omitted; with more of them, the recording is refused
+FAR_M = 1e5  #: a fix that is further than this distance in m from the others must be wrong
+FEW = 0.05  #: maximum fraction of wrong fixes; they are omitted. With more of them, the recording is refused
 EARTH_M = 6.371e6  #: mean radius of the Earth in m
 APART_M, APART_S = 5.0, 60.0  #: smallest distance and longest time between fixes from which a course is computed
-AGREE, BETTER = 0.9, 0.25  #: mean cosine of heading and course after exchange, and its least gain
-STEADY = 0.9  #: length of the mean heading vector above which a vehicle keeps its heading
+#: minimum mean cosine of the angle between heading and course after a swap, and its minimum increase through the swap
+AGREE, BETTER = 0.9, 0.25
+STEADY = 0.9  #: length of the mean heading vector above which the heading counts as constant
 COURSES = 10  #: smallest number of courses that are compared with the heading
 
 
 def without_far_fixes(r: InstrumentRecording) -> InstrumentRecording:
-    """Return a recording without single satellite fixes that are far from all others. Raise LogError if there are many of
-    them.
+    """Return a recording without the individual satellite fixes that are far from all others. Raise LogError if there
+    are too many of them.
     """
     if r.type != "gps":
         return r
@@ -38,15 +39,16 @@ def without_far_fixes(r: InstrumentRecording) -> InstrumentRecording:
     what = f"{int(far.sum())} of {len(far)} fixes of '{r.name}' are more than {FAR_M / 1000.0:.0f} km from the others"
     if far.mean() > FEW:
         raise LogError(
-            f"{r.source}: {what} (the first: {place}); check the units, and whether latitude and longitude are exchanged"
+            f"{r.source}: {what} (the first: {place}); check the units, and whether latitude and longitude are swapped"
         )
     kept = {name: x[~far] for name, x in r.values.items()}
     return replace(r, time=r.time[~far], values=kept, notes=[*r.notes, f"{what} and were omitted (the first: {place})"])
 
 
 def check_course(recordings: Sequence[InstrumentRecording]) -> None:
-    """Compare the courses between fixes with the headings of an AHRS. If they agree only after exchange of latitude and
-    longitude, raise LogError; for a vehicle that keeps its heading, add a note, because it may move sideways.
+    """Compare the courses between fixes with the headings of an AHRS. If they agree only after latitude and longitude
+    are swapped, raise LogError. If the heading is constant, only add a note, because the vehicle may be moving
+    sideways.
     """
     headings = [r for r in recordings if r.type == "ahrs"]
     for r in recordings:
@@ -56,17 +58,17 @@ def check_course(recordings: Sequence[InstrumentRecording]) -> None:
         if np.abs(longitude).max() > 0.5 * math.pi:
             continue  # it cannot be a latitude
         stated, _ = _agreement(headings[0], r.time, latitude, longitude)
-        exchanged, steady = _agreement(headings[0], r.time, longitude, latitude)
-        if exchanged < AGREE or exchanged - stated < BETTER:
+        swapped, steady = _agreement(headings[0], r.time, longitude, latitude)
+        if swapped < AGREE or swapped - stated < BETTER:
             continue
         what = (
-            f"the courses between its fixes agree with the heading only after exchange (mean cosine {exchanged:.2f} "
+            f"the courses between its fixes agree with the heading only after a swap (mean cosine {swapped:.2f} "
             f"instead of {stated:.2f})"
         )
         if steady < STEADY:
-            raise LogError(f"{r.source}: latitude and longitude of '{r.name}' are exchanged: {what}")
+            raise LogError(f"{r.source}: latitude and longitude of '{r.name}' are swapped: {what}")
         r.notes.append(
-            f"latitude and longitude exchanged? {what}; the vehicle keeps its heading, and may move sideways"
+            f"latitude and longitude swapped? {what}; the heading is constant, so the vehicle may be moving sideways"
         )
 
 

@@ -1,5 +1,5 @@
-"""Import of recordings by other programs as WaVeSim logs: MAVLink, ArduPilot, PX4 and DUNE logs, ROS bags, and folders
-with CSV files.
+"""Import of recordings from other programs as WaVeSim logs: MAVLink, ArduPilot, PX4 and DUNE logs, ROS bags, and
+folders with CSV files.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ImportedLog:
 
 @dataclass
 class _Source:
-    """Content of a recording by another program."""
+    """Content of a recording from another program."""
 
     recordings: list[InstrumentRecording]
     unused: dict[str, str]
@@ -76,7 +76,7 @@ class _Source:
 
 
 def read_log(path: Path) -> Log:
-    """Return a recording of another program as a log in memory. An import map with the name `NAME.import.xml` (in a
+    """Return a recording from another program as a log in memory. An import map with the name `NAME.import.xml` (in a
     folder: `import.xml`) is used. ``notes`` of the log state its assumptions and what is missing. Raise LogError if the
     recording cannot be used.
     """
@@ -119,15 +119,15 @@ def import_log(
     truth: str = "",
     frame: str = "enu",
 ) -> ImportedLog:
-    """Return a recording of another program as a log in memory, which ``estimation_case`` accepts.
+    """Return a recording from another program as a log in memory, which ``estimation_case`` accepts.
 
     ``source`` is a MAVLink, ArduPilot, PX4 or DUNE log (.tlog, .bin, .ulg, .lsf), a ROS bag, a folder with CSV files
     that ``map_file`` describes, or a folder that ``wavesim log export --csv`` wrote. ``configuration`` (or the map)
     contains the vehicle with the mounting positions and accuracies of its instruments; without it, instruments are at
-    the origin of the body and have the stated or usual accuracies. ``truth`` is a topic of the bag or a file with the
-    true track; for the log of an autopilot or of DUNE, it is a type of message or `none`, and by default the truth of a
-    simulator or the vehicle's own estimate. ``frame`` is the frame of a bag: `enu` (REP 103) or `ned`. Raise LogError if
-    the recording cannot be used.
+    the origin of the body and have the stated accuracies, or typical ones if none are stated. ``truth`` is a topic of
+    the bag or a file with the true track; for the log of an autopilot or of DUNE, it is a message type or `none`, and
+    by default the simulator's ground truth or, if there is none, the vehicle's own estimate. ``frame`` is the frame of
+    a bag: `enu` (REP 103) or `ned`. Raise LogError if the recording cannot be used.
     """
     plan, sensors = (ImportMap(), "") if map_file is None else read_map(map_file)
     name = vehicle or plan.vehicle
@@ -264,7 +264,7 @@ def _of_table(path: Path, table: ImportedTable, exported: bool) -> InstrumentRec
         kind = table.type or (_type_of(header) if exported else table.sensor)
         if kind not in FIELDS:
             if exported:
-                return "the filter has no model of this type"
+                return "the filter has no measurement model for this type"
             raise LogError(
                 f"{table.place}: unknown type '{kind}' of '{table.sensor}'{suggest_name(kind, FIELDS)}; set type"
             )
@@ -408,7 +408,7 @@ def _check_distance(r: InstrumentRecording, origin: Origin) -> None:
     if (far := float(np.nanmax(np.linalg.norm(p[:, :2], axis=1)))) > FAR_M:
         raise LogError(
             f"{r.source}: fixes of '{r.name}' are up to {far / 1000.0:.0f} km from the origin: latitude and longitude "
-            "exchanged, or another origin?"
+            "swapped, or another origin?"
         )
 
 

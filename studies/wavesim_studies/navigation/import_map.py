@@ -27,7 +27,7 @@ class ImportedTable:
     type: str = choice("Type of the instrument; empty: the name of the instrument is its type.", TYPES, "")
     columns: str = text(
         "Columns as NAME=COLUMN or NAME=COLUMN:UNIT, separated by spaces, for example `time=t:ns roll=phi:deg "
-        "rates=p,q,r`. Columns with usual names need not be listed.",
+        "rates=p,q,r`. Columns with common names need not be listed.",
         "",
     )
     frame: str = choice(
@@ -38,8 +38,8 @@ class ImportedTable:
 
 @dataclass(frozen=True)
 class ImportedTopic:
-    """Topic of a bag, or message of a vehicle's log, that belongs to an instrument. Those with usual types need not be
-    listed.
+    """Topic of a bag, or message of a vehicle's log, that belongs to an instrument. Topics and messages of common types
+    need not be listed.
     """
 
     name: str = text("Name of the topic, or of the message as `wavesim nav import` lists it, such as `IMU[1]`.")
@@ -59,12 +59,12 @@ class ImportedTopic:
 
 @dataclass(frozen=True)
 class ImportMap:
-    """Description of a recording by other programs: the vehicle, its instruments, and their files or topics."""
+    """Description of a recording from other programs: the vehicle, its instruments, and their files or topics."""
 
     vehicle: str = text("Name of the vehicle in the log.", "vehicle")
     configuration: str = text(
-        "WaVeSim configuration that contains the vehicle with its instruments, relative to the map. Empty: `<sensors>` "
-        "declares the instruments.",
+        "WaVeSim configuration that contains the vehicle and its instruments, as a path relative to the map file. "
+        "Empty: `<sensors>` declares the instruments.",
         "",
     )
     origin: Vector = key(

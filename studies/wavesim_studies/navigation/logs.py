@@ -134,7 +134,7 @@ class Selection:
         """Return the reason why an instrument is not used, or an empty string if it is used."""
         names = {instrument.name, instrument.type}
         if instrument.type not in TYPES:
-            return "the filter has no model of this type"
+            return "the filter has no measurement model for this type"
         if names & set(self.without) or (self.use and not names & set(self.use)):
             return "excluded"
         return "" if len(values) else "no valid values"

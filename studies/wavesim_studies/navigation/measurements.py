@@ -176,8 +176,8 @@ def direction(
     gate: float = 0.0,
     excursion: float = 0.0,
 ) -> Floats:
-    """Return the row of a measured direction to a beacon in the frame of a USBL head: the azimuth from x to y, and the
-    downward elevation. For ``excursion``, see :func:`round_trip`.
+    """Return the measurement row for a direction to a beacon, measured in the frame of a USBL head: the azimuth from x
+    to y, and the downward elevation. For ``excursion``, see :func:`round_trip`.
     """
     row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None, excursion)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)

@@ -1,6 +1,6 @@
-"""Messages of the logs of other programs that contain values of instruments or the motion of the vehicle: their fields,
-with units and axes. All vectors of the body have the axes forward, starboard, down, and all local positions the axes
-north, east, down, as these formats define.
+"""Messages in logs from other programs that contain values of instruments or the motion of the vehicle: their fields,
+with units and axes. As these formats define, body vectors have the axes forward, starboard and down, and local
+positions have the axes north, east and down.
 
 The columns are written as in an import map: ``NAME=FIELD:UNIT``. ``MESSAGE.FIELD`` is a field of another message from
 the same source at the same time.
@@ -50,7 +50,7 @@ class InstrumentMessage:
 
 @dataclass(frozen=True)
 class TrackMessage:
-    """Message with the motion of the vehicle: the truth of a simulator, or the estimate of the vehicle itself."""
+    """Message with the motion of the vehicle: the simulator's ground truth, or the vehicle's own estimate."""
 
     message: str
     true: bool
@@ -87,7 +87,7 @@ _MAVLINK = LogFormat(
         ),
         InstrumentMessage("VISION_POSITION_DELTA", "dvl", "bottom=position_delta:m", period="time_delta_usec:us"),
         InstrumentMessage(
-            "ODOMETRY", "dvl", "bottom=vx,vy,vz:m/s", equal={"child_frame_id": 12}, note="axes of the body (FRD)"
+            "ODOMETRY", "dvl", "bottom=vx,vy,vz:m/s", equal={"child_frame_id": 12}, note="body axes (FRD)"
         ),
         InstrumentMessage("SCALED_PRESSURE2", "pressure", "pressure=press_abs:hPa", air=True),
         InstrumentMessage("SCALED_PRESSURE", "pressure", "pressure=press_abs:hPa", air=True),
@@ -138,9 +138,9 @@ _ARDUPILOT = LogFormat(
 )
 _PX4_FIXES = (
     InstrumentMessage("vehicle_gps_position", "gps", "latitude=latitude_deg:deg longitude=longitude_deg:deg height=altitude_msl_m:m", least={"fix_type": 3}, sigma="eph:m"),
-    InstrumentMessage("vehicle_gps_position", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="older logs"),
+    InstrumentMessage("vehicle_gps_position", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="only in older logs"),
     InstrumentMessage("sensor_gps", "gps", "latitude=latitude_deg:deg longitude=longitude_deg:deg height=altitude_msl_m:m", least={"fix_type": 3}, sigma="eph:m"),
-    InstrumentMessage("sensor_gps", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="older logs"),
+    InstrumentMessage("sensor_gps", "gps", _FIX, least={"fix_type": 3}, sigma="eph:m", note="only in older logs"),
 )  # fmt: skip
 _PX4_TRACK = (
     "north=x:m east=y:m down=z:m velocity=vx,vy,vz:m/s attitude={}.q "
@@ -152,13 +152,13 @@ _PX4 = LogFormat(
     (
         InstrumentMessage("sensor_combined", "imu", "force=accelerometer_m_s2:m/s2 rates=gyro_rad:rad/s"),
         InstrumentMessage("vehicle_attitude", "ahrs", "attitude=q rates=vehicle_angular_velocity.xyz:rad/s"),
-        InstrumentMessage("vehicle_attitude", "ahrs", "attitude=q", note="older logs"),
+        InstrumentMessage("vehicle_attitude", "ahrs", "attitude=q", note="only in older logs"),
         InstrumentMessage(
             "vehicle_visual_odometry",
             "dvl",
             "bottom=velocity:m/s",
             equal={"velocity_frame": 3},
-            note="axes of the body (FRD)",
+            note="body axes (FRD)",
         ),
         InstrumentMessage("sensor_baro", "pressure", "pressure=pressure:Pa", air=True),
         InstrumentMessage("vehicle_air_data", "pressure", "pressure=baro_pressure_pa:Pa", air=True),

@@ -1,4 +1,4 @@
-"""Quality of an estimate: position error, error over a travelled distance, and consistency with the reported
+"""Quality of an estimate: position error, error per distance travelled, and consistency with the reported
 covariance.
 
 Tracks are aligned only on request, because alignment hides the heading error.

@@ -54,7 +54,7 @@ class InstrumentRecording:
 
     name: str
     type: str
-    time: Floats  #: times (T) in s, by the clock of the recording
+    time: Floats  #: times (T) in s, on the clock of the recording
     values: dict[str, Floats]  #: values (T) or (T, 3)
     sigma: float = 0.0  #: standard deviation that the recording states; 0 = unknown
     source: str = ""  #: topic or file

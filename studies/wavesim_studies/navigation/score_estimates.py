@@ -59,11 +59,11 @@ class EstimateTask:
 
 
 def read_log(file: Path) -> Log:
-    """Read a log, or the recording of another program. Raise LogError, with a hint, if it is only a track or a table."""
+    """Read a log, or a recording from another program. Raise LogError, with a hint, if it is only a track or a table."""
     if file.suffix.lower() in (".csv", ".tum", ".txt") and not file.is_dir():
         raise LogError(
-            f"{file} is not a log; to convert tables of another program, use `wavesim nav import`; to score a track, use "
-            "--estimate"
+            f"{file} is not a log; to convert tables from another program, use `wavesim nav import`; to score a track, "
+            "use --estimate"
         )
     return read(file)
 

@@ -30,7 +30,8 @@ def read_track(path: Path | Log, layout: str = "", body: str = "", true: bool = 
     - ``.csv``: a table with a header. ``layout`` names the columns (see :mod:`wavesim_studies.navigation.columns`).
     - a ROS 2 bag (folder, ``.mcap``, ``.db3``) or a ROS 1 bag (``.bag``): Odometry, PoseWithCovarianceStamped or
       PoseStamped. ``topic=NAME`` in ``layout`` selects the topic.
-    - a log of MAVLink, ArduPilot, PX4 or DUNE: the truth of a simulator or, if there is none, the vehicle's own estimate.
+    - a log from MAVLink, ArduPilot, PX4 or DUNE: the simulator's ground truth or, if there is none, the vehicle's own
+      estimate.
     - a WaVeSim log: the estimates (or, if ``true``, the true states) of ``body``.
     - any other name: TUM, with the columns ``t x y z qx qy qz qw``.
 

@@ -28,7 +28,7 @@ from wavesim_world.config import LoadedConfig, Model, load_text
 NAME = "auv"
 #: periods of the engine, of the IMU, and of the recorded true states and commands
 TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2
-RECORD_S = 0.1  #: period in s of the recorded true states and commands of other vehicles
+RECORD_S = 0.1  #: period in s at which the true states and commands of other vehicles are recorded
 CURRENT = 0.15  #: maximum speed of the current in m/s
 SPEED = (0.6, 1.7)  #: minimum and maximum speed through water in m/s
 DEPTH = (8.0, 30.0)

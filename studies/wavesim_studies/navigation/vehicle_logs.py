@@ -1,4 +1,4 @@
-"""Conversion of the logs of other programs to recordings of instruments, and to the track of the vehicle."""
+"""Conversion of logs from other programs to recordings of instruments, and to the track of the vehicle."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ class VehicleLog:
 
 
 def read_vehicle_log(path: Path, listed: Sequence[ImportedTopic], truth: str = "") -> VehicleLog:
-    """Return the content of a log of another program. ``listed`` contains the messages that an import map assigns to
-    instruments. ``truth`` is the type of the message with the track, or `none`; if it is empty, the truth of a
-    simulator is used or, if there is none, the vehicle's own estimate. Raise LogError if the file cannot be used.
+    """Return the content of a log that another program wrote. ``listed`` contains the messages that an import map
+    assigns to instruments. ``truth`` is the type of the message with the track, or `none`; if it is empty, the
+    simulator's ground truth is used or, if there is none, the vehicle's own estimate. Raise LogError if the file cannot
+    be used.
     """
     form = FORMATS[suffix_of(path)]
     wanted = _wanted(form)
@@ -123,7 +124,7 @@ def read_vehicle_log(path: Path, listed: Sequence[ImportedTopic], truth: str = "
     if made.track is not None:
         made.origin = file.origin or made.track.first_place()
     if rest := sorted(name for name in file.others if name not in wanted):
-        made.notes.append(f"no instrument of the filter (not read): {', '.join(rest)}")
+        made.notes.append(f"not an instrument that the filter uses (not read): {', '.join(rest)}")
     return made
 
 
@@ -148,7 +149,7 @@ def _of_topic(
 ) -> InstrumentRecording:
     """Return the recording of a message that an import map names."""
     able = [one for one in form.instruments if one.message == m.type and topic.type in ("", one.type)]
-    reason = f"the filter has no model of {m.type}"
+    reason = f"the filter has no measurement model for {m.type}"
     for one in able:
         found = _recording(path, one, m, file, topic.sensor or _usual_name(one, m))
         if isinstance(found, InstrumentRecording):
@@ -186,7 +187,7 @@ def _choose(
                 continue
             if one.air and file.kind != "submarine":
                 made.unused[m.name] = (
-                    f'the pressure of the air or the hull; if it is that of the water, state it: <topic name="{m.name}" type="pressure"/>'
+                    f'this is the pressure of the air or inside the hull; if it is the water pressure, declare it: <topic name="{m.name}" type="pressure"/>'
                 )
                 continue
             found = _recording(path, one, m, file, one.type)
@@ -215,8 +216,8 @@ def _leave_slow_imu(made: VehicleLog) -> None:
     if imus and any(r.type == "ahrs" for r in made.recordings):
         for r in imus:
             made.unused[r.source] = (
-                f"{1.0 / r.period:.3g} values per second are too few to be integrated (at least {SLOW_HZ:g}); "
-                "the filter uses the attitude reference"
+                f"{1.0 / r.period:.3g} values per second are too few for integration (minimum: {SLOW_HZ:g}); the "
+                f"filter uses the attitude reference instead"
             )
             made.recordings.remove(r)
 

@@ -116,7 +116,7 @@ export interface Scene {
   /** latitude and longitude, degrees */
   origin: [number, number] | null;
   sound: SoundInfo;
-  /** null: there is no bed, or the message `details` contains it */
+  /** null: there is no sea bed, or the bed is in the `details` message */
   bed: BedGrid | null;
   boxes: number[][];
   /** position (3), radius and height of each pier */
@@ -870,7 +870,7 @@ export interface AcknowledgeRequest {
   alarm: number | null;
 }
 
-/** Suppress an alarm for some simulation time (in s); 0 returns it to service. */
+/** Suppress an alarm for a given simulation time (in s); 0 returns it to service. */
 export interface ShelveRequest {
   do: "shelve";
   alarm: number;

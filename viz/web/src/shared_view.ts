@@ -61,7 +61,7 @@ export class SharedView {
     this.pending = null;
     if (typeof v === "string") {
       arrangement.apply(arrangement.defaults);
-      toast(`cannot show the view of this link: ${v}; showing the default layout instead`, true);
+      toast(`cannot show the view from this link: ${v}; showing the default layout instead`, true);
       return;
     }
     arrangement.apply(v);

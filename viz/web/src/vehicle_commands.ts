@@ -223,7 +223,7 @@ export class VehicleCommands {
     const place = `${formatOffset(point[0], "NS", 1)}  ${formatOffset(point[1], "EW", 1)}`;
     if (!body || body.type === "buoy" || why)
       this.menu.replaceChildren(
-        h("div", { class: "section soft" }, why || "Select a vehicle first: commands go to it"),
+        h("div", { class: "section soft" }, why || "Select the vehicle that is to receive the commands"),
       );
     else {
       const number = (label: string, value: string): HTMLInputElement =>

@@ -284,7 +284,7 @@ class UsblHead:
         Hydrophone, "Hydrophone of the head. A head has three to eight.", least=3
     )
     axis: Vector = key(
-        "Side that a planar USBL head faces: direction in the body frame B.", default=(0.0, 0.0, 1.0), count=3
+        "Direction that a planar USBL head faces, in the body frame B.", default=(0.0, 0.0, 1.0), count=3
     )
     sound_speed: float = key(
         "Sound speed that the USBL head assumes; 0 m/s = `sound_speed` of <acoustics>.", "speed", 0.0, low=0.0

@@ -48,7 +48,7 @@ class AircraftPropeller:
 
 @dataclass(frozen=True)
 class Aerodynamics:
-    """Forces of the air on an aircraft (Beard and McLain, Small Unmanned Aircraft, 2012, ch. 4).
+    """Aerodynamic forces on an aircraft (Beard and McLain, Small Unmanned Aircraft, 2012, ch. 4).
 
     Forces are 1/2 rho V^2 S times CL, CD or CY, and moments 1/2 rho V^2 S times b Cl, c Cm or b Cn. V is the speed
     through the air, alpha the angle of attack, and beta the sideslip angle. The wind of the world acts at the height of

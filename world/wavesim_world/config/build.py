@@ -114,8 +114,9 @@ def read_included_models(models: Models, path: Path, seen: dict[Path, None]) -> 
 
 #: removed keys of earlier releases, and their replacements
 _REMOVED = {
-    ("wavesim", "files"): ": a configuration cannot grant itself access to files. Remove the key; if you trust the "
-    f"configuration, allow the folder of its files with --files FOLDER or {FILES_VARIABLE}"
+    ("wavesim", "files"): ": a configuration cannot grant itself access to files. Remove the key. If you trust the "
+    "configuration, allow access to the folder that contains its files, with --files FOLDER or "
+    f"{FILES_VARIABLE}"
 }
 
 

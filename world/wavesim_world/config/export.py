@@ -87,7 +87,7 @@ def markdown() -> str:
         "",
         "Write a quantity with its unit (`15 ms`, `2 kn`, `1 2 3 m`). The unit `-` marks pure numbers.",
         "Angles: 0 deg is north, 90 deg is east. World frame: north, east, down. Body frame: forward, starboard, down.",
-        "`wavesim check FILE` checks a configuration and reports an error with its line number.",
+        "`wavesim check FILE` checks a configuration and reports any error with its line number.",
         "",
     ]
     return "\n".join([*lines, *reference_sections(Config, {Config: "wavesim", Models: "models"}, "##")])

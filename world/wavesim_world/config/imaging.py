@@ -128,7 +128,7 @@ class TargetConfig:
 
 @dataclass(frozen=True)
 class Board:
-    """Flat board with a pattern, visible to cameras, such as a tag or a white plate.
+    """Flat board that cameras can see, such as a patterned tag or a white plate.
 
     Sonars do not detect a board, and vehicles do not collide with it. If the board must be solid, place it on the face
     of a block.

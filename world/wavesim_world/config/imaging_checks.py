@@ -62,8 +62,7 @@ def check(world: World) -> None:
         if len(declared) > most:
             fail_at(
                 declared[most].place,
-                f"the world has {len(declared)} {what}, but at most {most} are possible, because frames number them; "
-                "remove some",
+                f"the world has {len(declared)} {what}, but frames have only {most} labels for {what}; remove some",
             )
     named: list[Any] = [*world.material, *world.target, *world.board]
     for m in named:

@@ -44,7 +44,7 @@ class Line:
     name: str = text("Name of the line: 1 to 31 letters, digits, - or _.")
     length: float = key("Unstretched length of the line.", "length", low=0.01, high=1e5)
     diameter: float = key("Diameter of the line, which determines its volume and drag.", "length", low=1e-4, high=1.0)
-    mass: float = key("Mass in air of the line per unit length.", "linear density", low=1e-4, high=1e3)
+    mass: float = key("Mass of the line per unit length, in air.", "linear density", low=1e-4, high=1e3)
     stiffness: float = key("Axial stiffness EA of the line: tension per unit strain.", "force", low=1.0, high=1e10)
     segments: int = key(
         "Number of equal segments into which the line is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True

@@ -117,7 +117,7 @@ class LoadedConfig:
         if not self.may_use(found):
             raise ConfigError(
                 f"file '{name}' is outside the folder of the configuration; move it there or, if you trust the "
-                f"configuration, allow the file's folder: --files {os.path.relpath(found.resolve().parent)}",
+                f"configuration, allow access to the file's folder: --files {os.path.relpath(found.resolve().parent)}",
                 str(self.path),
             )
         return found

@@ -74,20 +74,22 @@ class MissionConfig:
 
     file: str = text("Path of the mission file, relative to the configuration file.")
     speed: float = key(
-        "Speed through the water on legs for which the file states no speed; 0 = the file's default speed, or 1 m/s.",
+        "Speed through the water on legs that have no speed in the file; 0 = the file's default speed or, if the file "
+        "has none, 1 m/s.",
         "speed",
         0.0,
         low=0.0,
     )
     acceptance: float = key(
-        "Distance within which a waypoint counts as reached; 0 = as the file states, or as the on-board program "
-        "chooses.",
+        "Distance within which a waypoint counts as reached; 0 = the distance in the mission file or, if the file has "
+        "none, the on-board program's default.",
         "length",
         0.0,
         low=0.0,
     )
     lookahead: float = key(
-        "Lookahead distance of line-of-sight guidance; 0 = as the file states, or as the on-board program chooses.",
+        "Lookahead distance of line-of-sight guidance; 0 = the distance in the mission file or, if the file has none, "
+        "the on-board program's default.",
         "length",
         0.0,
         low=0.0,
@@ -182,10 +184,10 @@ class FaultConfig:
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Magnitude of the fault, with its unit if it has one. Actuators: remaining fraction (reduced) or time "
-        "(frozen). "
-        "Sensors: bias (bias), probability of a spike (spikes), noise factor (noisy), or name of the compartment (wet). "
-        "Devices: probability per byte (lost, garbled, doubled) or delay (late).",
+        "Magnitude of the fault, with its unit if it has one. The meaning depends on the kind of fault. Actuators: "
+        "reduced: remaining fraction of the force; frozen: duration. Sensors: bias: the bias; spikes: probability of a "
+        "spike; noisy: noise factor; wet: name of the compartment. Devices: lost, garbled or doubled: probability per "
+        "byte; late: delay.",
         "",
     )
     field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
@@ -283,7 +285,7 @@ class TimeConfig:
     duration: float = key("Simulation time at which the run ends; 0 s = never.", "time", 0.0, low=0.0)
     integrator: str = text(
         "Integrator of the equations of motion. rk4: classical Runge-Kutta. dp5: fifth-order Dormand-Prince. euler: "
-        "semi-implicit Euler. Another package may provide more (docs/extending.md).",
+        "semi-implicit Euler. Other packages may provide more integrators (docs/extending.md).",
         "rk4",
     )
     pace: str = choice(
@@ -372,9 +374,9 @@ class NetworkConfig:
         high=1e9,
     )
     newcomers: str = choice(
-        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no "
-        "pilot may. free: only a pilot without lockstep may. lockstep: also a pilot in lockstep may; the simulation "
-        "then waits for this pilot.",
+        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no pilot "
+        "may. free: only a pilot without lockstep may. lockstep: any pilot may; the simulation waits for a pilot in "
+        "lockstep.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -424,9 +426,7 @@ class NetworkConfig:
     observers: int = key(
         "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
-    sessions: int = key(
-        "Maximum number of sessions in all roles together.", default=4096, low=1, high=65536, integer=True
-    )
+    sessions: int = key("Maximum total number of sessions in all roles.", default=4096, low=1, high=65536, integer=True)
     grant: tuple[Grant, ...] = children(Grant, "Additional rights for some sessions.")
 
 

@@ -270,7 +270,8 @@ def _samples(samples: Samples, path: Path) -> None:
             if later.time <= earlier.time:
                 fail_at(
                     later.place,
-                    f"the times of the <{name}> files must ascend, but {later.time:g} s follows {earlier.time:g} s",
+                    f"the times of the <{name}> files must be in ascending order, but {later.time:g} s follows "
+                    f"{earlier.time:g} s",
                 )
 
 

@@ -148,10 +148,7 @@ def _drag(model: Model, fail: Any) -> None:
     if len(oscillators) > MAX_OSCILLATORS:
         fail(f"<radiation>: too many oscillators; the maximum is {MAX_OSCILLATORS}")
     if sum(len(m.a) for m in model.memory) + 2 * len(oscillators) > MAX_STATES:
-        fail(
-            f"too many fluid-memory states in all systems together; the maximum is {MAX_STATES}, and an oscillator "
-            "has two"
-        )
+        fail(f"too many fluid-memory states; the maximum in all systems is {MAX_STATES}, and an oscillator has two")
     if oscillators:
         _passive(oscillators, fail)
     for m in model.memory:
@@ -184,7 +181,7 @@ def _cross_flow(model: Model, c: CrossFlow, fail: Any) -> None:
         if len(c.section) < 2 or any(b.x <= a.x for a, b in itertools.pairwise(c.section)):
             fail("<cross-flow> needs at least two sections, in ascending order of `x`")
         if not any(s.draft for s in c.section):
-            fail("<cross-flow>: every section has the draft 0 m")
+            fail("<cross-flow>: every section has a draft of 0 m")
         if c.length or c.centre or c.beam or c.draft:
             fail("<cross-flow>: sections replace `length`, `centre`, `beam` and `draft`; remove those")
         if c.still:

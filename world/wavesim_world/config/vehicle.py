@@ -129,7 +129,8 @@ class CrossFlow:
 
     The integrals over the hull length `length` are evaluated exactly. The force in heave and the moment in pitch have
     the same form. With coefficient="hoerner", c = 1/2 rho T CD follows from the dimensions of the hull, or of each
-    <section>. CD is Hoerner's (1965) drag coefficient of a cross-section with the ratio B/(2T) of beam and draft.
+    <section>. CD is Hoerner's (1965) drag coefficient of a cross-section with the ratio B/(2T) of beam to twice the
+    draft.
     """
 
     coefficient: str = choice(
@@ -441,7 +442,7 @@ class Model:
         "Fluid memory: radiation force on one degree of freedom due to motion in the same or another degree of "
         "freedom.",
     )
-    radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, modelled by oscillators.")
+    radiation: Radiation | None = child(Radiation, "Fluid memory of all coupled axes, modelled by oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Hull force of a type that another package provides.")
     aerodynamics: Aerodynamics | None = child(Aerodynamics, "Aerodynamics of an aircraft (type `aircraft`).")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")

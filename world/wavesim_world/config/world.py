@@ -533,7 +533,9 @@ class ScalarConfig:
         "Gaussian patches.",
         "",
     )
-    above: float = key("Depth above which the quantity is absent. The sensor reports -1 there.", "length", 0.0)
+    above: float = key(
+        "At depths shallower than this, the quantity is absent and the sensor reports -1.", "length", 0.0
+    )
     gaussian: tuple[Gaussian, ...] = children(
         Gaussian, "One Gaussian patch of the quantity. The values of overlapping patches are added."
     )

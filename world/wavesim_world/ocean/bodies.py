@@ -77,7 +77,8 @@ class BodyObstacles:
         return _tree(self.p)
 
     def cast(self, starts: Floats, along: Floats, ranges: Floats, maximum: float, own: Ints) -> tuple[Floats, Ints]:
-        """Return (ranges, index of the body hit or -1), both of shape (n, beams), for the beams of n instruments.
+        """Return the ranges, and the index of the body that each beam hits (-1 = none), for the beams of n instruments;
+        both have the shape (n, beams).
 
         ``ranges`` contains the ranges that the beams would have without bodies; ``own`` contains the rows of the bodies
         that carry the instruments. Start points (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in frame W.
@@ -138,8 +139,8 @@ class BodyObstacles:
         return found
 
     def _near(self, starts: Floats, along: Floats, limit: Floats, own: Ints) -> tuple[Ints, Ints]:
-        """Return pairs (instrument, body) that may intersect. The selection uses the bounding box of the beams and, for
-        a fan, the plane of the fan.
+        """Return the (instrument, body) pairs that may intersect. The selection uses the bounding box of the beams and,
+        for a fan, the plane of the fan.
         """
         ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:
@@ -163,7 +164,7 @@ class BodyObstacles:
         return i, j
 
     def _within(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return pairs (box, body) where the axis-aligned box is within the bounding radius of the body."""
+        """Return the (box, body) pairs in which the axis-aligned box is within the bounding radius of the body."""
         axis = 0 if (high[:, 0] - low[:, 0]).sum() < (high[:, 1] - low[:, 1]).sum() else 1
         if self._sorted[axis] is None:
             order = np.argsort(self.p[:, axis])

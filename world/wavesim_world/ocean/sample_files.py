@@ -96,7 +96,7 @@ def read_sample_file(path: Path, quantity: str) -> tuple[tuple[float, float], Fl
         if name not in origin:
             raise ConfigError(f"{what} has no origin: add a line `{name.title()} (degrees) = ...`", str(path))
     if not samples:
-        raise ConfigError(f"{what} has no samples: write one line `x y z d` for each after `Data =`", str(path))
+        raise ConfigError(f"{what} has no samples: after `Data =`, write one line `x y z d` for each sample", str(path))
     return (origin["latitude"], origin["longitude"]), np.array(samples)
 
 

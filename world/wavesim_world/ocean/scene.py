@@ -114,8 +114,8 @@ class RaycastScene:
 
 
 def _towards(o: Floats, d: Floats, centre: Any, square: float) -> tuple[Any, Floats]:
-    """Return (indices, origins relative to the centre) of the rays that pass the centre at a squared distance below
-    ``square``.
+    """Return the indices of the rays that pass the centre at a squared distance below ``square``, and their origins
+    relative to the centre.
     """
     rel = o - centre
     ahead = -dot(rel, d)

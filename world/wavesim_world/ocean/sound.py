@@ -249,7 +249,9 @@ def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, level
 
 
 def _by_formula(loaded: LoadedConfig, t: Floats, s: Floats, z: Floats, gauge: Floats) -> Floats:
-    """Return the sound speed by the configured formula. ``z`` is the depth in m and ``gauge`` the pressure in dbar."""
+    """Return the sound speed according to the configured formula. ``z`` is the depth in m and ``gauge`` the pressure in
+    dbar.
+    """
     formula = loaded.config.acoustics.formula
     if formula == "chen-millero":
         return chen_millero(t, s, gauge)

@@ -24,7 +24,7 @@ from wavesim_world.ocean.water import Water
 LEAST_RANGE_ERROR_M = 0.05  #: range error in m, due to the volume, below which there is no warning
 #: difference in m/s of the sound speed in a volume that is not used, below which there is no warning
 LEAST_DIFFERENCE_M_S = 1.0
-#: approximate maximum number of times, and of rows in each direction, of which this difference is computed
+#: approximate maximum number of times, and of rows in each direction, for which this difference is computed
 MAX_SAMPLES = 9
 
 
@@ -101,8 +101,8 @@ def _idle_volume(loaded: LoadedConfig) -> list[str]:
 
 
 def _unused(loaded: LoadedConfig, water: Water, grid: VolumeGrid) -> list[str]:
-    """Warn if the sound speed of a volume varies, but the profile does not use it. A gradient may stand for the
-    dependence on depth. Only a part of the grid is examined.
+    """Warn if the sound speed of a volume varies, but the profile does not use it. A configured gradient may represent
+    the dependence on depth. Only part of the grid is examined.
     """
     t, n, e = (max((count - 1) // (MAX_SAMPLES - 1), 1) for count in np.array(grid.values.shape)[[0, 3, 4]])
     part = dataclasses.replace(
@@ -126,7 +126,7 @@ def _unused(loaded: LoadedConfig, water: Water, grid: VolumeGrid) -> list[str]:
     where = "" if acoustics.profile == "constant" else f", and by up to {varies:.1f} m/s at one depth"
     return [
         f'profile="{acoustics.profile}" ignores the sound speed of the <volume>, which is between {low:.1f} and '
-        f'{high:.1f} m/s{where}; use profile="volume" if sound shall see this water'
+        f'{high:.1f} m/s{where}; to trace sound through this water, use profile="volume"'
     ]
 
 
@@ -191,15 +191,17 @@ def _uncovered(loaded: LoadedConfig, grid: VolumeGrid, places: list[NodePlace]) 
     bottom, last = profile_depth(loaded), float(grid.depths[-1])
     if bottom > last:
         found.append(
-            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: the water of the last "
-            "depth applies below"
+            f"the <volume> ends at a depth of {last:g} m, but the bed is up to {bottom:g} m deep: below that depth, "
+            "the deepest values apply"
         )
     end = loaded.config.time.duration
-    return found + _after_end(grid, end or math.inf, f"the run lasts {end:g} s" if end else "the run has no end")
+    return found + _after_end(grid, end or math.inf, f"the run lasts {end:g} s" if end else "the run has no end time")
 
 
 def volume_warnings(grid: VolumeGrid, places: Sequence[NodePlace], time_s: float) -> list[str]:
-    """Return warnings about a signal at a time and between some positions outside the edge or after the end of the volume."""
+    """Return warnings if a signal between these positions crosses the edge of the volume, or is emitted after its last
+    time.
+    """
     return _beyond_edge(grid, places) + _after_end(grid, time_s, f"the emission is at {time_s:g} s")
 
 
@@ -207,7 +209,7 @@ def _after_end(grid: VolumeGrid, time_s: float, subject: str) -> list[str]:
     until = float(grid.times[-1])
     if len(grid.times) == 1 or time_s <= until:
         return []
-    return [f"the <volume> ends at {until:g} s, but {subject}: the water of the last time applies later"]
+    return [f"the <volume> ends at {until:g} s, but {subject}: after that time, the last values apply"]
 
 
 def _beyond_edge(grid: VolumeGrid, places: Sequence[NodePlace]) -> list[str]:

@@ -121,7 +121,7 @@ def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math
 
 
 def sea_state(waves: Waves) -> tuple[float, float]:
-    """Return (Hs in m, peak frequency in rad/s) of a sea."""
+    """Return the significant wave height in m and the peak frequency in rad/s of a sea."""
     return SEA_STATES[waves.beaufort] if waves.beaufort >= 0 else (waves.height, waves.peak)
 
 

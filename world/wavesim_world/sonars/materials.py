@@ -6,10 +6,10 @@ surfaces). The average over larger slopes and APL's separate law for rough rock 
 of concrete, wood and rubber are not validated.
 
 A :class:`Texture` varies the strength of a bed with position, without changing the mean strength. The wavelengths of
-ripples follow Wiberg & Harris (1994) for swell of 1.35 m (height) and 8 s over a depth of 15 m (orbital diameter 0.95
-m): 0.62 times the orbital diameter for coarse sand, 535 grain diameters for fine sand, and their logarithmic
-interpolation for medium sand. The slopes are assumed to be 40 % of those of active ripples, whose height is 0.17
-wavelengths. The amplitudes of patches are assumed. They increase from mud to rock, as measured statistics of
+ripples follow Wiberg & Harris (1994) for a swell with a height of 1.35 m and a period of 8 s in water 15 m deep
+(orbital diameter 0.95 m): 0.62 times the orbital diameter for coarse sand, 535 grain diameters for fine sand, and their
+logarithmic interpolation for medium sand. The slopes are assumed to be 40 % of those of active ripples, whose height is
+0.17 wavelengths. The amplitudes of patches are assumed. They increase from mud to rock, as measured statistics of
 backscatter do (K distributions; Lyons & Abraham 1999): with the shape parameter nu of a K distribution, the rms
 variation is 4.3 dB times the square root of the trigamma function of nu, that is 1 dB for nu = 19 and 3.5 dB for nu =
 2.
@@ -275,8 +275,8 @@ def cylinder(radius: float, length: float, wavelength: float, off: float = 0.0, 
 
 
 def plate(width: float, height: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
-    """Return the linear target strength of a plate: (A/lambda)^2 (sin x/x)^2. ``off`` is the angle in rad from the
-    normal in the plane of the width.
+    """Return the linear target strength of a plate: (A/lambda)^2 (sin x/x)^2. ``off`` is the angle from the normal
+    (rad), in the plane that contains the normal and the width.
     """
     near = math.sqrt(wavelength * r)
     w, h = min(width, near), min(height, near)
