@@ -56,9 +56,7 @@ FRONT = Table(
         integer("surface", "", "Number of surface bounces on the path."),
         integer("bottom", "", "Number of bottom bounces on the path."),
         value("times", "s", "Simulation time of arrival at each element; NaN = no such element.", MAX_ELEMENTS),
-        value(
-            "rates", "", "Seconds of emission time per second of arrival time at each element: d te/d tr.", MAX_ELEMENTS
-        ),
+        value("rates", "", "Seconds of emission time per second of arrival time at each element.", MAX_ELEMENTS),
     ),
 )
 

@@ -43,6 +43,10 @@ def test_noise_depends_on_the_key_only() -> None:
         return s.pressure(7, 5000).pressure
 
     assert np.array_equal(noise(3, 2), noise(3, 4)[:2])
+    slow = Synthesiser(HydrophoneSettings(1, 48e3, clock_offset=-1.0), SeaSettings(key=3, noise=wenz))
+    assert slow.first_after(0.0) == -48000, "its clock shows a time before 0"
+    early = slow.pressure(-10, 5017).pressure
+    assert early.all() and np.array_equal(early[:, 17:], noise(3, 1))
     assert abs(np.corrcoef(noise(3, 1)[0], noise(4, 1)[0])[0, 1]) < 0.1
 
 

@@ -45,7 +45,7 @@ class AmbientNoise:
     def __init__(self, key: int, spectrum: Spectrum, settings: HydrophoneSettings) -> None:
         self._key = np.uint64(key)
         self._channels = settings.elements
-        self._chunk = -1
+        self._chunk: int | None = None
         self._values = np.zeros((0, HOP))
         f = fourier.frequencies(SIZE, settings.sampling)
         gain = np.zeros(len(f))

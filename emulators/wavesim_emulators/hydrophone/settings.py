@@ -44,7 +44,7 @@ class SeaSettings(NamedTuple):
     absorption: Spectrum | None = None
 
 
-class Block(NamedTuple):
+class SampleBlock(NamedTuple):
     """Consecutive samples of all channels.
 
     ``samples`` has the shape (channels, samples); its type is int16 for 12 and 16 bits, int32 for 24 bits and float32

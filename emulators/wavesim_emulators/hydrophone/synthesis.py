@@ -11,7 +11,7 @@ from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
 from wavesim_emulators.hydrophone.noise import AmbientNoise
 from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
-from wavesim_emulators.hydrophone.settings import Block, HydrophoneSettings, PressureBlock, SeaSettings
+from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
 from wavesim_emulators.hydrophone.waveforms import (
     SampledWave,
     ToneWave,
@@ -95,12 +95,12 @@ class Synthesiser:
         self._forget_waves(end)
         return PressureBlock(first, start, out)
 
-    def block(self, first: int, count: int) -> Block:
+    def block(self, first: int, count: int) -> SampleBlock:
         """Return ``count`` samples from number ``first`` on, as the converter outputs them."""
         made = self.pressure(first, count)
         samples, clipped = convert(made.pressure, self.settings)
         volts = volts_per_unit(self.settings)
-        return Block(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))
+        return SampleBlock(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))
 
     # -- waveforms ------------------------------------------------------------------------------
 

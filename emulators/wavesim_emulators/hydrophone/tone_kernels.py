@@ -1,8 +1,8 @@
 """Compiled kernels for signals in closed form: tones, sweeps and sequences of tones.
 
 Between two fronts, the emission time is a cubic Hermite polynomial of the arrival time. The phase of a tone is then a
-cubic polynomial of the number of the sample. A recurrence of three complex products evaluates it. The recurrence starts
-anew at each multiple of ``CELL`` samples, so rounding errors stay below 1e-9 rad, and the size of the blocks changes no
+cubic polynomial of the number of the sample. A recurrence of three complex products evaluates it. The recurrence
+restarts at each multiple of ``CELL`` samples, so rounding errors stay below 1e-9 rad, and the size of the blocks changes no
 bit.
 """
 
@@ -17,7 +17,7 @@ from wavesim_kernels.compiler import device_function, kernel
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import exp, sin, sin_cos
 
-CELL = 256  #: number of samples after which a recurrence starts anew
+CELL = 256  #: number of samples after which a recurrence restarts
 FADE = 0.01  #: time in s over which a path fades in or out
 _PER_DB = 0.11512925464970229  # ln 10 / 20
 _TURN = 2.0 * math.pi
