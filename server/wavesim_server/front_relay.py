@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wavesim_sdk.front_rings import FRONTS_PER_HYDROPHONE, FrontBatch
+from wavesim_sdk.front_tables import FrontBatch
+
+KEPT_FRONTS = 16_384  #: number of fronts that are kept for each hydrophone, as in the rings of a server
 
 __all__ = ["FrontRelay"]
 
@@ -20,7 +22,7 @@ class FrontRelay:
     """Relay of fronts. ``take`` returns the fronts since its last call; ``hydrophones`` is the number of hydrophones."""
 
     def __init__(self, take: Callable[[], FrontBatch], hydrophones: int) -> None:
-        self._take, self._capacity = take, FRONTS_PER_HYDROPHONE * max(hydrophones, 1)
+        self._take, self._capacity = take, KEPT_FRONTS * max(hydrophones, 1)
         self._batches: deque[FrontBatch] = deque()
         self._first = 0  # number of the first batch that is kept
         self._epoch = 0

@@ -21,8 +21,7 @@ from wavesim_devices.sonar_formats import record as recorder
 from wavesim_devices.sound_files import SoundFile, UnfitFrame
 from wavesim_sdk.errors import UnknownPart, WaveSimError
 from wavesim_sdk.frame_rings import FrameReader, FrameRings, remove_rings
-from wavesim_sdk.front_rings import FrontBatch
-from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.imaging_frames import FRAME_KINDS, RECORD, ImagingFrame, sample_type
 from wavesim_server.front_relay import FrontRelay
 from wavesim_server.logbook.writer import LogWriter

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch
-from wavesim_emulators.hydrophone.settings import Block, HydrophoneSettings, SeaSettings, Spectrum
+from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SampleBlock, SeaSettings, Spectrum
 from wavesim_emulators.hydrophone.synthesis import Synthesiser, load_kernels
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_sdk import imaging_frames as frames
@@ -25,8 +25,8 @@ from wavesim_sdk.arrays import Array, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.front_rings import WAVEFORMS, FrontBatch, FrontReader
-from wavesim_sdk.front_tables import FRONT_INTERVAL_S
+from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
 from wavesim_world.ocean import sound
@@ -202,7 +202,7 @@ def absorption_spectrum(loaded: LoadedConfig) -> Spectrum | None:
     return None if a.absorption_model == "constant" else lambda frequency: sound.absorption(a, frequency)
 
 
-def level(samples: Array, block: Block) -> float:
+def level(samples: Array, block: SampleBlock) -> float:
     """Return the rms level of samples over all channels in dB re 1 uPa; NaN for silence."""
     pressure = samples.astype(np.float64) * block.pressure
     power = float(np.mean(pressure * pressure))
