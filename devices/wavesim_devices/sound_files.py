@@ -25,18 +25,18 @@ _JUNK = 28  # bytes reserved for the sizes of a file of more than 4 GB
 _HEADER = 12 + 8 + _JUNK + 8 + 16 + 8
 
 
-class UnfitFrame(WaveSimError):
-    """A frame does not fit into the sound file."""
+class RefusedFrame(WaveSimError):
+    """The sound file cannot contain this frame."""
 
 
-class SampleSink(Protocol):
+class SampleFile(Protocol):
     """Destination of samples (channels, n) in the file's format."""
 
     def write(self, samples: Any) -> None: ...
     def close(self) -> None: ...
 
 
-class WavSink:
+class WaveFile:
     """WAV file: 16 or 24 bits, or 32-bit floating-point values. A file of more than 4 GB becomes an RF64 file."""
 
     def __init__(self, path: Path, channels: int, rate: float, bits: int) -> None:
@@ -73,7 +73,7 @@ class WavSink:
         self._file.close()
 
 
-class ArraySink:
+class ArrayFile:
     """NumPy file with the array ``samples`` (channels, n) and the values of the JSON file."""
 
     def __init__(self, path: Path, description: Callable[[], dict[str, Any]], missing: Any) -> None:
@@ -92,39 +92,39 @@ class SoundFile:
 
     def __init__(self, path: Path) -> None:
         if path.suffix not in SUFFIXES:
-            raise UnfitFrame(
+            raise RefusedFrame(
                 f"unknown type of sound file '{path.suffix}': the name must end in {' or '.join(SUFFIXES)}"
             )
         self._path = path
-        self._sink: SampleSink | None = None
+        self._file: SampleFile | None = None
         self._first: ImagingFrame | None = None
         self._next = 0  # number of the sample after the last one in the file
         self._gaps: list[tuple[int, int]] = []
         self._clipped = 0
 
     def add(self, frame: ImagingFrame) -> None:
-        """Append a block. Raises UnfitFrame if it is no block of the same hydrophone, or if time went back."""
+        """Append a block. Raises RefusedFrame if the frame is not a block, or if time went back."""
         if frame.kind != "hydrophone":
-            raise UnfitFrame(
+            raise RefusedFrame(
                 f"a sound file needs a hydrophone; '{frame.name}' on '{frame.body}' gives frames of type '{frame.kind}'"
             )
         samples = self._scaled(frame)
-        sink = self._sink or self._open(frame, samples)
+        file = self._file or self._open(frame, samples)
         gap = frame.first_sample - self._next
         if gap < 0:
-            raise UnfitFrame(
+            raise RefusedFrame(
                 f"'{frame.name}' on '{frame.body}': sample {frame.first_sample} follows sample {self._next - 1}: the "
                 "simulation was reset or rewound; record the rest in another file"
             )
         if gap > MAX_GAP_S * frame.sampling_rate:
-            raise UnfitFrame(
+            raise RefusedFrame(
                 f"'{frame.name}' on '{frame.body}': {gap / frame.sampling_rate:.0f} s of samples are missing (maximum "
                 f"{MAX_GAP_S:g} s); record the rest in another file"
             )
         if gap:
             self._gaps.append((self._next, gap))
-            sink.write(np.zeros((len(samples), gap), samples.dtype))
-        sink.write(samples)
+            file.write(np.zeros((len(samples), gap), samples.dtype))
+        file.write(samples)
         self._next = frame.first_sample + samples.shape[1]
         self._clipped += int(frame.record["saturated"])
 
@@ -139,18 +139,18 @@ class SoundFile:
             return (samples / np.float32(frame.record["span"])).astype("<f4")
         return samples << 4 if bits == 12 else samples
 
-    def _open(self, frame: ImagingFrame, samples: Any) -> SampleSink:
+    def _open(self, frame: ImagingFrame, samples: Any) -> SampleFile:
         self._first, self._next = frame, frame.first_sample
         bits = int(frame.record["tvg"])
         if self._path.suffix == ".wav":
             if frame.sampling_rate != round(frame.sampling_rate):
-                raise UnfitFrame(
+                raise RefusedFrame(
                     f"a WAV file needs a whole sampling rate in Hz, but this one is {frame.sampling_rate:.9g} Hz; record .npz"
                 )
-            self._sink = WavSink(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
+            self._file = WaveFile(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
         else:
-            self._sink = ArraySink(self._path, self.description, samples[:, :0])
-        return self._sink
+            self._file = ArrayFile(self._path, self.description, samples[:, :0])
+        return self._file
 
     def description(self) -> dict[str, Any]:
         """Return the description of the recording, as in the JSON file."""
@@ -185,8 +185,8 @@ class SoundFile:
 
     def close(self) -> None:
         """Finish the file and write the JSON file."""
-        if self._sink is None or self._first is None:
+        if self._file is None or self._first is None:
             return
-        self._sink.close()
+        self._file.close()
         about = json.dumps(self.description(), indent=2)
         self._path.with_name(self._path.name + ".json").write_text(about + "\n")

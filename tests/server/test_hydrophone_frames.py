@@ -18,7 +18,7 @@ from tests.server.harbour import Harbour
 from tests.server.test_frames import ask, got, place
 from wavesim_devices import sound_files
 from wavesim_devices.sonar_formats import record as recorder
-from wavesim_devices.sound_files import SoundFile, UnfitFrame
+from wavesim_devices.sound_files import RefusedFrame, SoundFile
 from wavesim_sdk.errors import UnknownPart, WaveSimError
 from wavesim_sdk.frame_rings import FrameReader, FrameRings, remove_rings
 from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
@@ -155,19 +155,19 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
         assert found["samples"] * found["uPa_per_unit"] == pytest.approx(
             np.hstack([block(n, 24).pressures for n in (5, 6)])
         )
-    with pytest.raises(UnfitFrame, match=r"unknown type of sound file '.mp3': the name must end in .wav or .npz"):
+    with pytest.raises(RefusedFrame, match=r"unknown type of sound file '.mp3': the name must end in .wav or .npz"):
         SoundFile(tmp_path / "a.mp3")
     out = SoundFile(tmp_path / "b.wav")
     image = np.zeros((), RECORD)
     image["beams"] = image["bins"] = image["sample_bytes"] = image["bytes"] = 1
-    with pytest.raises(UnfitFrame, match=r"needs a hydrophone; .* gives frames of type 'forward'"):
+    with pytest.raises(RefusedFrame, match=r"needs a hydrophone; .* gives frames of type 'forward'"):
         out.add(ImagingFrame(image, b"x"))
     out.add(block(4))
-    with pytest.raises(UnfitFrame, match="sample 800 follows sample 3199: the simulation was reset or rewound"):
+    with pytest.raises(RefusedFrame, match="sample 800 follows sample 3199: the simulation was reset or rewound"):
         out.add(block(2))
-    with pytest.raises(UnfitFrame, match="100 s of samples are missing"):
+    with pytest.raises(RefusedFrame, match="100 s of samples are missing"):
         out.add(block(1005))
-    with pytest.raises(UnfitFrame, match="needs a whole sampling rate"):
+    with pytest.raises(RefusedFrame, match="needs a whole sampling rate"):
         SoundFile(tmp_path / "c.wav").add(block(1, frequency=8000.5))
     assert not (tmp_path / "c.wav").exists()
 
