@@ -58,7 +58,7 @@ FRAME = Table(
         integer("number", "", "Frame number, from 1."),
         integer("ping_ns", "ns", "Simulation time of the transmission."),
         integer("time_ns", "ns", "Simulation time at which the last echo arrives and the frame is published."),
-        integer("generation", "", "Generation of the instrument, as in the `instruments` table."),
+        integer("generation", "", "Generation number of the instrument, as in the `instruments` table."),
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
         _text("preset", "Name of the instrument's preset."),

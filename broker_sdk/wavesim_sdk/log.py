@@ -346,7 +346,7 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
 
 
 def _check_instrument(path: str | Path, carried: Mapping[str, list[str]], body: str, name: str) -> None:
-    """Raise UnknownName unless a log contains this body and this instrument; an empty string matches each body or
+    """Raise UnknownName unless a log contains this body and this instrument; an empty string matches any body or
     instrument.
     """
     if body and body not in carried:

@@ -47,7 +47,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     generation = integer(
         "generation",
         "",
-        "Generation of the instrument to which the value belongs. If it differs from that in the `instruments` "
+        "Generation number of the instrument to which the value belongs. If it differs from that in the `instruments` "
         "table, the value belongs to a previous instrument.",
     )
     measured = integer("measured_ns", "ns", "Time to which the following values apply.")

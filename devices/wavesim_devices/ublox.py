@@ -274,7 +274,7 @@ def pubx_position(f: Fix) -> bytes:
 
 
 def nmea_sentence(identifier: int, f: Fix) -> bytes:
-    """Return GGA, RMC, VTG or ZDA. Without a fix, its fields are empty."""
+    """Return a GGA, RMC, VTG or ZDA sentence. Without a fix, the fields of the sentence are empty."""
     v, clock = f.value, f.time.strftime("%H%M%S.") + f"{f.time.microsecond // 10_000:02d}"
     if identifier == 0x08:
         return nmea.sentence(

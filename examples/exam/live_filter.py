@@ -1,4 +1,4 @@
-"""A navigation filter for the exam as an on-board program: dead reckoning, corrected by each range.
+"""On-board program for the exam with a navigation filter: dead reckoning, corrected by each range.
 
     wavesim exam run lbl --program examples/exam/live_filter.py
 

@@ -160,7 +160,7 @@ def test_sticks_act_as_a_force_or_on_each_actuator(
     port, starboard = library()["jolner"].thruster
     page.until(lambda: np.allclose(commands(), [port.maximum, 0.5 * starboard.minimum]))
     page.shot("actuators")
-    page.page.get_by_label("Stick for starboard").select_option(label="left stick ↕ reversed")
+    page.page.get_by_label("Stick for starboard").select_option(label="left stick ↕ (reversed)")
     page.until(lambda: np.allclose(commands(), [port.maximum, starboard.minimum]))
     page.see("window.pad.buttons[5].pressed = false")
     page.until(lambda: not commands().any())

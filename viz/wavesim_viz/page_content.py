@@ -58,7 +58,7 @@ class ModelInfo(TypedDict):
     source: str
     validated: str
     shape: HullShape
-    appearance: Annotated[str, "glTF file; empty: the shape is drawn"]
+    appearance: Annotated[str, "glTF file; if it is empty, the shape is drawn"]
     mass: Annotated[float | None, "kg"]
     thrusters: list[ThrusterInfo]
     fins: list[FinInfo]

@@ -90,8 +90,8 @@ class ClosestApproach(NamedTuple):
     """The point at which a ray is nearest to its target, relative to the target, with the ray's direction there and the
     number of reversals up to there, which is -1 if the ray does not pass the target.
 
-    ``points`` is the number of points in the track of the ray. ``beyond`` is the distance in m by which the point is
-    beyond a bounce, on the continuation of the arc that ends there.
+    ``points`` is the number of points in the track of the ray. If a bounce comes just before the target, the arc
+    before the bounce is continued, and ``beyond`` is the distance in m from the bounce to the point.
     """
 
     reversals: int

@@ -69,8 +69,8 @@ class ResponseOperators:
 
     @property
     def headings(self) -> int:
-        """Return the number of headings. They are equally spaced over a full circle; the first heading is a following
-        sea.
+        """Return the number of headings. They are equally spaced over a full circle; at the first heading, the sea is
+        following.
         """
         return int(self.response.shape[2])
 

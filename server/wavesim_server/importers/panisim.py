@@ -225,7 +225,9 @@ def _add_buoyancy(
     if floating != mass:
         draft.notes.append("buoyancy_mass differs from the mass; a floating vessel displaces its mass")
     if "CB" not in geometry:
-        draft.notes.append("geometry.yml: CB is missing: the vessel floats as the box of its length, breadth and depth")
+        draft.notes.append(
+            "geometry.yml: CB is missing: the vessel floats like a box with its length, breadth and depth"
+        )
         return
     place = TrackedTable(geometry["CB"], "geometry.yml: CB")
     arm = gravity - np.array(place["position"], float)

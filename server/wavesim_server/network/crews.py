@@ -54,7 +54,7 @@ class CrewMember:
     wants_others: bool = False
     takes_missions: bool = False  #: whether this pilot accepts missions
     device: str = ""  #: name of the device that the session serves
-    device_fault: str = ""  #: kind of the injected fault of the device
+    device_fault: str = ""  #: kind of fault injected into the device
     ordinal: int = 0
     epoch: int = 0
     is_aboard: bool = False  #: whether the session's body is in the simulation and has a state

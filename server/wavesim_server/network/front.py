@@ -1,4 +1,4 @@
-"""The core of the front end: everything between network, engine and commander, without a socket, a clock or a process.
+"""The core of the front end: everything between the network, the engine and the commander, without sockets, clocks or processes.
 
 The inputs are datagrams, engine events and commands, each passed with the current time ``now``. The outputs are
 datagrams, commands to the engine and replies to the commander. If a session causes an error in the front end, the error

@@ -1,4 +1,4 @@
-"""Vehicle commands: forwarding to the program that drives the body, and return of its answer to the sender."""
+"""Forwarding of vehicle commands to the program that drives the body, and of its answers to the senders."""
 
 from __future__ import annotations
 

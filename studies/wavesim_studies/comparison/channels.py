@@ -18,7 +18,7 @@ from wavesim_studies.navigation.pose_tracks import PoseTrack
 __all__ = ["Channel", "motion_channels", "sensor_channels"]
 
 LEAST_VALUES = 10  #: a channel with fewer values is not compared
-DERIVED_S = 0.5  #: half of the time in s over which speeds and rates that a track lacks are computed from its poses
+DERIVED_S = 0.5  #: half the interval in s of the differences between poses that give missing speeds and rates
 SLOPE = 3  #: number of values on both sides from which the slope of an instrument's values is taken
 TURN = 2.0 * np.pi
 _AXES = {3: ("x", "y", "z"), 4: ("0", "1", "2", "3")}

@@ -66,7 +66,7 @@ class RequirementFailed(WaveSimError):
     type=click.Choice(["none", "start", "translation", "yaw"]),
     default="none",
     show_default=True,
-    help="Move the real track: to the simulated start, by the mean difference, or by rotation and translation.",
+    help="How to align the real track: move it to the simulated start, shift it by the mean difference, or rotate and shift it.",
 )
 @click.option(
     "--require",

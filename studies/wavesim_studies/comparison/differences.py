@@ -89,8 +89,8 @@ def ensemble_at(members: Sequence[Channel], time: Floats, gap: float) -> Floats:
 
 
 def white_noise(x: Floats) -> float:
-    """Return the standard deviation of the white part of a series: it follows from the second differences, which
-    contain little of a slow signal.
+    """Return the standard deviation of the white noise in a series. It is estimated from the second differences, which
+    suppress slow signals.
     """
     if len(x) < LEAST_VALUES:
         return math.nan

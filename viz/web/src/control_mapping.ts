@@ -13,10 +13,10 @@ const STICKS: [label: string, axis: number, sign: number][] = [
   ["left stick ↔", 3, 1],
   ["right stick ↕", 2, -1],
   ["right stick ↔", 1, 1],
-  ["left stick ↕ reversed", 0, -1],
-  ["left stick ↔ reversed", 3, -1],
-  ["right stick ↕ reversed", 2, 1],
-  ["right stick ↔ reversed", 1, -1],
+  ["left stick ↕ (reversed)", 0, -1],
+  ["left stick ↔ (reversed)", 3, -1],
+  ["right stick ↕ (reversed)", 2, 1],
+  ["right stick ↔ (reversed)", 1, -1],
 ];
 const LEFT_VERTICAL = 1,
   RIGHT_VERTICAL = 3;

@@ -61,7 +61,7 @@ export interface ModelInfo {
   source: string;
   validated: string;
   shape: HullShape;
-  /** glTF file; empty: the shape is drawn */
+  /** glTF file; if it is empty, the shape is drawn */
   appearance: string;
   /** kg */
   mass: number | null;

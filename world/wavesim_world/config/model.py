@@ -179,8 +179,8 @@ class FaultConfig:
         "<device>."
     )
     kind: str = text(
-        "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the duration `amount`). Sensor: lost, "
-        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log. Device: "
+        "Kind of fault. Actuators: stuck, lost, reduced, reversed, or frozen (for the duration `amount`). Sensors: lost, "
+        "frozen, bias, spikes or noisy; leak detectors also have wet, and Doppler velocity logs unlocked. Devices: "
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
