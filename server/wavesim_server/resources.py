@@ -13,7 +13,7 @@ from typing import IO, NoReturn
 
 import posix_ipc
 
-from wavesim_sdk import frame_rings
+from wavesim_sdk import frame_rings, front_rings
 from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
 from wavesim_sdk.errors import WaveSimError
@@ -123,6 +123,7 @@ def remove_leftovers(server: str) -> list[str]:
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
     found += frame_rings.remove_rings(server)
+    found += front_rings.remove_front_rings(server)
     found += remove_semaphores(server, all_sensor_tables())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))
