@@ -52,8 +52,8 @@ FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRON
 class FrontBatch(NamedTuple):
     """New waveforms and fronts of all hydrophones.
 
-    The waveform of a signal comes in the same batch as its first front, or in an earlier one. The fronts of one signal
-    on one path are in ascending order. All fronts that arrive at the reference point of their hydrophone until
+    The waveform of a signal comes in the same batch as its first front, or in an earlier one. The fronts are in the
+    order of their arrivals at the reference points. All fronts that arrive at the reference point of their hydrophone until
     ``time_ns`` are in this batch or in an earlier one.
     """
 

@@ -138,7 +138,9 @@ class Hydrophones:
         if not (waveforms or fronts):
             return
         f, counters = self.fronts, self.fronts.counters[0]
-        self.history.add(np.array(f.waveforms[:waveforms]), np.array(f.fronts[:fronts]), self._in_progress)
+        found = np.array(f.fronts[:fronts])  # in the order of their ticks only
+        found = found[np.argsort(found["arrival"], kind="stable")]
+        self.history.add(np.array(f.waveforms[:waveforms]), found, self._in_progress)
         counters.waveforms = counters.fronts = counters.first_front = 0
 
     def _in_progress(self) -> set[int]:
