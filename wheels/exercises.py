@@ -18,6 +18,7 @@ def exercise_server() -> None:
     from wavesim_world.config.build import library
 
     compiling.exercise_all(threads=2)
+    compiling.exercise_hydrophones()
     # device functions that Python calls: for bodies that start close to each other, and for those that float
     body = start_clearance.model_geometry(library()["lauv"], (0.0, 0.0, 5.0), (0.0, 0.0, 0.0))
     shapes.distance(body, body, np.zeros((16, 3)), np.zeros(3), np.zeros(3))

@@ -121,5 +121,7 @@ def main(part: ProcessArguments) -> None:
         exit_without_resource("engine", error)
     engine.override_time(options.speed, options.duration)
     compiling.exercise_all(options.threads)
+    if simulation.channel.hydrophones is not None:
+        compiling.exercise_hydrophones()
     os.eventfd_write(part.events_fd, 1)
     sys.exit(run(engine, part.commands_fd, part.supervisor_pid))
