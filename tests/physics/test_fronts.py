@@ -106,7 +106,7 @@ def test_in_water_with_a_profile(water: str, tmp_path: Path, monkeypatch: pytest
     if water == "volume":
         grid = volume(lambda n, e, z: np.interp(z, DEPTHS, SPEEDS), DEPTHS, (100.0, 100.0), 400.0)
         monkeypatch.setattr(sound, "sound_speed_volume", lambda *_: grid)
-        parts["acoustics"] = ''
+        parts["acoustics"] = ""
     loaded = world(**parts)
     lab = Courses(loaded, courses)
     lab.sim.ping(0, 25e3)
@@ -212,7 +212,9 @@ def test_a_body_hears_itself_at_the_distance_of_its_hydrophone() -> None:
     lab.sim.ping(1, 25e3)
     lab.advance(0.2)
     waveforms, fronts, *_ = lab.sim.take_fronts()
-    assert fronts["arrival"] == pytest.approx(fronts["emission"], abs=1e-15)  # the transducer is where the hydrophone is
+    assert fronts["arrival"] == pytest.approx(
+        fronts["emission"], abs=1e-15
+    )  # the transducer is where the hydrophone is
     for k in (1, 2):
         distance = np.linalg.norm(ELEMENTS[k])
         assert fronts["times"][:, k] - fronts["emission"] == pytest.approx(distance / 1500.0, abs=1e-5)

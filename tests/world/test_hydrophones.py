@@ -28,7 +28,8 @@ def test_defaults() -> None:
 
 def test_an_array() -> None:
     h = hydrophone(
-        'sampling="250 kHz" rate="20 Hz" high="100 kHz"', '<element position="0 22.86 0 mm"/><element position="1 0 0 cm"/>'
+        'sampling="250 kHz" rate="20 Hz" high="100 kHz"',
+        '<element position="0 22.86 0 mm"/><element position="1 0 0 cm"/>',
     )
     assert h.element_positions == ((0.0, pytest.approx(0.02286), 0.0), (0.01, 0.0, 0.0))
     assert h.block_samples == 12_500
