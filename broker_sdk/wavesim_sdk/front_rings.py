@@ -19,14 +19,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import posix_ipc
 
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.shared_memory import (
     create_memory,
     is_process_alive,
@@ -47,21 +47,6 @@ MAX_FRONTS, WAVEFORMS = 131_072, 4096  #: maximum capacity of the ring of fronts
 #: indices of numbers in the header
 FRONT_CAPACITY, WAVEFORM_CAPACITY, EPOCH, TIME = 7, 8, 9, 10
 FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE = range(11, 17)
-
-
-class FrontBatch(NamedTuple):
-    """New waveforms and fronts of all hydrophones.
-
-    The waveform of a signal comes in the same batch as its first front, or in an earlier one. The fronts are in the
-    order of their arrivals at the reference points. All fronts that arrive at the reference point of their hydrophone until
-    ``time_ns`` are in this batch or in an earlier one.
-    """
-
-    waveforms: Record  #: records of WAVEFORM
-    fronts: Record  #: records of FRONT
-    time_ns: int  #: simulation time in ns up to which the fronts are complete
-    is_restarted: bool = False  #: whether the reader must discard everything from earlier batches
-    lost: int = 0  #: number of records that were overwritten before they were read, or discarded
 
 
 def _hash() -> bytes:

@@ -7,9 +7,12 @@ and the waveform.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from wavesim_sdk.arrays import Record
 from wavesim_sdk.tables import Table, integer, value
 
-__all__ = ["FRONT", "FRONT_INTERVAL_S", "FRONT_TABLES", "MAX_ELEMENTS", "WAVEFORM"]
+__all__ = ["FRONT", "FRONT_INTERVAL_S", "FRONT_TABLES", "MAX_ELEMENTS", "WAVEFORM", "FrontBatch"]
 
 MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step
@@ -63,3 +66,18 @@ FRONT = Table(
 )
 
 FRONT_TABLES = (WAVEFORM, FRONT)
+
+
+class FrontBatch(NamedTuple):
+    """New waveforms and fronts of all hydrophones.
+
+    The waveform of a signal comes in the same batch as its first front, or in an earlier one. The fronts are in the
+    order of their arrivals at the reference points. All fronts that arrive at the reference point of their hydrophone until
+    ``time_ns`` are in this batch or in an earlier one.
+    """
+
+    waveforms: Record  #: records of WAVEFORM
+    fronts: Record  #: records of FRONT
+    time_ns: int  #: simulation time in ns up to which the fronts are complete
+    is_restarted: bool = False  #: whether the reader must discard everything from earlier batches
+    lost: int = 0  #: number of records that were overwritten before they were read, or discarded

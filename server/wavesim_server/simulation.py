@@ -25,8 +25,7 @@ from wavesim_sdk.actuators import ACTUATOR_FAULTS, actuator_index, fault_amount,
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
-from wavesim_sdk.front_rings import FrontBatch
-from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.tables import ACTUATOR_FAULT, GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
 from wavesim_server.acoustics.channel import AcousticChannel, EmissionRequest

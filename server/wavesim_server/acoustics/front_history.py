@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.arrays import Record
-from wavesim_sdk.front_rings import FrontBatch
-from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 
 #: time in s for which fronts are kept after their arrival: longer than the longest block of samples and the interval
 #: between two fronts, so that a reader can continue after a return to a snapshot

@@ -13,8 +13,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import InvalidArgument
-from wavesim_sdk.front_rings import FrontBatch
-from wavesim_sdk.front_tables import FRONT_INTERVAL_S, MAX_ELEMENTS
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, MAX_ELEMENTS, FrontBatch
 from wavesim_server import array_tables
 from wavesim_server.acoustics import front_arrays, medium_arrays
 from wavesim_server.acoustics.front_history import FrontHistory
@@ -106,7 +105,7 @@ class Hydrophones:
         R, f = frames.rotation(attitude), self.fronts
         for place in self._places.get(row, ()):
             h, first = f.hydrophones[place], place * MAX_ELEMENTS
-            ends = [(h, self.medium.places[:, f.counters[0].rows + place])]
+            ends: list[tuple[Any, Any]] = [(h, self.medium.places[:, f.counters[0].rows + place])]
             ends += [(f.elements[k], f.element_places[:, k]) for k in range(first, first + h.elements)]
             for lever, both in ends:
                 p = np.array([lever.x, lever.y, lever.z])
