@@ -85,7 +85,7 @@ EMITTING = Table(
 
 FRONT_SIGNAL = Table(
     "front_signal",
-    "A front in transit: what the signal with the same row in the medium of the hydrophones represents.",
+    "A front in transit. Its row is that of its signal in the medium of the hydrophones.",
     "medium",
     (
         integer("signal", "", "Number of the signal that the front belongs to."),
