@@ -77,7 +77,13 @@ def ensure_compiled(
     else:
         report("compiling the kernels (once, about a minute)")
     # in a session of its own: Ctrl-C reaches only this process, which stops the compiler
-    command = [sys.executable, "-m", "wavesim_server.compiling", str(threads), *(["hydrophones"] if hydrophones else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "wavesim_server.compiling",
+        str(threads),
+        *(["hydrophones"] if hydrophones else []),
+    ]
     with subprocess.Popen(command, start_new_session=True) as program:
         try:
             code = compile_progress.follow(program)
