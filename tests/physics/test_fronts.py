@@ -102,7 +102,7 @@ def test_in_water_with_a_profile(water: str, tmp_path: Path, monkeypatch: pytest
     """
     courses = {"source": Course((0.0, 0.0, 20.0), (2.0, 1.0, 0.1)), "listener": Course((250.0, 60.0, 31.0))}
     (tmp_path / "c.txt").write_text("".join(f"{z} {c}\n" for z, c in zip(DEPTHS, SPEEDS, strict=True)))
-    parts = {"order": 1, "folder": tmp_path, "acoustics": 'profile="file" file="c.txt"'}
+    parts: dict[str, Any] = {"order": 1, "folder": tmp_path, "acoustics": 'profile="file" file="c.txt"'}
     if water == "volume":
         grid = volume(lambda n, e, z: np.interp(z, DEPTHS, SPEEDS), DEPTHS, (100.0, 100.0), 400.0)
         monkeypatch.setattr(sound, "sound_speed_volume", lambda *_: grid)
