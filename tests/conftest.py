@@ -33,7 +33,7 @@ for _signal, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once, before workers or servers do so side by side."""
     if not hasattr(session.config, "workerinput"):
-        compiling.ensure_compiled(lambda text: print(f"\n{text}", flush=True))
+        compiling.ensure_compiled(lambda text: print(f"\n{text}", flush=True), hydrophones=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -18,6 +18,7 @@ def exercise_server() -> None:
     from wavesim_world.config.build import library
 
     compiling.exercise_all(threads=2)
+    compiling.exercise_hydrophones()
     # device functions that Python calls: for bodies that start close to each other, and for those that float
     body = start_clearance.model_geometry(library()["lauv"], (0.0, 0.0, 5.0), (0.0, 0.0, 0.0))
     shapes.distance(body, body, np.zeros((16, 3)), np.zeros(3), np.zeros(3))
@@ -50,6 +51,7 @@ def exercise_sound_between_points() -> None:
 def exercise_emulators() -> None:
     from importlib.metadata import entry_points
 
+    from wavesim_emulators.hydrophone import synthesis
     from wavesim_emulators.sonar import ray_kernels
     from wavesim_emulators.sonar.camera import CameraEmulator
     from wavesim_emulators.sonar.design import SonarDesign
@@ -71,6 +73,7 @@ def exercise_emulators() -> None:
             made = SonarDesign(few, length, 64, bits=16, labels=True)
             SONAR_TYPES[preset.kind](made, sonar.world, 0.0, 1).ping(here, 0)
     CameraEmulator(load_text(world, Path())).warm_up()
+    synthesis.load_kernels()
     for entry in entry_points(group="wavesim.emulators"):
         if entry.value.startswith("wavesim_emulators."):
             entry.load().load_kernels()

@@ -1,10 +1,12 @@
-"""Shared-memory rings with the newest frames from each imaging sonar, camera and lidar of a server on this machine.
+"""Shared-memory rings with the newest frames from each imaging sonar, camera, lidar and hydrophone of a server on this
+machine.
 
 A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the ``sonar`` table, followed by one for each row
-of the ``lidar`` table and, in reverse order, one for each row of the ``camera`` table. The segment begins like the
+of the ``lidar`` table, one for each row of the ``hydrophone`` table and, in reverse order, one for each row of the
+``camera`` table. The segment begins like the
 other segments: magic ``WAVESONR``, version, 16 bytes of the record hash, the size of the segment, and the PID and start
-time of the server. The number of rings, the number of slots per ring, the number of bytes per slot and the index of the
-first lidar ring follow (8 bytes each).
+time of the server. The number of rings, the number of slots per ring, the number of bytes per slot and the indices of the
+first lidar ring and of the first hydrophone ring follow (8 bytes each).
 
 Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame that
 is being written. ``done`` is the number of the last complete frame. ``logged`` is the number of the last logged frame
@@ -37,8 +39,8 @@ from wavesim_sdk.shared_memory import (
 )
 
 MAGIC = b"WAVESONR"
-VERSION = 2
-HEADER_NUMBERS = 11  #: number of 8-byte integers in the header
+VERSION = 3
+HEADER_NUMBERS = 12  #: number of 8-byte integers in the header
 HEADER, RING = 4096, 64
 SLOTS = 4
 LOOK_S = 0.0005  #: interval in s at which to check whether the log writer has read a frame
@@ -54,22 +56,23 @@ class FrameRings:
     def __init__(self, memory: Any) -> None:
         self._memory = memory
         self.header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
-        self.rings, self.slots, self.slot_bytes, self.first_lidar = (int(n) for n in self.header[7:])
+        self.rings, self.slots, self.slot_bytes, *first = (int(n) for n in self.header[7:])
+        self._first = dict(zip(("lidar", "hydrophone"), first, strict=True))
         self._each = RING + self.slots * self.slot_bytes
         self.begun, self.done, self.logged = (
             np.ndarray(self.rings, np.int64, memory, HEADER + 8 * k, (self._each,)) for k in range(3)
         )
 
     @classmethod
-    def create(cls, server: str, rings: int, size: int, group: bool = False, first_lidar: int = 0) -> None:
-        """Create the segment of frame rings for a server. Raises OSError on failure. ``first_lidar`` is the index of
-        the first lidar ring, which equals the number of sonar rings.
+    def create(cls, server: str, rings: int, size: int, group: bool = False, first: tuple[int, int] = (0, 0)) -> None:
+        """Create the segment of frame rings for a server. Raises OSError on failure. ``first`` contains the indices of
+        the first lidar ring, which equals the number of sonar rings, and of the first hydrophone ring.
         """
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)
         header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
         own = total, os.getpid(), process_start(os.getpid())
-        header[1], header[4:] = VERSION, (*own, rings, SLOTS, size, first_lidar)
+        header[1], header[4:] = VERSION, (*own, rings, SLOTS, size, *first)
         memory[16:32] = _hash()
         memory[0:8] = MAGIC
 
@@ -83,12 +86,12 @@ class FrameRings:
             if server not in dict(running_servers()):
                 raise no_such_server(server) from None
             raise NotRunning(
-                f"the server '{server}' has no imaging sonars, cameras or lidars; add them under <sensors>"
+                f"the server '{server}' has no imaging sonars, cameras, lidars or hydrophones; add them under <sensors>"
             ) from None
         if memory[16:32] != _hash() or int(np.frombuffer(memory, np.int64, 2)[1]) != VERSION:
             raise AttachError(f"{name} was created by another release; install the same release on both sides")
         header = [int(n) for n in np.frombuffer(memory, np.int64, HEADER_NUMBERS)]
-        rings, slots, size, _ = header[7:]
+        rings, slots, size = header[7:10]
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
             raise AttachError(
                 f"{name} is damaged: {rings} rings of {slots} x {size} bytes do not fit into its {len(memory)} bytes"
@@ -103,7 +106,7 @@ class FrameRings:
         """
         if type_ == "camera":
             return self.rings - 1 - place
-        return place + (self.first_lidar if type_ == "lidar" else 0)
+        return place + self._first.get(type_, 0)
 
     def _slot(self, ring: int, number: int) -> int:
         return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
@@ -155,7 +158,7 @@ class FrameReader:
 
     @classmethod
     def open(cls, server: str, body: str, name: str) -> FrameReader:
-        """Open the frames from a sonar, camera or lidar on a body of a running server."""
+        """Open the frames from a sonar, camera, lidar or hydrophone on a body of a running server."""
         from wavesim_sdk.attach import SharedState
 
         suite = SharedState(server).instruments(body)

@@ -1,4 +1,4 @@
-"""Frames from imaging sonars, cameras and lidars: the record of a frame and its payload."""
+"""Frames from imaging sonars, cameras, lidars and hydrophones: the record of a frame and its payload."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ SOUNDING_COLUMNS = (
     "object",
 )
 #: types of frames; the ``kind`` column of a frame is an index into this tuple
-FRAME_KINDS = ("forward", "sidescan", "bathymetry", "scanning", "camera", "3d", "lidar")
-SONAR_KINDS = tuple(kind for kind in FRAME_KINDS if kind not in ("camera", "lidar"))  #: types of imaging sonars
+FRAME_KINDS = ("forward", "sidescan", "bathymetry", "scanning", "camera", "3d", "lidar", "hydrophone")
+#: types of imaging sonars
+SONAR_KINDS = tuple(kind for kind in FRAME_KINDS if kind not in ("camera", "lidar", "hydrophone"))
 RANGE_IMAGES = ("3d", "lidar")  #: types of frames whose samples are pixels with a range and a level
 #: pixel of a 3D sonar or lidar. Range: 0 = no echo, 65535 = maximum range. Level: 0 = ``floor``, 65535 = ``floor`` plus
 #: ``span``, after gain; for a lidar, the intensity from 0 to 1
 PIXEL_3D = np.dtype([("range", "<u2"), ("level", "<u2")])
+HYDROPHONE_BITS = (0, 12, 16, 24)  #: resolutions of a hydrophone's converter; 0 = floating-point values
 _DEPTHS, _CAMERA_LABELS = 1, 2  # bits of the column ``labels`` of a camera
-FRAME_SENSOR_TYPES = ("sonar", "camera", "lidar")  #: sensor types that produce frames
+FRAME_SENSOR_TYPES = ("sonar", "camera", "lidar", "hydrophone")  #: sensor types that produce frames
 
 
 def _text(name: str, doc: str) -> Field:
@@ -64,9 +66,14 @@ FRAME = Table(
             "kind",
             "",
             "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
-            "(columns: docs/camera.md), 5 3D sonar, 6 lidar (columns: docs/sensors.md).",
+            "(columns: docs/camera.md), 5 3D sonar, 6 lidar (columns: docs/sensors.md), 7 hydrophone (columns: "
+            "docs/hydrophones.md).",
         ),
-        integer("beams", "", "Number of beams; for a 3D sonar or lidar, number of rows of the image."),
+        integer(
+            "beams",
+            "",
+            "Number of beams; for a 3D sonar or lidar, number of rows of the image; for a hydrophone, number of channels.",
+        ),
         integer(
             "bins",
             "",
@@ -124,18 +131,20 @@ RECORD = FRAME.dtype
 
 
 def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
-    """Return the error message for a body that does not have a sonar, camera or lidar with this name. If ``body`` is
+    """Return the error message for a body that does not have a sonar, camera, lidar or hydrophone with this name. If ``body`` is
     empty, the message refers to all bodies.
     """
     whose = f"'{body}'" if body else "no body"
     verb = "has no" if body else "has a"
-    return f"{whose} {verb} sonar, camera or lidar named '{name}'; available: {', '.join(available) or 'none'}"
+    return (
+        f"{whose} {verb} sonar, camera, lidar or hydrophone named '{name}'; available: {', '.join(available) or 'none'}"
+    )
 
 
 @dataclass(frozen=True)
 class ImagingFrame:
-    """Frame from a sonar, camera or lidar: its record, and its payload of samples (beams, bins) or soundings (beams,
-    SOUNDING_COLUMNS).
+    """Frame from a sonar, camera, lidar or hydrophone: its record, and its payload of samples (beams, bins) or soundings
+    (beams, SOUNDING_COLUMNS). A frame of a hydrophone is one block of samples (channels, samples).
     """
 
     record: Any
@@ -154,6 +163,7 @@ class ImagingFrame:
             min(int(r["beams"]), int(r["bins"])) < 1
             or size not in (1, 2, 4, 8)
             or not 0 <= r["kind"] < len(FRAME_KINDS)
+            or not _is_sound(r, size)
         ):
             raise ValueError("the frame's record is invalid (kind, beams, bins or sample_bytes)")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
@@ -194,10 +204,13 @@ class ImagingFrame:
     @property
     def samples(self) -> Any:
         """Samples as integers (beams, bins), soundings as floats (beams, columns), or pixels of a 3D sonar or
-        lidar as :data:`PIXEL_3D` (rows, columns).
+        lidar as :data:`PIXEL_3D` (rows, columns). Samples of a hydrophone (channels, samples) are signed integers, or
+        voltages in V as 32-bit floats.
         """
         r = self.record
         type_: Any = {1: "<u1", 2: "<u2", 4: PIXEL_3D, 8: "<f8"}[int(r["sample_bytes"])]
+        if self.kind == "hydrophone":
+            type_ = sample_type(int(r["tvg"]))
         count = int(r["beams"]) * int(r["bins"])
         return np.frombuffer(self.payload, type_, count).reshape(int(r["beams"]), int(r["bins"]))
 
@@ -205,6 +218,29 @@ class ImagingFrame:
     def image(self) -> Any:
         """Camera image (rows, columns, 3) with red, green and blue channels."""
         return self.samples.reshape(int(self.record["beams"]), -1, 3)
+
+    @property
+    def sampling_rate(self) -> float:
+        """Sampling rate of a hydrophone in Hz."""
+        return float(self.record["frequency"])
+
+    @property
+    def first_sample(self) -> int:
+        """Number of the first sample of a hydrophone's block. Sample k is taken at the time k / ``sampling_rate`` of
+        the hydrophone's own clock.
+        """
+        return round(int(self.record["ping_ns"]) * 1e-9 * self.sampling_rate)
+
+    @property
+    def voltages(self) -> Any:
+        """Output voltages of a hydrophone in V (channels, samples)."""
+        bits = int(self.record["tvg"])
+        return self.samples * (float(self.record["span"]) / (1 << (bits - 1)) if bits else 1.0)
+
+    @property
+    def pressures(self) -> Any:
+        """Sound pressures in uPa (channels, samples) for the hydrophone's sensitivity and gain."""
+        return self.voltages * 10.0 ** (-0.05 * (float(self.record["floor"]) + float(self.record["gain"])))
 
     @property
     def depth(self) -> Any:
@@ -301,6 +337,19 @@ class ImagingFrame:
         x = np.minimum(ranges, r["hold"])
         gain = r["tvg"] * np.log10(x) + 2.0 * r["absorption"] * x + r["gain"]
         return samples * (r["span"] / top) + r["floor"] - gain
+
+
+def _is_sound(r: Any, size: int) -> bool:
+    """Return False if a record claims to be from a hydrophone but its bits, rate and size do not fit."""
+    if FRAME_KINDS[int(r["kind"])] != "hydrophone":
+        return True
+    bits, rate = float(r["tvg"]), float(r["frequency"])
+    return bits in HYDROPHONE_BITS and size == np.dtype(sample_type(int(bits))).itemsize and 1.0 <= rate <= 1e9
+
+
+def sample_type(bits: int) -> str:
+    """Return the data type of the samples of a hydrophone: integers of ``bits`` bits, or 0 for floating-point values."""
+    return "<f4" if bits == 0 else "<i2" if bits <= 16 else "<i4"
 
 
 def _truth_bytes(r: Any) -> int:

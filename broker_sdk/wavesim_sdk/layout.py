@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 
+from wavesim_sdk.front_tables import FRONT_TABLES
 from wavesim_sdk.mailbox_tables import RECORDS
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES
@@ -29,6 +30,7 @@ def tables_markdown() -> str:
         ("Area *simulation*", SIMULATION_TABLES),
         ("Area *vehicles*", VEHICLE_TABLES),
         ("Area *vehicles*: sensor types (only those that the configuration uses)", tuple(SENSORS.values())),
+        ("Records of the segment *fronts*", FRONT_TABLES),
         ("Records of the mailbox", RECORDS),
     ):
         lines += [f"## {title}", ""]

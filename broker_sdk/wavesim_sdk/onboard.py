@@ -48,6 +48,7 @@ __all__ = ["BrokerBase", "Command", "ReceivedMission", "RequestOutcomes", "Step"
 
 KEPT_ANSWERS = 256
 KEPT_FRAMES = 4  #: number of frames kept for each sonar until the program retrieves them
+KEPT_BLOCKS = 64  #: number of blocks of samples kept for each hydrophone until the program retrieves them
 Command = Mapping[str, float] | Sequence[float | None]
 ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
 
@@ -469,7 +470,7 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames received since the last call, at most four from each sonar."""
+        """Return the frames received since the last call, at most four from each sonar and 64 from each hydrophone."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found
@@ -482,8 +483,9 @@ class BrokerBase(PrivilegedRequests):
         except ValueError:
             self.session.drops["frame"] += 1
             return
-        kept = self._frames.setdefault(whole.sensor, deque(maxlen=KEPT_FRAMES))
-        self._frames_late += len(kept) == KEPT_FRAMES
+        most = KEPT_BLOCKS if frame.kind == "hydrophone" else KEPT_FRAMES
+        kept = self._frames.setdefault(whole.sensor, deque(maxlen=most))
+        self._frames_late += len(kept) == most
         kept.append(frame)
 
     def _feed(self, event: SessionEvent) -> Step | None:

@@ -131,6 +131,18 @@ _BUILT_IN = (
         ),
     ),
     sensor_table(
+        "hydrophone",
+        "Hydrophone. Its blocks of samples are in shared-memory rings, like the frames of sonars.",
+        (
+            value("frame", "", "Number of the newest block, from 1."),
+            value("channels", "", "Number of channels: elements of the hydrophone."),
+            value("samples", "", "Number of samples of each channel in a block."),
+            value("level", "dB re 1 uPa", "Root-mean-square level of the newest block over all channels; NaN = silence."),
+            value("clipped", "", "Number of samples of the newest block that were clipped."),
+        ),
+        (value("next", "", "Number of the first sample of the next block."),),
+    ),
+    sensor_table(
         "imu",
         "Inertial measurement unit. Values are means over the time since the previous value.",
         (value("force", "m/s2", "Specific force, frame S.", 3), value("rates", "rad/s", "Angular velocity, frame S.", 3)),

@@ -1,5 +1,5 @@
 """``wavesim device`` serves virtual instruments that existing software can read; ``wavesim record`` writes sonar survey
-files.
+files and sound files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import click
 
 from wavesim_devices.cli_devices import address_option, at_body, device, device_command, outlet_option, sensor_option
 from wavesim_devices.cli_traffic import PLACES, where
+from wavesim_sdk.cli import unused
 from wavesim_sdk.cli_commands import server_option
 from wavesim_sdk.terminal_text import echo
 
@@ -218,21 +219,34 @@ def boat(
 
 @click.command()
 @click.argument("body")
-@click.argument("sonar")
+@click.argument("instrument")
 @click.argument("file", type=click.Path(path_type=Path))
 @server_option
 @click.option(
     "--frames", default=0, help="Number of frames after which to stop; 0 (default) = record until the run ends."
 )
-def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
-    """Write sonar frames to a file for survey software.
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    help="Read the blocks of a hydrophone from this log instead of a server.",
+)
+def record(body: str, instrument: str, file: Path, server: str, frames: int, log: Path | None) -> None:
+    """Write frames to a survey file or a sound file.
 
-    FILE receives the frames from SONAR on BODY. The name of FILE must end in .xtf for a side-scan sonar, or in .kmall
-    for a multibeam echosounder.
+    FILE receives the frames from INSTRUMENT on BODY. The name of FILE must end in .xtf for a side-scan sonar, in .kmall
+    for a multibeam echosounder, and in .wav or .npz for a hydrophone. A JSON file beside a sound file contains its
+    sampling rate, its scale and the time of its first sample.
     """
     from wavesim_devices.sonar_formats import record as recorder
 
-    written, lost = recorder.record(server, body, sonar, file, frames)
+    if frames < 0:
+        raise click.UsageError(f"--frames must be at least 0, got {frames}")
+    if log is not None:
+        unused("with --log", "server")
+        written = recorder.record_log(log, body, instrument, file, frames)
+        echo(f"{file}: {written} blocks written", err=True)
+        return
+    written, lost = recorder.record(server, body, instrument, file, frames)
     echo(f"{file}: {written} frames written, {lost} lost because they arrived too fast", err=True)
 
 

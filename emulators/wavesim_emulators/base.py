@@ -64,6 +64,9 @@ class Emulator:
     #: the bodies that it needs
     needs_all_bodies: ClassVar[bool] = True
 
+    #: whether the emulator needs more of the server's shared memory than tables, so that it cannot serve over the network
+    is_local: ClassVar[bool] = False
+
     #: kernels of :meth:`measure`, each with arguments of the types that it receives
     kernels: ClassVar[bank_kernels.Kernels] = ()
 

@@ -25,6 +25,10 @@ class EmulatorProcess:
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
         self.emulator, self.free_running = emulator, free_running
         self._stop = False
+        if is_remote(server) and emulator.is_local:
+            raise AttachError(
+                f"the emulator '{emulator.sensor}' reads more of the server's memory than a network carries; run it on the server's machine, with the server's NAME"
+            )
         if is_remote(server):  # before joining, because a server removes a silent client
             emulator.load_kernels()
             emulator.open_remote(lambda row, record, *payload: self.attachment.write_frame(row, record, *payload))

@@ -30,7 +30,7 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
     data_files.check(loaded)
     for text in (*loaded.notices, *instrument_checks.drowned(loaded)):
         echo(f"wavesim: {config}: {text}", err=True)
-    compiling.ensure_compiled(threads=threads)
+    compiling.ensure_compiled(threads=threads, hydrophones="hydrophone" in loaded.sensor_rows)
     return loaded
 
 
@@ -366,7 +366,7 @@ def trial(
 @click.command("compile")
 def compile_() -> None:
     """Compile the kernels in advance. Other commands compile them automatically when needed."""
-    compiling.ensure_compiled()
+    compiling.ensure_compiled(hydrophones=True)
 
 
 def commands() -> list[click.Command]:

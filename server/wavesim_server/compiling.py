@@ -1,6 +1,6 @@
 """Compilation of all kernels of a server before they are needed (:func:`ensure_compiled`).
 
-The compiler is a program, ``python -m wavesim_server.compiling THREADS``, which compiles in parallel. One process
+The compiler is a program, ``python -m wavesim_server.compiling THREADS [hydrophones]``, which compiles in parallel. One process
 compiles the sound kernels while the main process compiles the motion kernels. The main process then forks a copy, which
 already has the motion kernels. The copy compiles the kernels of single bodies while the main process compiles the tick.
 A final pass compiles each kernel that one of the processes failed to compile, or reports the error.
@@ -35,14 +35,21 @@ def completion_record(threads: int) -> CompletionRecord:
     return CompletionRecord(name, Path(__file__).parent, "wavesim.dynamics")
 
 
+def hydrophone_record() -> CompletionRecord:
+    """Return the record of the compiled kernels that only worlds with hydrophones need."""
+    return CompletionRecord("complete-hydrophones", Path(__file__).parent, "wavesim.dynamics")
+
+
 def print_to_stderr(text: str) -> None:
     """Print a message from :func:`ensure_compiled` to standard error."""
     sys.stderr.write(f"wavesim: {text}\n")
 
 
-def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
-    """Compile the kernels if necessary, including the kernels of multi-threaded ticks if ``threads`` > 1. Wheels
-    already contain compiled kernels.
+def ensure_compiled(
+    report: Callable[[str], None] = print_to_stderr, threads: int = 1, hydrophones: bool = False
+) -> None:
+    """Compile the kernels if necessary, including the kernels of multi-threaded ticks if ``threads`` > 1, and those of
+    hydrophones if ``hydrophones`` is set. Wheels already contain compiled kernels.
 
     ``report`` receives a message when compilation starts. The compiler runs in a separate program, because the caller
     may have threads and must not keep the compiler in memory.
@@ -54,20 +61,29 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
     if machine_code.MODE is not machine_code.Mode.COMPILE:
         return
     check_numba_version()
-    record = completion_record(threads)
-    if record.is_current():
+    needed = [completion_record(threads), *([hydrophone_record()] if hydrophones else [])]
+    record = next((r for r in needed if not r.is_current()), None)
+    if record is None:
         return
     if not _make_folder(record.path.parent):
         report(f"cannot store kernels in {cache_folder()}, so each process compiles its own; set NUMBA_CACHE_DIR")
         return
     if record.has_current_functions():
         report("checking the compiled kernels, because other sources have changed")
+    elif record is not needed[0]:
+        report("compiling the kernels for hydrophones (once, about half a minute)")
     elif threads > 1 and completion_record(1).is_current():
         report("compiling the kernels for multi-threaded ticks (once, about half a minute)")
     else:
         report("compiling the kernels (once, about a minute)")
     # in a session of its own: Ctrl-C reaches only this process, which stops the compiler
-    command = [sys.executable, "-m", "wavesim_server.compiling", str(threads)]
+    command = [
+        sys.executable,
+        "-m",
+        "wavesim_server.compiling",
+        str(threads),
+        *(["hydrophones"] if hydrophones else []),
+    ]
     with subprocess.Popen(command, start_new_session=True) as program:
         try:
             code = compile_progress.follow(program)
@@ -167,6 +183,15 @@ def exercise_all(threads: int = 1) -> None:
     world.take_signals()
 
 
+def exercise_hydrophones() -> None:
+    """Call the compiled functions of hydrophones, so that each of them is compiled or loaded before the clock starts."""
+    from wavesim_server.simulation import Simulation
+    from wavesim_world.config import load_text
+
+    vehicle = "<vehicle name='a' model='lauv' position='0 0 5 m'><sensors><hydrophone/></sensors></vehicle>"
+    Simulation(load_text(f"<wavesim><fleet>{vehicle}</fleet></wavesim>")).advance(1)
+
+
 def compile_in_parallel() -> None:
     """Compile the kernels in three processes, two of which are busy at any time."""
     world = make_empty_world()
@@ -186,15 +211,19 @@ def compile_in_parallel() -> None:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    threads = int(sys.argv[1])
+    threads, hydrophones = int(sys.argv[1]), "hydrophones" in sys.argv[2:]
     with gc_paused():
         if len(os.sched_getaffinity(0)) > 1:
             compile_in_parallel()
         exercise_all(threads)
+        if hydrophones:
+            exercise_hydrophones()
     from wavesim_kernels.numba_internals import used_sources
 
     for count in {1, threads}:
         completion_record(count).write(used_sources)
+    if hydrophones:
+        hydrophone_record().write(used_sources)
 
 
 if __name__ == "__main__":

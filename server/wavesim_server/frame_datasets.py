@@ -183,7 +183,7 @@ def _arrays(frame: ImagingFrame) -> dict[str, Any]:
     found |= {f"record_{name}": found.pop(name) for name in ("labels", "range", "name", "kind")}
     found["samples"] = frame.image if frame.kind == "camera" else frame.samples
     found |= {name: value for name in ("labels", "depth") if (value := getattr(frame, name)) is not None}
-    if frame.kind not in ("camera", "bathymetry"):
+    if frame.kind not in ("camera", "bathymetry", "hydrophone"):
         found |= {"ranges": frame.ranges, "angles": frame.angles}
     return found
 

@@ -1,4 +1,4 @@
-"""Frames of sonars, cameras and lidars at any tick, computed inside the engine process."""
+"""Frames of sonars, cameras, lidars and hydrophones at any tick, computed inside the engine process."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class InstantFrames:
             emulator = self._emulators[type_] = installed_emulators()[type_].load()(self._simulation.loaded)
             emulator.open_remote(functools.partial(self._collector.add, type_))
             emulator.is_instant = True
+            if type_ == "hydrophone":
+                emulator.connect(self._banks.fronts.reader())
         view = self._banks.view()
         instruments = self._registry.rows.copy()
         instruments["body"][np.arange(len(instruments)) != entry.row] = -1
@@ -45,7 +47,8 @@ class InstantFrames:
         frames = self._collector.take()
         if not frames:
             name = self._simulation.occupants[row].name
-            raise InvalidArgument(f"no frame: the {type_} '{instrument}' of '{name}' is not under water")
+            reason = "has no block of samples yet" if type_ == "hydrophone" else "is not under water"
+            raise InvalidArgument(f"no frame: the {type_} '{instrument}' of '{name}' {reason}")
         return frames[0]
 
     def _installed(self, row: int, instrument: str) -> InstalledInstrument:

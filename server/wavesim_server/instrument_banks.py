@@ -14,6 +14,7 @@ from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES
 from wavesim_sdk.tables import ACTUATION, STATE, WEATHER
 from wavesim_server.frame_collector import FrameCollector
+from wavesim_server.front_relay import FrontRelay
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
 
@@ -27,7 +28,7 @@ class InstrumentBanks:
     """The instruments in a simulation, by sensor type, for callers that have no emulator processes.
 
     Instruments measure at the ticks that :meth:`next_due` returns. ``registry`` contains the instruments of all bodies.
-    Sonars, cameras and lidars are included only if ``imaging`` is set; their frames are then collected in
+    Sonars, cameras, lidars and hydrophones are included only if ``imaging`` is set; their frames are then collected in
     :attr:`frames`.
     """
 
@@ -45,6 +46,9 @@ class InstrumentBanks:
         self.imaging_types = [name for name in FRAME_SENSOR_TYPES if name in self.by_type]
         for name in self.imaging_types:
             self.by_type[name].emulator.open_remote(functools.partial(self.frames.add, name))
+        self.fronts = FrontRelay(simulation.take_fronts, loaded.sensor_rows.get("hydrophone", 0))
+        if "hydrophone" in self.by_type:
+            self.by_type["hydrophone"].emulator.connect(self.fronts.reader())
         capacity = simulation.capacity
         self._state = _with_numbers(np.zeros(capacity, STATE.dtype))
         needs = {table for bank in self.by_type.values() for table in bank.emulator.needs}
@@ -73,8 +77,8 @@ class InstrumentBanks:
 
     @contextlib.contextmanager
     def initial_values(self) -> Iterator[None]:
-        """Return a context manager. It measures with all instruments except sonars, cameras and lidars, and restores
-        their previous state at the end of its context.
+        """Return a context manager. It measures with all instruments except sonars, cameras, lidars and hydrophones,
+        and restores their previous state at the end of its context.
         """
         saved = {name: bank.save() for name, bank in self.by_type.items() if name not in self.imaging_types}
         try:

@@ -11,8 +11,8 @@
     lab.plot()
 
 Sensor values equal those that emulators would send to a broker in lockstep, because the models and the random numbers
-are the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar; with ``imaging=True``, these
-instruments also measure at their rates.
+are the same. ``lab.frame("auv3", "eye")`` returns the image of a sonar, camera or lidar, or a block of samples of a
+hydrophone; with ``imaging=True``, these instruments also measure at their rates.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Lab(Simulation):
 
     ``configuration`` is a file, the text of a configuration (``<wavesim>...``), or a loaded configuration. If the
     configuration is given as text, ``folder`` is the folder that contains the files to which it refers. If ``imaging``
-    is set, sonars, cameras and lidars measure at their rates, and :meth:`take_frames` returns their frames.
+    is set, sonars, cameras, lidars and hydrophones measure at their rates, and :meth:`take_frames` returns their frames.
     """
 
     def __init__(
@@ -306,19 +306,22 @@ class Lab(Simulation):
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
 
     def frame(self, name: str, instrument: str, seed: int | None = None) -> ImagingFrame:
-        """Return a frame of a sonar, camera or lidar on a body at this tick, for the current poses of all bodies.
+        """Return a frame of a sonar, camera, lidar or hydrophone on a body at this tick, for the current poses of all
+        bodies.
 
         The frame equals the first frame of an emulator that starts at this tick. Its noise depends on the tick and on
         ``seed``, which is by default the seed of the simulation. Use another seed for each frame of a data set. A sonar
-        transmitted its ping before this tick, from the position that is extrapolated back with its current velocity.
+        transmitted its ping before this tick, from the position that is extrapolated back with its current velocity. A
+        hydrophone gives the newest complete block of samples.
 
-        Raises UnknownName if the body has no such instrument, and InvalidArgument if a sonar or camera is in air.
+        Raises UnknownName if the body has no such instrument, and InvalidArgument if a sonar or camera is in air, or if
+        a hydrophone has no complete block yet.
         """
         return self._instant_frames.compute(self.row(name), instrument, self.seed if seed is None else seed)
 
     def take_frames(self, name: str = "", instrument: str = "") -> list[ImagingFrame]:
-        """Return the frames since the last call, of all sonars, cameras and lidars, or of those on one body or with one
-        name. All other frames are discarded.
+        """Return the frames since the last call, of all sonars, cameras, lidars and hydrophones, or of those on one body
+        or with one name. All other frames are discarded.
 
         The frames are bit-identical to those of the emulators of a server in lockstep. They are collected in memory
         while :meth:`advance` runs.

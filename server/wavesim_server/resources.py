@@ -13,10 +13,11 @@ from typing import IO, NoReturn
 
 import posix_ipc
 
-from wavesim_sdk import frame_rings
+from wavesim_sdk import frame_rings, front_rings
 from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
 from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.front_rings import FrontRings
 from wavesim_sdk.names import server_name
 from wavesim_sdk.reply_queue import remove_stale_queues
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
@@ -29,6 +30,11 @@ from wavesim_world.config import LoadedConfig
 def attach_areas(server: str) -> dict[str, SharedMemoryArea]:
     """Attach to the shared-memory areas of a server in order to write to them."""
     return {a: SharedMemoryArea.attach(segment_name(server, a), writable=True) for a in ("simulation", "vehicles")}
+
+
+def attach_front_rings(loaded: LoadedConfig, server: str) -> FrontRings | None:
+    """Attach to the rings of fronts of a server in order to write to them; None if there are no hydrophones."""
+    return FrontRings.attach(server, writable=True) if loaded.sensor_rows.get("hydrophone") else None
 
 
 class AlreadyRunning(WaveSimError):
@@ -123,6 +129,7 @@ def remove_leftovers(server: str) -> list[str]:
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
     found += frame_rings.remove_rings(server)
+    found += front_rings.remove_front_rings(server)
     found += remove_semaphores(server, all_sensor_tables())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))

@@ -24,6 +24,7 @@ from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import create_semaphores
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
+from wavesim_sdk.front_rings import FrontRings
 from wavesim_sdk.shared_memory import DONE, MEMORY, SharedMemoryArea, segment_name
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, EXIT_FAILED, EXIT_NO_RESOURCE
@@ -94,6 +95,8 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
             frame_sizes.create_rings(loaded, name)
+            if hydrophones := loaded.sensor_rows.get("hydrophone", 0):
+                FrontRings.create(name, hydrophones, group)
             create_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot create the server's shared memory ({MEMORY}): {error}") from None

@@ -25,6 +25,7 @@ from wavesim_sdk.actuators import ACTUATOR_FAULTS, actuator_index, fault_amount,
 from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.tables import ACTUATOR_FAULT, GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
 from wavesim_server.acoustics.channel import AcousticChannel, EmissionRequest
@@ -52,6 +53,8 @@ from wavesim_world.ocean.bed import sea_bed
 from wavesim_world.ocean.water import Water
 
 __all__ = ["Simulation"]
+
+NO_FRONTS = FrontBatch(np.zeros(0, WAVEFORM.dtype), np.zeros(0, FRONT.dtype), 0)
 
 
 class Simulation:
@@ -184,6 +187,12 @@ class Simulation:
         if beside is not None:
             raise InvalidArgument(f"'{name}' would start inside '{self.occupants[beside].name}'")
         self.line_system.check_reach(row, entry.position, frames.quaternion(*entry.attitude), self.fleet)
+        hydrophones = self.channel.hydrophones
+        suite: Sequence[InstrumentConfig] = ()
+        if hydrophones is not None:
+            model_ = entry.vehicle_type.model
+            suite = self.loaded.suite(entry.body) if entry.body else self.loaded.suite_of_model(model_)
+            hydrophones.check_room(suite)
         # nothing below this line can fail
         kind, transducer = entry.vehicle_type.model, entry.transducer
         mooring = entry.body.mooring if entry.body else None
@@ -210,6 +219,9 @@ class Simulation:
             self.channel.add(row, name, transducer, entry.acoustics, self.time_s)
             self._place_transducer(row)
             self.channel.start_pinger(row, self.time_s)
+        if hydrophones is not None:
+            hydrophones.add(row, name, suite, self.time_s)
+            self._place_hydrophones(row)
         return row
 
     def _model(self, name: str) -> Model:
@@ -245,6 +257,8 @@ class Simulation:
         self.fleet.remove(row)
         self.weather_model.remove(row, occupant.model)
         self.channel.remove(row)
+        if self.channel.hydrophones is not None:
+            self.channel.hydrophones.remove(row)
         self.identity[row]["present"] = 0
         self._occupants.remove(row)
         self.contacts.remove()
@@ -268,6 +282,13 @@ class Simulation:
         tick.update_transducers(self.fleet.arrays, self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
         places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
+        self._place_hydrophones(row)
+
+    def _place_hydrophones(self, row: int) -> None:
+        """Set the positions of the body's hydrophones in this tick and in the previous tick to the current ones."""
+        if self.channel.hydrophones is not None:
+            b = self.fleet.body(row)
+            self.channel.hydrophones.place(row, b[B.PX : B.PX + 3], b[B.QW : B.QW + 4], b[B.NU : B.NU + 6])
 
     @property
     def rows(self) -> list[int]:
@@ -557,6 +578,15 @@ class Simulation:
     def take_signals(self) -> tuple[Record, Record]:
         """Return the sent signals and the receptions since the last call, in chronological order."""
         return self.channel.take_records()
+
+    def take_fronts(self) -> FrontBatch:
+        """Return the waveforms and fronts at all hydrophones since the last call.
+
+        After a return to a snapshot, the batch repeats the recent records, so that a reader can continue from it. If
+        nobody takes the fronts, the oldest ones are discarded and counted in ``lost``.
+        """
+        hydrophones = self.channel.hydrophones
+        return NO_FRONTS._replace(time_ns=self.time_ns) if hydrophones is None else hydrophones.take(self.time_ns)
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
         """Return the contacts that have begun since the last call, in chronological order.

@@ -299,6 +299,7 @@ _COLLECTIONS = {"Counter": Counter, "OrderedDict": OrderedDict, "deque": deque}
 _CLASSES = frozenset(
     {
         "wavesim_server.acoustics.channel.AcousticChannel",
+        "wavesim_server.acoustics.hydrophones.Hydrophones",
         "wavesim_server.contacts.Contacts",
         "wavesim_server.dynamics.fleet.ActuatorState",
         "wavesim_server.dynamics.fleet.FleetDynamics",

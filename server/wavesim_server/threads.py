@@ -27,7 +27,13 @@ from wavesim_server.dynamics.sizes import LANES
 from wavesim_server.dynamics.types import Packed
 from wavesim_server.environment import weather
 from wavesim_server.row_pool import aligned_zeros
-from wavesim_server.tick import TickState, advance_acoustics, unpack_tick_state, update_transducers
+from wavesim_server.tick import (
+    TickState,
+    advance_acoustics,
+    advance_hydrophones,
+    unpack_tick_state,
+    update_transducers,
+)
 
 MIN_BODIES_PER_THREAD = 2500  #: minimum number of bodies per thread for which threads are worthwhile
 BLOCKS_AT_A_TIME = 16  #: number of blocks that a thread processes at a time
@@ -54,7 +60,7 @@ def advance_independent(table: Packed, own: Packed, step_ns: int, tick: int, sta
     """Run the independent stages for the bodies of one thread, from ``tick`` to the next tick. ``table`` describes all
     arrays, and ``own`` describes the work of this thread.
     """
-    f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
+    f, machine, integrator, _, air, sea, _, _, sound, _, _, _ = unpack_tick_state(table)
     share = unpack_share(own)
     h, start = step_ns * 1e-9, tick * step_ns * 1e-9
     block = body = 0
@@ -78,7 +84,7 @@ def advance_independent(table: Packed, own: Packed, step_ns: int, tick: int, sta
 @kernel(nogil=True)
 def advance_coupled(table: Packed, step_ns: int, tick: int, fastest: float, stages: int) -> None:
     """Run the coupled stages, in the order of :func:`wavesim_server.tick.advance_motion`."""
-    f, machine, _, touch, air, sea, rig, work, _, _ = unpack_tick_state(table)
+    f, machine, _, touch, air, sea, rig, work, _, _, _, _ = unpack_tick_state(table)
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
     tied, asleep = rig.groups.shape[0] > 0, touch.sleep.asleep_count[0] > 0
     if stages & COUPLED_WEATHER:
@@ -153,6 +159,8 @@ class TickThreads:
                 tick += 1
             start, end = (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
             code = advance_acoustics(table, tick, start, end)
+            if code == medium_arrays.OK and len(of.front_table):
+                code = advance_hydrophones(table, tick, start, end)
             half = code != medium_arrays.OK
             if half:
                 return tick, code, True

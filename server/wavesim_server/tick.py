@@ -7,8 +7,10 @@ from typing import NamedTuple
 from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk import tables
 from wavesim_sdk.arrays import Floats, Ints
+from wavesim_sdk.front_tables import MAX_ELEMENTS
 from wavesim_server import array_tables, indirect_calls
-from wavesim_server.acoustics import medium, medium_arrays
+from wavesim_server.acoustics import front_arrays, fronts, medium, medium_arrays
+from wavesim_server.acoustics.transducer_motion import TickInterval
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays, TickScratch
@@ -54,6 +56,9 @@ class TickState(NamedTuple):
     scratch: TickScratch
     medium_table: Ints
     scene: medium.AcousticScene
+    #: tables of the hydrophones' medium and of their additional arrays; empty if there are no hydrophones
+    listening_table: Ints
+    front_table: Ints
 
 
 #: rows of a block, each with the column of the `state` table in which it is published
@@ -76,26 +81,62 @@ def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Ints, 
         place = m.places[tick & 1, row]
         place.qw, place.qx = b[B.QW * LANES + l], b[B.QX * LANES + l]
         place.qy, place.qz = b[B.QY * LANES + l], b[B.QZ * LANES + l]
-        xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(place.qw, place.qx, place.qy, place.qz)
-        tx, ty, tz = (
+        place.x, place.y, place.z, place.vx, place.vy, place.vz = _point_motion(
+            f,
+            row,
             scratch.transducer_levers[row, 0],
             scratch.transducer_levers[row, 1],
             scratch.transducer_levers[row, 2],
         )
-        p, q, o = b[(B.NU + 3) * LANES + l], b[(B.NU + 4) * LANES + l], b[(B.NU + 5) * LANES + l]
-        u = b[B.NU * LANES + l] + q * tz - o * ty
-        v = b[(B.NU + 1) * LANES + l] + o * tx - p * tz
-        w = b[(B.NU + 2) * LANES + l] + p * ty - q * tx
-        place.x = b[B.PX * LANES + l] + xx * tx + xy * ty + xz * tz
-        place.y = b[B.PY * LANES + l] + yx * tx + yy * ty + yz * tz
-        place.z = b[B.PZ * LANES + l] + zx * tx + zy * ty + zz * tz
-        place.vx, place.vy, place.vz = xx * u + xy * v + xz * w, yx * u + yy * v + yz * w, zx * u + zy * v + zz * w
+
+
+@always_inline
+def _point_motion(
+    f: BodyArrays, row: int, tx: float, ty: float, tz: float
+) -> tuple[float, float, float, float, float, float]:
+    """Return the position and velocity in W of a point at (tx, ty, tz) on a body, in B."""
+    b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(
+        b[B.QW * LANES + l], b[B.QX * LANES + l], b[B.QY * LANES + l], b[B.QZ * LANES + l]
+    )
+    p, q, o = b[(B.NU + 3) * LANES + l], b[(B.NU + 4) * LANES + l], b[(B.NU + 5) * LANES + l]
+    u = b[B.NU * LANES + l] + q * tz - o * ty
+    v = b[(B.NU + 1) * LANES + l] + o * tx - p * tz
+    w = b[(B.NU + 2) * LANES + l] + p * ty - q * tx
+    return (
+        b[B.PX * LANES + l] + xx * tx + xy * ty + xz * tz,
+        b[B.PY * LANES + l] + yx * tx + yy * ty + yz * tz,
+        b[B.PZ * LANES + l] + zx * tx + zy * ty + zz * tz,
+        xx * u + xy * v + xz * w,
+        yx * u + yy * v + yz * w,
+        zx * u + zy * v + zz * w,
+    )
+
+
+@device_function
+def update_hydrophones(f: BodyArrays, listening_table: Ints, front_table: Ints, tick: int) -> None:
+    """Update all hydrophones and their elements at the end of a tick: their positions and velocities in W."""
+    m, fronts_ = medium_arrays.unpack_medium(listening_table), front_arrays.unpack_fronts(front_table)
+    first_row = fronts_.counters[0].rows
+    for k in range(fronts_.hydrophones.shape[0]):
+        if m.nodes[first_row + k].active == 0:
+            continue
+        hydrophone, place = fronts_.hydrophones[k], m.places[tick & 1, first_row + k]
+        row = hydrophone.body
+        place.x, place.y, place.z, place.vx, place.vy, place.vz = _point_motion(
+            f, row, hydrophone.x, hydrophone.y, hydrophone.z
+        )
+        for i in range(k * MAX_ELEMENTS, k * MAX_ELEMENTS + hydrophone.elements):
+            lever, end = fronts_.elements[i], fronts_.element_places[tick & 1, i]
+            end.x, end.y, end.z, end.vx, end.vy, end.vz = _point_motion(f, row, lever.x, lever.y, lever.z)
 
 
 @always_inline
 def advance_motion(state: TickState, step_ns: int, tick: int) -> None:
     """Advance the motion of all bodies from ``tick`` to the next tick, and update their transducers."""
-    f, fleet_arrays, integrator, contacts, weather_arrays, environment, line_arrays, scratch, medium_table, _ = state
+    f, fleet_arrays, integrator, contacts, weather_arrays, environment, line_arrays, scratch, medium_table, _, _, _ = (
+        state
+    )
     sea_bed = environment.sea_bed
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, scratch.counters[0]
     weather.advance_weather(weather_arrays, tick, start, h)
@@ -135,11 +176,28 @@ def advance_acoustics(table: Packed, tick: int, start: float, end: float) -> int
 
 
 @kernel(nogil=True)
+def advance_hydrophones(table: Packed, tick: int, start: float, end: float) -> int:
+    """Advance the fronts of a tick from ``start`` to ``end`` in s, after :func:`advance_acoustics` has completed the
+    tick; see :func:`wavesim_server.acoustics.fronts.advance`.
+    """
+    state = unpack_tick_state(table)
+    update_hydrophones(state.bodies, state.listening_table, state.front_table, tick)
+    interval = TickInterval(tick, start, end)
+    return fronts.advance(state.medium_table, state.listening_table, state.front_table, state.scene, interval)
+
+
+@kernel(nogil=True)
 def run_ticks(
-    table: Packed, acoustics_address: int, step_ns: int, tick: int, last_tick: int, is_half_done: bool
+    table: Packed,
+    acoustics_address: int,
+    hydrophones_address: int,
+    step_ns: int,
+    tick: int,
+    last_tick: int,
+    is_half_done: bool,
 ) -> tuple[int, int, bool]:
-    """Run ticks from ``tick`` to ``last_tick`` with the table of a :class:`TickState`. ``acoustics_address`` is the
-    address of :func:`advance_acoustics`.
+    """Run ticks from ``tick`` to ``last_tick`` with the table of a :class:`TickState`. The addresses are those of
+    :func:`advance_acoustics` and of :func:`advance_hydrophones`; 0 = there are no hydrophones.
 
     Returns the tick reached, the code of the acoustics kernel, and whether a tick is half done. A tick is half done if
     its sound needs more room; in that case, the caller enlarges the arrays and calls the function again.
@@ -149,9 +207,10 @@ def run_ticks(
         if not is_half_done:
             advance_motion(state, step_ns, tick)
             tick += 1
-        code = indirect_calls.call_kernel(
-            acoustics_address, table, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
-        )
+        start, end = (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
+        code = indirect_calls.call_kernel(acoustics_address, table, tick, start, end)
+        if hydrophones_address != 0 and code == medium_arrays.OK:
+            code = indirect_calls.call_kernel(hydrophones_address, table, tick, start, end)
         is_half_done = code != medium_arrays.OK
         if is_half_done:
             return tick, code, True

@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_kernels.compiler import compile_for_types
 from wavesim_server import indirect_calls, tick
-from wavesim_server.acoustics import medium, medium_arrays
+from wavesim_server.acoustics import front_arrays, medium, medium_arrays
 from wavesim_server.acoustics.channel import AcousticChannel
 from wavesim_server.array_tables import pack
 from wavesim_server.contacts import Contacts
@@ -48,10 +48,12 @@ class TickExecutor:
         self._sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
         self._state: tuple[tick.TickState, Any]
         self._acoustics_address: Any = None
+        self._hydrophones_address: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a snapshot, without the threads, addresses and tables, which are rebuilt when needed."""
-        state = vars(self) | {"threads": self.threads.count, "_sources": (None,), "_acoustics_address": None}
+        state = vars(self) | {"threads": self.threads.count, "_sources": (None,)}
+        state |= {"_acoustics_address": None, "_hydrophones_address": None}
         state.pop("_state", None)
         return state
 
@@ -67,8 +69,18 @@ class TickExecutor:
             if shared:
                 now, code, is_half_done = self.threads.run_ticks(state, table, self._step_ns, now, last, is_half_done)
             else:
-                address = self._acoustics_kernel(table)
-                now, code, is_half_done = tick.run_ticks(table, address, self._step_ns, now, last, is_half_done)
+                now, code, is_half_done = tick.run_ticks(
+                    table,
+                    self._acoustics_kernel(table),
+                    self._hydrophones_kernel(table),
+                    self._step_ns,
+                    now,
+                    last,
+                    is_half_done,
+                )
+            if code == front_arrays.GROW_FRONTS:
+                self._channel.grow_fronts()
+                continue  # the tick may still renumber the fronts that it has written
             if code == medium_arrays.GROW:
                 self._channel.grow()
             self._channel.collect()
@@ -83,7 +95,7 @@ class TickExecutor:
         made_of = (
             f.blocks, f.slots, f.block_heads, f.params, f.model_ints, f.tables, f.sequence, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
             f.average_windows, f.feedback, self._contacts.memory, self._weather_model.weather, self.environment, self._line_system.arrays, self._scratch,
-            self._channel.table, self.scene,
+            self._channel.table, self.scene, *self._channel.hydrophone_tables,
         )  # fmt: skip
         if not all(map(operator.is_, made_of, self._sources)):
             state = tick.TickState(f.arrays, tick.FleetArrays(f.models, *made_of[6:14]), f.integrator, *made_of[14:])
@@ -102,6 +114,14 @@ class TickExecutor:
             self._acoustics_address = indirect_calls.kernel_address(tick.advance_acoustics, table, 0, 0.0, 0.0)
         return self._acoustics_address
 
+    def _hydrophones_kernel(self, table: Any) -> Any:
+        """Return the address of the kernel that computes the fronts of a tick; 0 = there are no hydrophones."""
+        if self._channel.hydrophones is None:
+            return 0
+        if self._hydrophones_address is None:
+            self._hydrophones_address = indirect_calls.kernel_address(tick.advance_hydrophones, table, 0, 0.0, 0.0)
+        return self._hydrophones_address
+
     # -- compilation ---------------------------------------------------------------------------
 
     def compile_motion(self) -> None:
@@ -110,7 +130,7 @@ class TickExecutor:
 
     def compile_tick(self) -> None:
         """Compile the tick kernel, but not the kernel that computes the sound."""
-        compile_for_types(tick.run_ticks, self.state()[1], 0, self._step_ns, 0, 0, False)
+        compile_for_types(tick.run_ticks, self.state()[1], 0, 0, self._step_ns, 0, 0, False)
 
     def compile_sound(self) -> None:
         """Compile the kernel that computes the sound of a tick."""

@@ -42,7 +42,9 @@ def element(sensor: str, height: float) -> str:
 
 
 def test_every_sensor_is_in_the_test() -> None:
-    assert {*WATER.split(), *VESSEL.split(), "sonar", "camera", "lidar"} == set(SENSORS), "frames: test_sonars.py"
+    assert {*WATER.split(), *VESSEL.split(), "sonar", "camera", "lidar", "hydrophone"} == set(SENSORS), (
+        "frames: test_sonars.py and test_hydrophones.py"
+    )
 
 
 @pytest.mark.long

@@ -251,7 +251,7 @@ def test_scans_in_their_ring(config: Any, name: str) -> None:
             bench = Bench(loaded, LidarEmulator, period=25)
             bench.emulator.open(name)
             rings = frame_rings.FrameRings.attach(name)
-            assert (rings.rings, rings.first_lidar) == (6, 2)
+            assert (rings.rings, rings.ring_index("lidar", 0)) == (6, 2)
             reader, found = frame_rings.FrameReader(rings, rings.ring_index("lidar", 0)), []
             for tick in (0, 25, 50):
                 bench.put((0.02 * tick, 0.0, 0.0), (0.0, 0.02, 0.3), (5.0, 0.0, 0.0), (0.0, 0.0, 0.2))

@@ -18,7 +18,7 @@ WORLD = (
     "<scalar name='dye' above='3 m'><gaussian peak='4' north='5 m' east='0 m' sigma_north='10 m' sigma_east='10 m'/></scalar>"
     "<obstacles><block position='30 0 30 m' size='4 9 60 m'/></obstacles></world>"
 )
-IMAGING = ("sonar", "camera", "lidar")  # their pictures are judged elsewhere
+IMAGING = ("sonar", "camera", "lidar", "hydrophone")  # their pictures are judged elsewhere
 SENSORS = sorted(e.name for e in entry_points(group="wavesim.emulators") if e.name not in IMAGING)
 KEYS = {"ais": "mmsi='211000001'"}
 TINY = (5e-324, -1e-310, 5e-309, -2.3e-308, 1e-300, -1e-160, 1e-80)

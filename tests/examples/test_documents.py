@@ -55,7 +55,7 @@ NAMES = {
     "navigation": "lbl",
 }
 #: tutorials that a test of their own follows, because their reader also acts on the page or needs a program that is not here
-ON_THE_PAGE = {"rov": "test_rov_page.py", "ardupilot": "test_ardupilot_page.py"}
+ON_THE_PAGE = {"hydrophones": "test_bearing.py", "rov": "test_rov_page.py", "ardupilot": "test_ardupilot_page.py"}
 #: blocks that nothing here runs or reads: page and how the block begins -> why
 ELSEWHERE = {
     ("docs/glossary.md", "above"): "a list of words; docs/glossary.py reads it",

@@ -121,7 +121,9 @@ def test_mistakes_have_one_clear_message(tmp_path: Path) -> None:
     lab = Lab(scene_text())
     with pytest.raises(InvalidArgument, match=r"create it with Lab\(..., imaging=True\)"):
         lab.take_frames()
-    with pytest.raises(UnknownName, match="'auv' has no sonar, camera or lidar named 'eyes'; available: eye, cam"):
+    with pytest.raises(
+        UnknownName, match="'auv' has no sonar, camera, lidar or hydrophone named 'eyes'; available: eye, cam"
+    ):
         lab.frame("auv", "eyes")
     lab.set_pose(lab.row("auv"), (0.0, 0.0, -3.0))
     with pytest.raises(InvalidArgument, match="the sonar 'eye' of 'auv' is not under water"):
@@ -150,8 +152,8 @@ def test_frames_of_an_unknown_source_are_refused_and_none_is_lost() -> None:
     lab = Lab(scene_text(), imaging=True)
     lab.run(0.2)
     for name, instrument, said in (
-        ("auv", "eey", "'auv' has no sonar, camera or lidar named 'eey'; available: eye, cam"),
-        ("", "eey", "no body has a sonar, camera or lidar named 'eey'; available: eye, cam"),
+        ("auv", "eey", "'auv' has no sonar, camera, lidar or hydrophone named 'eey'; available: eye, cam"),
+        ("", "eey", "no body has a sonar, camera, lidar or hydrophone named 'eey'; available: eye, cam"),
         ("avu", "", "unknown body 'avu'; did you mean 'auv'"),
     ):
         with pytest.raises(UnknownName, match=said):

@@ -94,7 +94,7 @@ def test_a_crew_gets_what_it_requests_and_a_refusal_without_permission(harbour: 
     pilot = harbour.join("a")
     assert ask(harbour, pilot, "aft") == (
         False,
-        "'a' has no sonar, camera or lidar named 'aft'; available: ahead, side, eye",
+        "'a' has no sonar, camera, lidar or hydrophone named 'aft'; available: ahead, side, eye",
     )
     observer = harbour.join("eye", role=OBSERVER)
     assert ask(harbour, observer) == (False, "an observer cannot receive frames: it has no body")

@@ -107,14 +107,14 @@ def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
     """Fails where the engine would compile them, without reporting why it takes so long."""
     seen = []
 
-    def refusing(threads: int) -> None:
-        seen.append(threads)
+    def refusing(threads: int, hydrophones: bool) -> None:
+        seen.append((threads, hydrophones))
         raise ConfigError("enough")
 
     monkeypatch.setattr(compiling, "ensure_compiled", refusing)
     refused = CliRunner().invoke(serve, [str(config("").path), "--threads", "3"]).exception
     assert isinstance(refused, ConfigError)
-    assert seen == [3]
+    assert seen == [(3, False)]
 
 
 def test_kernels_of_several_threads_are_compiled_once_and_it_is_said(

@@ -143,7 +143,9 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
         page.shot("sonars-live")
         # a server that ends takes no picture away, and is reported
         page.see("wavesim.sonars.toggle(0, 'auv', 'secret'); wavesim.sonars.toggle(0, 'auv', 'nothing')")
-        page.wait(f"{WINDOW.format('nothing')}.trouble.includes(\"has no sonar, camera or lidar named 'nothing'\")")
+        page.wait(
+            f"{WINDOW.format('nothing')}.trouble.includes(\"has no sonar, camera, lidar or hydrophone named 'nothing'\")"
+        )
         page.clean()
         page.page.close()
     finally:

@@ -1,11 +1,12 @@
-"""Images from sonars, cameras and lidars for pages. Each frame is packed once and kept as long as a page that connects
+"""Images from sonars, cameras and lidars, and sound from hydrophones, for pages. Each frame is packed once and kept as long as a page that connects
 later may need it.
 
 On the websocket, an image consists of ``WVS1``, the length of its header (u4), the header, and the data, all
 little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. The samples from a sonar are u1 (beams,
 bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no
 echo, 255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m). Points of a lidar are rows
-of f4: north, east, down (NaN = unknown pose), starboard and ahead in the sensor frame (m).
+of f4: north, east, down (NaN = unknown pose), starboard and ahead in the sensor frame (m). Sound is i2: the samples of
+the first channel of a hydrophone, of which 32768 is full scale.
 """
 
 from __future__ import annotations
@@ -30,7 +31,16 @@ from wavesim_viz.page_content import ImageKind
 from wavesim_viz.page_protocol import ImageHeader, ImageMessage
 
 #: number of images kept for pages that connect later, by kind: enough for a full circle, or to fill a screen with lines
-MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1, "3d": 1, "lidar": 1}
+MAX_KEPT = {
+    "forward": 1,
+    "sidescan": 800,
+    "scanning": 400,
+    "bathymetry": 1500,
+    "camera": 1,
+    "3d": 1,
+    "lidar": 1,
+    "hydrophone": 50,
+}
 MAX_POINTS = 12_000  #: maximum number of points of a lidar's scan that are sent to a page
 RETRY_S = 0.5
 MAX_READ = 20  #: maximum number of frames that are read from a log in one call
@@ -218,6 +228,11 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         own = frame.points_S.reshape(-1, 3)[seen]
         numbers = np.column_stack([frame.points.reshape(-1, 3)[seen], own[:, [1, 0]]]).astype("<f4").tobytes()
         head["beams"], head["bins"] = len(seen), 5
+    elif frame.kind == "hydrophone":
+        whole = frame.voltages[0] * (32768.0 / float(r["span"]))
+        numbers = np.clip(np.rint(whole), -32768, 32767).astype("<i2").tobytes()
+        head["beams"], head["tvg"] = 1, 0.0
+        head["time"] = (frame.first_sample + int(r["bins"])) / frame.sampling_rate  # the end of the block
     elif frame.kind == "3d":
         far = frame.samples["range"]
         numbers = np.maximum(far >> 8, far > 0).astype(np.uint8).tobytes()
@@ -231,7 +246,7 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """Newest images from one sonar, camera or lidar."""
+    """Newest images from one sonar, camera or lidar, or newest sound from one hydrophone."""
 
     def __init__(self, source: Any, row: int, name: str) -> None:
         self._source, self.row, self.name = source, row, name

@@ -149,7 +149,7 @@ class ViewerSource(Protocol):
         """Return the current data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str, every: bool = False) -> image_streams.FrameStream:
-        """Return the frames from a sonar, camera or lidar on a body. For a log, return all frames if ``every`` is set,
+        """Return the frames from a sonar, camera, lidar or hydrophone on a body. For a log, return all frames if ``every`` is set,
         and only the newest one otherwise. Raise WaveSimError with the reason if there are none.
         """
 

@@ -10,7 +10,7 @@ Numbers = list[float | None]
 Vector = tuple[float, ...]
 HullKind = Literal["box", "cylinder", "sphere"]
 ActuatorKindName = Literal["thruster", "fin", "angle", "deflector", "ballast", "other"]
-ImageKind = Literal["forward", "sidescan", "scanning", "bathymetry", "camera", "3d", "lidar"]
+ImageKind = Literal["forward", "sidescan", "scanning", "bathymetry", "camera", "3d", "lidar", "hydrophone"]
 
 # -- scene ---------------------------------------------------------------------------------------------------------
 

@@ -176,7 +176,7 @@ class PanelMessage(TypedDict):
 
 
 class ImageMessage(TypedDict):
-    """State of a sonar, camera or lidar that the page shows. Images from other epochs are invalid."""
+    """State of a sonar, camera, lidar or hydrophone that the page shows. Images from other epochs are invalid."""
 
     type: Literal["picture"]
     row: int

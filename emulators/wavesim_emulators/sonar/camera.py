@@ -21,7 +21,7 @@ import numpy as np
 
 from wavesim_emulators.base import Batch
 from wavesim_emulators.sonar import ray_kernels as k
-from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_emulators.sonar.frame_emulator import SceneEmulator, euler_of
 from wavesim_emulators.sonar.imaging import NORMAL_QUANTILES
 from wavesim_emulators.sonar.scene import SonarScene, fan_directions
 from wavesim_kernels import randomness
@@ -214,7 +214,7 @@ class CameraView:
         return numbers.reshape(c.height, c.width, 3), true, exposure, cut
 
 
-class CameraEmulator(FrameEmulator):
+class CameraEmulator(SceneEmulator):
     """Emulator that renders the images of all cameras."""
 
     sensor = "camera"

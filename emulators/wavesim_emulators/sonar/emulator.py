@@ -12,7 +12,7 @@ import numpy as np
 
 from wavesim_emulators.base import Batch
 from wavesim_emulators.sonar.design import SonarDesign
-from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_emulators.sonar.frame_emulator import SceneEmulator, euler_of
 from wavesim_emulators.sonar.imaging import ForwardLookingSonar, PingResult, ScanningSonar, SideScanSonar, SonarPose
 from wavesim_emulators.sonar.multibeam import MultibeamSonar
 from wavesim_emulators.sonar.sonar_3d import Sonar3D
@@ -71,7 +71,7 @@ class SonarInstrument:
     record: Any
 
 
-class SonarEmulator(FrameEmulator):
+class SonarEmulator(SceneEmulator):
     """Emulator of all imaging sonars. A ping is complete at the tick at which it is due. It was transmitted one two-way
     travel time earlier; the two-way travel time is twice the range divided by the sound speed. The pose at the time of
     transmission is extrapolated with constant velocities.

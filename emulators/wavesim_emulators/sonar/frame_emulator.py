@@ -1,5 +1,5 @@
-"""Base class of emulators that produce frames. It handles the rings, waits for the log to read them, and provides the
-names for a record.
+"""Base classes of emulators that produce frames. They handle the rings, wait for the log to read them, and provide the
+names for a record. Emulators of images also have a scene.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ _WARM: set[type] = set()  # emulators whose kernels this process has loaded
 
 
 class FrameEmulator(Emulator):
-    """Base class of emulators that cast rays into the world and write frames."""
+    """Base class of emulators that write frames."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
-        self.world = SonarScene(loaded)
-        self._shapes = ModelShapes(loaded)
         self._rings: frame_rings.FrameRings | None = None
         self._simulation: SharedState | None = None
         self._write_frame: Callable[..., int] | None = None
@@ -54,9 +52,6 @@ class FrameEmulator(Emulator):
     def warm_up(self) -> None:
         """Compile the kernels, or load them from the cache, so that the first frame of a run is not delayed by seconds."""
 
-    def begin(self, view: FleetSnapshot, weather: Any) -> None:
-        self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
-
     def names_of(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
         """Return the names of the body and the instrument in a row."""
         entries = now.view.tables["instruments"]
@@ -74,6 +69,18 @@ class FrameEmulator(Emulator):
         return self._rings.write(
             self._rings.ring_index(self.sensor, place), record, *payload, patience=0.0 if real else PATIENCE_S
         )
+
+
+class SceneEmulator(FrameEmulator):
+    """Base class of emulators that cast rays into the world and write frames."""
+
+    def __init__(self, loaded: LoadedConfig) -> None:
+        super().__init__(loaded)
+        self.world = SonarScene(loaded)
+        self._shapes = ModelShapes(loaded)
+
+    def begin(self, view: FleetSnapshot, weather: Any) -> None:
+        self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
 
 def euler_of(R: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from wavesim_emulators.base import Batch
 from wavesim_emulators.sonar import ray_kernels as k
-from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_emulators.sonar.frame_emulator import SceneEmulator, euler_of
 from wavesim_emulators.sonar.imaging import NORMAL_QUANTILES
 from wavesim_emulators.sonar.scene import SonarScene, fan_directions
 from wavesim_emulators.sonar.sonar_3d import TOP, UPRIGHT
@@ -117,7 +117,7 @@ class LidarScanner:
         return pixels
 
 
-class LidarEmulator(FrameEmulator):
+class LidarEmulator(SceneEmulator):
     """Emulator that computes the scans of all lidars."""
 
     sensor = "lidar"

@@ -16,7 +16,9 @@ from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.names import shorten
 from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, SignalKind
 from wavesim_server import array_tables
-from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems, sea_history
+from wavesim_server.acoustics import front_arrays, medium, medium_arrays, medium_setup, modems, sea_history
+from wavesim_server.acoustics.hydrophones import SENSOR as HYDROPHONE_SENSOR
+from wavesim_server.acoustics.hydrophones import Hydrophones
 from wavesim_server.acoustics.types import Records
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
@@ -26,6 +28,7 @@ from wavesim_world.ocean.water import Water
 #: attributes of the channel that follow from its other attributes
 _DERIVED = frozenset({"table", "_record_counts", "_totals", "_paths_dropped", "_emission_array", "_emission"})
 NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
+NO_TABLES = front_arrays.NO_TABLE, front_arrays.NO_TABLE
 MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be scheduled in advance
 
 
@@ -67,7 +70,10 @@ class AcousticChannel:
         config = loaded.config
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
+        self.hydrophones: Hydrophones | None = None
         self._set_medium(medium_setup.make_medium(loaded, water, capacity, step, signals, out))
+        if count := loaded.sensor_rows.get(HYDROPHONE_SENSOR, 0):
+            self.hydrophones = Hydrophones(self.medium, count, step, seed)
         self.nodes: dict[int, ActiveTransducer] = {}
         self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
         self._payloads: dict[int, bytes] = {}
@@ -87,6 +93,8 @@ class AcousticChannel:
         self._record_counts = counters["sent"], counters["receptions"]
         self._totals = [counters[name] for name in ("signals_sent", "heard", "live")]
         self._paths_dropped = counters["paths_dropped"]
+        if self.hydrophones is not None:
+            self.hydrophones.share_sea(m)
 
     def _make_emission(self) -> None:
         #: record of the requested emission, and its writable members
@@ -105,6 +113,16 @@ class AcousticChannel:
     def grow(self) -> None:
         """Increase the capacity for signals, emissions and events."""
         self._set_medium(medium_arrays.grow_medium(self.medium))
+
+    def grow_fronts(self) -> None:
+        """Increase the capacity for fronts. Call this only if there are hydrophones."""
+        assert self.hydrophones is not None
+        self.hydrophones.grow()
+
+    @property
+    def hydrophone_tables(self) -> tuple[Any, Any]:
+        """Tables of the medium of the hydrophones and of their additional arrays, for the kernels."""
+        return NO_TABLES if self.hydrophones is None else self.hydrophones.tables
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -198,6 +216,8 @@ class AcousticChannel:
         """Free the rows of those patterns that are not used by any transducer or signal in transit."""
         signals = self.medium.signals
         live = signals.beam[signals.id > 0]
+        if self.hydrophones is not None:
+            live = np.concatenate([live, self.hydrophones.live_beams])
         for beam in [b for b, users in self._beam_users.items() if not users and self._beam_rows[b] not in live]:
             self._beam_pool.release(self._beam_rows.pop(beam))
             del self._beam_users[beam]
@@ -384,6 +404,8 @@ class AcousticChannel:
 
     def collect(self) -> None:
         """Collect the records that the medium has written during an advance."""
+        if self.hydrophones is not None:
+            self.hydrophones.collect()
         if not (self._record_counts[0][0] or self._record_counts[1][0]):
             return
         sent, receptions = medium_setup.take_records(self.medium)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_kernels.compiler import device_function, kernel
+from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import (
@@ -196,7 +196,7 @@ def _emit_signal(
 
 
 @device_function
-def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
+def retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
     """Retire a signal when it can no longer reach any node."""
     s = a.to_row(m.candidates[e].signal)
     signal = m.signals[s]
@@ -251,6 +251,18 @@ def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickI
 @device_function
 def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> None:
     """Process the arrival of a candidate at its exact time in this tick, or schedule its next check."""
+    arrives, t = find_arrival(m, scene, e, tick)
+    if arrives:
+        j, path = a.to_row(m.candidates[e].node), a.to_row(m.candidates[e].path)
+        number = m.signals[a.to_row(m.candidates[e].signal)].id
+        push_event(m, t, a.ARRIVAL, (number * m.nodes.shape[0] + j) * 64 + path, e, j)
+
+
+@always_inline
+def find_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
+    """Return (whether a candidate arrives in this tick, time of arrival). If it does not arrive, the function schedules
+    its next check, or frees it because it can never arrive.
+    """
     candidate, w, end = m.candidates[e], m.water[0], tick.end
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, place = m.signals[s], m.places[tick.number & 1, j]
@@ -259,12 +271,12 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
         if candidate.first and m.nodes[j].asleep == 0:
             record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
-        return
+        return False, 0.0
     moving = may_meet_moving_surface(m, path)
     if w.mode == a.ISOVELOCITY and not moving:
         arrives, t = _check_straight_arrival(m, scene, e, tick)
         if not arrives:
-            return
+            return False, 0.0
     else:
         t = end
         for k in range(4):  # at the end of the tick, then at the node position of the improved time
@@ -275,11 +287,11 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
                 if candidate.first:
                     record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))
                 free_candidate(m, e)
-                return
+                return False, 0.0
             gap = travel - (end - emission)
             if k == 0 and gap > 0.0:
                 schedule_candidate(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
-                return
+                return False, 0.0
             settled = w.mode == a.VOLUME and abs(emission + travel - t) < a.SETTLED_S
             t = emission + travel
             if settled:
@@ -288,12 +300,11 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
         if candidate.first:
             record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
-        return
+        return False, 0.0
     if m.nodes[j].asleep != 0:
         free_candidate(m, e)
-        return
-    t = min(max(t, emission, tick.start), end)
-    push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
+        return False, 0.0
+    return True, min(max(t, emission, tick.start), end)
 
 
 # ------------------------------------------------------------------ entry points: `t` is the table of the medium's
@@ -342,7 +353,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
                 return a.FLUSH
             e = take_candidate(m, number)
             if m.candidates[e].node == a.RETIRE_NODE:
-                _retire_signal(m, e, tick)
+                retire_signal(m, e, tick)
             else:
                 _check_arrival(m, scene, e, tick)
             continue

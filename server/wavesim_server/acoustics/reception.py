@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_kernels.compiler import device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.acoustics import image_paths, ray_tubes
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
@@ -177,6 +177,36 @@ def _detection_outcome(m: Medium, arrival: Arrival, level: float, noise: float) 
 
 
 @device_function
+def _no_path() -> PropagationPath:
+    """Return a placeholder for a path that does not exist."""
+    n = math.nan
+    return PropagationPath(n, n, n, n, n, n, n, n, n, 0, 0, 0, n, n, n, n)
+
+
+@always_inline
+def arriving_path(m: Medium, scene: AcousticScene, e: int, point: Vector) -> tuple[bool, PropagationPath, float, float]:
+    """Return (whether a candidate's path leads to a point, the path, gain of the moving surface in dB, factor of the
+    frequency due to the moving surface). The candidate may now follow a path with another index.
+    """
+    candidate, w = m.candidates[e], m.water[0]
+    s = a.to_row(candidate.signal)
+    if w.mode == a.ISOVELOCITY:
+        path = straight_path(m, scene, s, a.to_row(candidate.path), point)
+        travel = path.length / w.speed
+        if travel != travel:
+            return False, path, 0.0, 1.0
+    else:
+        travel = travel_time(m, scene, s, e, point, True)
+        if travel != travel:
+            return False, _no_path(), 0.0, 1.0
+        path = reflected_path(m, s, point) if candidate.bed else refracted_path(m, s, a.to_row(candidate.path), point)
+    if may_meet_moving_surface(m, a.to_row(candidate.path)):
+        path, gain, doppler = meet_surface(m, scene, s, e, point, path, travel)
+        return True, path, gain, doppler
+    return True, path, 0.0, 1.0
+
+
+@device_function
 def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> int:
     """Begin the arrival of a wavefront at a transducer. Returns the reception that the arrival starts; -1 means none."""
     candidate, w = m.candidates[e], m.water[0]
@@ -184,22 +214,13 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     signal, node = m.signals[s], m.nodes[j]
     x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
     point = Vector(x, y, z)
-    if w.mode == a.ISOVELOCITY:
-        propagation_path = straight_path(m, scene, s, path, point)
-        if propagation_path.length != propagation_path.length:  # no such path leads to its current position
-            return -1
-        travel = propagation_path.length / w.speed
-    else:
-        travel = travel_time(m, scene, s, e, point, True)
-        if travel != travel:
-            if candidate.first:
-                record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
-            return -1
-        path = a.to_row(candidate.path)  # it may have become another
-        propagation_path = reflected_path(m, s, point) if candidate.bed else refracted_path(m, s, path, point)
-    arrival, gain, doppler = Arrival(s, j, path, time), 0.0, 1.0
-    if may_meet_moving_surface(m, path):
-        propagation_path, gain, doppler = meet_surface(m, scene, s, e, point, propagation_path, travel)
+    there, propagation_path, gain, doppler = arriving_path(m, scene, e, point)
+    if not there:
+        if w.mode != a.ISOVELOCITY and candidate.first:
+            record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
+        return -1
+    path = a.to_row(candidate.path)  # it may have become another
+    arrival = Arrival(s, j, path, time)
     level = level_of(m, s, j, propagation_path, tick, time) + gain
     if node.fluctuation > 0.0:
         level += node.fluctuation * normal(np.uint64(node.key ^ (signal.key * 3)), signal.draw * 64 + path, 5)

@@ -22,7 +22,7 @@ from wavesim_server.acoustics.propagation import (
 )
 from wavesim_server.acoustics.reception import Arrival, detection_range, level_of, record_loss
 from wavesim_server.acoustics.transducer_motion import TickInterval, clock_reading, position_and_velocity
-from wavesim_server.acoustics.types import Vector
+from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
 
@@ -33,7 +33,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
     m.counters[0].signals_sent += 1
     m.counters[0].live += 1
     k = m.counters[0].free_signal
-    signal, emission, node, w = m.signals[k], m.emissions[e], m.nodes[j], m.water[0]
+    signal, emission, node = m.signals[k], m.emissions[e], m.nodes[j]
     m.counters[0].free_signal = signal.next
     signal.frequency, signal.source_level, signal.duration = (
         emission.frequency,
@@ -62,14 +62,21 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
         signal.axis_x, signal.axis_y, signal.axis_z = to_world(
             q.qw, q.qx, q.qy, q.qz, node.axis_x, node.axis_y, node.axis_z
         )
-    focus = ray_tubes.MAX_FOCUSING_DB if w.spreading == 0.0 and w.mode != a.ISOVELOCITY else 0.0
-    reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
-    signal.reach = min(reach, w.max_range)
+    signal.reach = reach_of(m, signal)
     signal.id, signal.source, signal.pending, signal.key = m.counters[0].last_id, j, 0, node.key
     # draws count a sender's own signals, so that other senders do not change them
     signal.draw = node.emitted
     node.emitted += 1
     return int(k)
+
+
+@device_function
+def reach_of(m: Medium, signal: Record) -> float:
+    """Return the maximum distance in m at which a signal can be received."""
+    w = m.water[0]
+    focus = ray_tubes.MAX_FOCUSING_DB if w.spreading == 0.0 and w.mode != a.ISOVELOCITY else 0.0
+    reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
+    return float(min(reach, w.max_range))
 
 
 @device_function
@@ -97,9 +104,7 @@ def spread_to_nodes(
     c, mode = w.fastest, w.mode
     max_speed = c + a.MAX_SPEED
     slack = a.MAX_SPEED * w.step  # positions are those at the end of the tick
-    angles = 0
-    if mode == a.RAYS:
-        angles = eigenrays.launch_fan(a.sound_speed_profile(m), min(max(z, 0.0), m.profile_z[-1]), m.fan)
+    angles = launch_angles(m, s)
     is_within = 0
     after = m.places[tick.number & 1]
     limit = signal.reach * max_speed / c + slack
@@ -237,18 +242,36 @@ def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickIn
         across = hypot(x - signal.x, y - signal.y)
         if hypot(across, z - signal.z) > signal.reach * (w.fastest + a.MAX_SPEED) / w.fastest:
             continue
-        if w.mode == a.ISOVELOCITY:
-            _add_straight_candidates(m, scene, s, j, time, tick)
-        elif w.mode == a.GRADIENT:
-            there = rays.gradient_arc(w.speed, w.gradient, w.bottom, signal.z, z, across, m.ray[0])
-            if there and signal.emission + m.ray[0].time > time:
-                _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time, tick)
-        else:
-            angles = 0
-            if w.mode == a.RAYS:
-                source = min(max(signal.z, 0.0), m.profile_z[-1])
-                angles = eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan)
-            _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
+        add_passing_candidates(m, scene, s, j, time, tick, launch_angles(m, s))
+
+
+@device_function
+def launch_angles(m: Medium, s: int) -> int:
+    """Fill the fan of rays that leave a signal's source, if rays through layers are used. Returns their number."""
+    if m.water[0].mode != a.RAYS:
+        return 0
+    source = min(max(m.signals[s].z, 0.0), m.profile_z[-1])
+    return int(eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan))
+
+
+@device_function
+def add_passing_candidates(
+    m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
+) -> None:
+    """Add candidates for all paths on which a signal has not yet passed a node at a time within the tick. ``angles`` is
+    the result of :func:`launch_angles`.
+    """
+    signal, w = m.signals[s], m.water[0]
+    if w.mode == a.ISOVELOCITY:
+        _add_straight_candidates(m, scene, s, j, time, tick)
+    elif w.mode == a.GRADIENT:
+        x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
+        across = hypot(x - signal.x, y - signal.y)
+        there = rays.gradient_arc(w.speed, w.gradient, w.bottom, signal.z, z, across, m.ray[0])
+        if there and signal.emission + m.ray[0].time > time:
+            _add_candidate(m, s, j, FollowedPath(0, True, 0.0, 0.0), time, tick)
+    else:
+        _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
 
 
 @device_function
@@ -264,7 +287,8 @@ def _add_straight_candidates(m: Medium, scene: AcousticScene, s: int, j: int, ti
         ox, oy, oz = source_image(m, scene, s, path, Vector(x, y, z))
         dx, dy, dz = x - ox, y - oy, z - oz
         gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * passed
-        if gap > 0.0:  # false for a path that does not exist (NaN)
+        # false for a path that does not exist (NaN); a signal has not passed the place where it is being sent
+        if gap > 0.0 or (gap == 0.0 and passed == 0.0):
             gap = max(gap - m.water[0].crest * path, 0.0)
             _add_candidate(m, s, j, FollowedPath(path, path == 0, 0.0, 0.0), time + gap / (c + a.MAX_SPEED), tick)
 

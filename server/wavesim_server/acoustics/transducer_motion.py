@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_kernels.compiler import device_function
+from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.types import Record
 
 
 class TickInterval(NamedTuple):
@@ -24,8 +25,17 @@ def position_and_velocity(
     """Return the position and velocity of a transducer at a time within the tick, by cubic interpolation between the
     states at both ends of the tick.
     """
-    p, q, h = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], m.water[0].step
-    u = (time - tick.start) / h
+    return cubic_motion(
+        m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], time - tick.start, m.water[0].step
+    )
+
+
+@always_inline
+def cubic_motion(p: Record, q: Record, time: float, h: float) -> tuple[float, float, float, float, float, float]:
+    """Return position and velocity ``time`` seconds after the state p, by cubic interpolation between the states p and
+    q, which are ``h`` seconds apart.
+    """
+    u = time / h
     w = 1.0 - u
     b, d, e = u * u * (3.0 - 2.0 * u), u * w * w * h, -u * u * w * h
     k, f, g = 6.0 * u * w / h, w * (1.0 - 3.0 * u), u * (3.0 * u - 2.0)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from wavesim_sdk.front_rings import FrontRings
 from wavesim_sdk.guidance.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import RunState
@@ -86,6 +87,7 @@ class Engine:
         )
         self.command_executor.request_time_change = self.time_changes.request
         self.vehicles = areas["vehicles"]
+        self.front_rings: FrontRings | None = None  #: rings to which the engine writes the fronts at hydrophones
         self._served_tick = -1  # last tick whose participants were served
         self._asked_tick = -1  # last tick at which emulators were signalled
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
@@ -112,6 +114,7 @@ class Engine:
         """Add the bodies that need no client, and publish the tables."""
         self.run.now = now
         self.enter_residents()
+        self._publish_fronts()
         self.publication.begin(self.end_tick)
         self.publication.publish_fences(self.fences.current)
         self.publication.publish_snapshots(())
@@ -134,6 +137,12 @@ class Engine:
         tick = self.sim.tick
         self._asked_tick, self._served_tick = tick if served.asked else -1, tick if served.released else -1
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
+        self._publish_fronts()
+
+    def _publish_fronts(self) -> None:
+        """Write the fronts since the last call to their rings, before the emulators are asked for this tick."""
+        if self.front_rings is not None:
+            self.front_rings.write(self.sim.take_fronts())
 
     def poll(self, now: float) -> float:
         """Do all work that is due. Return the time at which to call again (infinity: not until a command arrives)."""
@@ -201,6 +210,7 @@ class Engine:
                 NoticeEvent(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.run.generation(row))
             )
         self.sim.advance(ticks)
+        self._publish_fronts()
         if self.run.budget is not None:
             self.run.budget -= ticks
         for record in signal_records(*self.sim.take_signals(), self.sim.identity["generation"]):

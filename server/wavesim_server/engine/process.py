@@ -24,7 +24,7 @@ from wavesim_server.engine.pace import TickPacer
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import EXIT_FAILED
 from wavesim_server.priority import RealTimePriority
-from wavesim_server.resources import attach_areas, exit_without_resource, ring_names
+from wavesim_server.resources import attach_areas, attach_front_rings, exit_without_resource, ring_names
 from wavesim_server.ring import Ring
 from wavesim_server.simulation import Simulation
 
@@ -50,7 +50,9 @@ def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) 
     )
     pacer = TickPacer.from_config(simulation.config.time)
     queue = EventQueue(Ring.attach(events), pacer, lambda: os.eventfd_write(events_fd, 1))
-    return Engine(simulation, areas, Ring.attach(commands), queue, emulators, pacer, log=log)
+    engine = Engine(simulation, areas, Ring.attach(commands), queue, emulators, pacer, log=log)
+    engine.front_rings = attach_front_rings(simulation.loaded, name)
+    return engine
 
 
 def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
@@ -119,5 +121,7 @@ def main(part: ProcessArguments) -> None:
         exit_without_resource("engine", error)
     engine.override_time(options.speed, options.duration)
     compiling.exercise_all(options.threads)
+    if simulation.channel.hydrophones is not None:
+        compiling.exercise_hydrophones()
     os.eventfd_write(part.events_fd, 1)
     sys.exit(run(engine, part.commands_fd, part.supervisor_pid))

@@ -69,7 +69,8 @@ class Trial:
         self._wall = 0.0
 
     def __enter__(self) -> Trial:
-        compiling.ensure_compiled(lambda text: None)
+        hydrophones = "hydrophone" in self._trial.loaded.sensor_rows
+        compiling.ensure_compiled(lambda text: None, hydrophones=hydrophones)
         self._opened = self._trial.opened()
         self._opened.__enter__()
         return self

@@ -26,7 +26,7 @@ from wavesim_server.network.broadcast import Address
 from wavesim_server.network.engine_queue import LocalEngineQueue
 from wavesim_server.network.front import Front
 from wavesim_server.network.process import MAX_DATAGRAMS_AT_ONCE, load_keyring
-from wavesim_server.resources import attach_areas
+from wavesim_server.resources import attach_areas, attach_front_rings
 from wavesim_server.serve import ServerOptions
 from wavesim_server.simulation import Simulation
 from wavesim_world.config import LoadedConfig
@@ -88,6 +88,7 @@ class InProcessServer:
         pacer = TickPacer.from_config(loaded.config.time)
         self._events, self._commands = LocalEvents(), LocalEngineQueue()
         self.engine = Engine(self.simulation, areas, None, self._events, self._emulators, pacer, log=bool(options.log))
+        self.engine.front_rings = attach_front_rings(loaded, options.name)
         self.engine.override_time(options.speed, options.duration)
         chunk_ns = CHUNK_NS if self.engine.pacer.speed > 0.0 else FAST_CHUNK_NS
         log = (

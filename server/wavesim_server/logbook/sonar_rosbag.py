@@ -9,6 +9,7 @@ sensor_msgs.
   increase counter-clockwise.
 - 3D sonars and lidars: the range image as Image (32FC1, m, NaN = no echo) and, under `/points`, PointCloud2 in the frame `map`.
 - Cameras: images as Image, and depths also as Image (`/depth`).
+- Hydrophones are omitted, because ROS 2 has no common message for the samples of several channels.
 
 Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
 """
@@ -261,6 +262,8 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
     """Yield the topic, the type and the content of each message made from a frame; ``turns`` keeps the unfinished
     turns.
     """
+    if frame.kind == "hydrophone":  # no common message exists for it; see `wavesim record`
+        return
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
     if frame.kind in ("bathymetry", *RANGE_IMAGES):

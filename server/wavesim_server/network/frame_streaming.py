@@ -1,5 +1,8 @@
-"""Streaming of frames from imaging sonars and cameras to their subscribers, in pieces and at a limited rate. Each frame
-is sent once.
+"""Streaming of frames from imaging sonars, cameras, lidars and hydrophones to their subscribers, in pieces and at a
+limited rate. Each frame is sent once.
+
+A subscriber that falls behind receives only the newest image. Blocks of a hydrophone are consecutive parts of one
+signal, so they are sent in order as long as the ring contains them.
 """
 
 from __future__ import annotations
@@ -118,8 +121,8 @@ class FrameStreamer:
         return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else POLL_PERIOD_S
 
     def _start_newest_frame(self, feed: FrameSubscription, now: float) -> None:
-        """Among the sonars with a new frame, select the one that has waited longest, and start sending its newest
-        frame.
+        """Among the instruments with a new frame, select the one that has waited longest, and start sending its newest
+        frame or, for a hydrophone, its next one.
         """
         assert self._rings is not None
         for number, sonar in sorted(feed.cursors.items(), key=lambda item: item[1].next):
@@ -130,6 +133,8 @@ class FrameStreamer:
             newest = int(self._rings.done[place])
             if newest == sonar.last_frame:
                 continue
+            if newest > sonar.last_frame and feed.member.grant.suite[number].type == "hydrophone":
+                newest = max(sonar.last_frame + 1, newest - self._rings.slots + 2)
             frame, sonar.last_frame = self._rings.read(place, newest), newest
             if frame is None or int(frame.record["generation"]) != generation:
                 continue

@@ -85,7 +85,7 @@ export class Instruments {
     const numbers = s.fields.reduce((n, f) => n + f.count, 0),
       body = h("table", {}, h("tbody", {}, ...rows)),
       place = h("div", {});
-    const picture = ["sonar", "camera", "lidar"].includes(s.type)
+    const picture = ["sonar", "camera", "lidar", "hydrophone"].includes(s.type)
       ? h(
           "button",
           {

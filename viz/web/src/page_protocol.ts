@@ -690,7 +690,7 @@ export interface PanelMessage {
   panel: BodyPanel | null;
 }
 
-/** State of a sonar, camera or lidar that the page shows. Images from other epochs are invalid. */
+/** State of a sonar, camera, lidar or hydrophone that the page shows. Images from other epochs are invalid. */
 export interface ImageMessage {
   type: "picture";
   row: number;
@@ -786,7 +786,7 @@ export interface ImageHeader {
   body: string;
   name: string;
   preset: string;
-  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d" | "lidar";
+  kind: "forward" | "sidescan" | "scanning" | "bathymetry" | "camera" | "3d" | "lidar" | "hydrophone";
   /** a new epoch makes all earlier images invalid */
   epoch: number;
   number: number;

@@ -4,12 +4,13 @@ import type { ImageHeader } from "./page_protocol";
 
 /**
  * ``samples``: levels (beams, bins); ``points``: five numbers per sounding: north, east, down, starboard, sigma; of a
- * lidar: north, east, down, starboard, ahead.
+ * lidar: north, east, down, starboard, ahead. ``sound``: samples of a hydrophone, 32768 = full scale.
  */
 export interface SonarImage {
   head: ImageHeader;
   samples: Uint8Array;
   points: Float32Array;
+  sound: Int16Array;
 }
 const MAGIC = 0x31535657;
 
@@ -20,11 +21,13 @@ export function decodeSonarImage(data: ArrayBuffer): SonarImage | null {
     start = 8 + length;
   if (v.getUint32(0, true) !== MAGIC || start > data.byteLength || start % 4) return null;
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 8, length))) as ImageHeader,
-    soundings = head.kind === "bathymetry" || head.kind === "lidar";
-  if (!soundings && data.byteLength - start !== head.beams * head.bins) return null;
+    soundings = head.kind === "bathymetry" || head.kind === "lidar",
+    sound = head.kind === "hydrophone";
+  if (!soundings && data.byteLength - start !== head.beams * head.bins * (sound ? 2 : 1)) return null;
   return {
     head,
-    samples: soundings ? new Uint8Array(0) : new Uint8Array(data, start),
+    sound: sound ? new Int16Array(data, start) : new Int16Array(0),
+    samples: soundings || sound ? new Uint8Array(0) : new Uint8Array(data, start),
     points: soundings ? new Float32Array(data, start, Math.floor((data.byteLength - start) / 4)) : new Float32Array(0),
   };
 }

@@ -1,10 +1,11 @@
-// A window with the images of one sonar, camera or lidar.
+// A window with the images of one sonar, camera or lidar, or the sound of one hydrophone.
 
 import { formatTime, h, toggleClass, setText } from "./dom";
 import type { Dock } from "./dock";
 import { makeDraggable } from "./draggable";
 import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
 import { CameraView } from "./camera_view";
+import { HydrophoneView } from "./hydrophone_view";
 import { LidarView } from "./lidar_view";
 import { FanView } from "./fan_view";
 import { MultibeamView } from "./multibeam_view";
@@ -13,6 +14,8 @@ import { SidescanView } from "./sidescan_view";
 import { context2d, deviceRatio } from "./canvas";
 import type { ImageHeader } from "./page_protocol";
 import type { Stage } from "./stage";
+
+const UNITS: Partial<Record<ImageHeader["kind"], string>> = { camera: "image", lidar: "scan", hydrophone: "block" };
 
 export class SonarWindow {
   readonly box: HTMLElement;
@@ -67,6 +70,17 @@ export class SonarWindow {
     "slant",
   );
 
+  private readonly listen: HTMLButtonElement = h(
+    "button",
+    {
+      class: "listen hidden",
+      title: "Play the sound in this window, as it is; press Shift for one eighth of the speed",
+      onclick: (e: MouseEvent) => {
+        if (this.painter instanceof HydrophoneView) this.painter.play(e.shiftKey ? 8 : 1);
+      },
+    },
+    "play",
+  );
   private readonly floating: HTMLButtonElement = h(
     "button",
     {
@@ -96,7 +110,7 @@ export class SonarWindow {
         "div",
         { class: "head" },
         h("b", { class: "grow" }, title),
-        h("span", { class: "adjust" }, this.ground, this.contrast, this.colouring),
+        h("span", { class: "adjust" }, this.listen, this.ground, this.contrast, this.colouring),
         this.floating,
         button,
       );
@@ -154,9 +168,12 @@ export class SonarWindow {
                 ? new RangeImageView()
                 : p.head.kind === "lidar"
                   ? new LidarView()
-                  : new FanView();
+                  : p.head.kind === "hydrophone"
+                    ? new HydrophoneView()
+                    : new FanView();
       if (this.painter instanceof MultibeamView) this.stage.points(this.painter.cloud, true);
       toggleClass(this.ground, "hidden", p.head.kind !== "sidescan");
+      toggleClass(this.listen, "hidden", p.head.kind !== "hydrophone");
       for (const e of [this.contrast, this.colouring])
         toggleClass(e, "hidden", ["bathymetry", "camera", "3d", "lidar"].includes(p.head.kind));
     }
@@ -207,16 +224,18 @@ export class SonarWindow {
         ? `${head.bins / 3} x ${head.beams}  exposure ${head.gain.toPrecision(3)}`
         : head.kind === "lidar"
           ? `${head.beams} points  ${head.range.toFixed(0)} m`
-          : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
+          : head.kind === "hydrophone"
+            ? `${+(head.frequency / 1e3).toFixed(3)} kS/s`
+            : `${(head.frequency / 1e3).toFixed(0)} kHz  ${head.range.toFixed(0)} m`;
     setText(
       this.status,
-      `${what}  ${head.kind === "camera" ? "image" : head.kind === "lidar" ? "scan" : "ping"} ${head.number}  ${formatTime(head.time)}` +
-        `${altitude}${cut}${skipped}`,
+      `${what}  ${UNITS[head.kind] ?? "ping"} ${head.number}  ${formatTime(head.time)}` + `${altitude}${cut}${skipped}`,
     );
   }
 
   /** Remove its points from the 3D view. */
   private end(): void {
+    if (this.painter instanceof HydrophoneView) this.painter.dispose();
     if (!(this.painter instanceof MultibeamView)) return;
     this.stage.points(this.painter.cloud, false);
     this.painter.dispose();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ import numpy as np
 
 from wavesim_sdk.algebra import covariance_factor
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.front_tables import MAX_ELEMENTS
 from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
 from wavesim_world.config import imaging_checks as scenes
 from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.hydrophone import BITS, MAX_BAND_SHARE, MAX_ELEMENT_DISTANCE, HydrophoneArrayConfig
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.model import Config
 from wavesim_world.config.ranging_sensors import CameraConfig, MultibeamConfig, RangerConfig, SonarConfig
@@ -55,6 +58,8 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
                 scenes.check_camera(sensor, f"{owner}: '{name}'")
             elif isinstance(sensor, LidarConfig):
                 scenes.check_lidar(sensor, f"{owner}: '{name}'")
+            elif isinstance(sensor, HydrophoneArrayConfig):
+                _check_hydrophone(sensor, config.time.step, f"{owner}: '{name}'")
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
@@ -119,3 +124,37 @@ def _one(sensor: SensorConfig, who: str) -> None:
         )
     if isinstance(sensor, LeakConfig) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= LEAK_COMPARTMENTS:
         fail_at(sensor.place, f"{who}: `compartments` must contain 1 to {LEAK_COMPARTMENTS} different names")
+
+
+def _check_hydrophone(h: HydrophoneArrayConfig, step: float, who: str) -> None:
+    """Check a hydrophone; ``step`` is the time step in s, and ``who`` names the instrument in the message."""
+    low, high = h.band
+    if high > MAX_BAND_SHARE * h.sampling * (1.0 + 1e-9):
+        fail_at(
+            h.place,
+            f"{who}: `high` {high:g} Hz is above {MAX_BAND_SHARE:.2f} times the sampling rate; use a `sampling` of at least {high / MAX_BAND_SHARE:g} Hz",
+        )
+    if low >= high:
+        fail_at(h.place, f"{who}: `low` {low:g} Hz must be below the upper edge of the band, {high:g} Hz")
+    samples, ticks = h.sampling / h.rate, 1.0 / (h.rate * step)
+    if abs(samples - round(samples)) > 1e-9 * samples or round(samples) < 1:
+        fail_at(
+            h.place,
+            f"{who}: a block of 1/{h.rate:g} s contains {samples:.6g} samples; choose `rate` so that {h.sampling:g} Hz divided by it is a whole number",
+        )
+    if abs(ticks - round(ticks)) > 1e-6 * ticks or round(ticks) < 1:
+        fail_at(
+            h.place,
+            f"{who}: a block of 1/{h.rate:g} s contains {ticks:.6g} time steps of {step:g} s; choose `rate` so that the number is whole",
+        )
+    if h.bits not in BITS:
+        fail_at(h.place, f"{who}: `bits` must be 0, 12, 16 or 24")
+    if len(h.element) > MAX_ELEMENTS:
+        fail_at(h.place, f"{who}: it has {len(h.element)} elements; the maximum is {MAX_ELEMENTS}")
+    for number, position in enumerate(h.element_positions, 1):
+        distance = math.sqrt(sum(x * x for x in position))
+        if distance > MAX_ELEMENT_DISTANCE:
+            fail_at(
+                h.place,
+                f"{who}: element {number} is {distance:.4g} m from the hydrophone; the maximum is {MAX_ELEMENT_DISTANCE:g} m",
+            )

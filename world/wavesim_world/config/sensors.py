@@ -9,6 +9,7 @@ from typing import Any
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import Table
 from wavesim_world.config.adcp import AdcpConfig
+from wavesim_world.config.hydrophone import HydrophoneArrayConfig
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.magnetometer import MagnetometerConfig
 from wavesim_world.config.motion_sensors import IMU_GRADES as IMU_GRADES
@@ -357,6 +358,9 @@ class SensorsConfig:
     sonar: tuple[SonarConfig, ...] = children(SonarConfig, "Imaging sonar.")
     camera: tuple[CameraConfig, ...] = children(CameraConfig, "Underwater camera.")
     lidar: tuple[LidarConfig, ...] = children(LidarConfig, "Lidar.")
+    hydrophone: tuple[HydrophoneArrayConfig, ...] = children(
+        HydrophoneArrayConfig, "Hydrophone: samples of the sound in the water."
+    )
     imu: tuple[ImuConfig, ...] = children(ImuConfig, "Inertial measurement unit: specific force and angular rates.")
     ahrs: tuple[AhrsConfig, ...] = children(
         AhrsConfig, "Attitude and heading reference system: roll, pitch, heading, angular rates."

@@ -1,12 +1,15 @@
-"""Sizes of the frames from the sonars, cameras and lidars in a configuration, and the rings that hold them."""
+"""Sizes of the frames from the sonars, cameras, lidars and hydrophones in a configuration, and the rings that hold them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from wavesim_sdk.frame_rings import FrameRings
-from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS
+from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, PIXEL_3D, RECORD, SOUNDING_COLUMNS, sample_type
+from wavesim_world.config.hydrophone import HydrophoneArrayConfig
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.ranging_sensors import PRESET, CameraConfig, SonarConfig
@@ -14,7 +17,8 @@ from wavesim_world.sonars.presets import Preset, find_preset
 
 MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes
 MAX_BINS = 2000
-Imager = SonarConfig | CameraConfig | LidarConfig  #: configuration of an instrument that produces frames
+#: configuration of an instrument that produces frames
+Imager = SonarConfig | CameraConfig | LidarConfig | HydrophoneArrayConfig
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
@@ -38,6 +42,8 @@ def _sample_bytes(s: SonarConfig) -> int:
 
 def payload_bytes(s: Imager) -> int:
     """Return the size of the payload of a frame in bytes."""
+    if isinstance(s, HydrophoneArrayConfig):
+        return len(s.element_positions) * s.block_samples * np.dtype(sample_type(s.bits)).itemsize
     if isinstance(s, LidarConfig):
         return s.resolved.channels * s.resolved.columns * PIXEL_3D.itemsize
     if isinstance(s, CameraConfig):
@@ -57,7 +63,7 @@ def ring_slot_bytes(sonars: list[Imager]) -> int:
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Create a server's frame rings if its configuration has sonars, cameras or lidars. Raises OSError on failure."""
+    """Create a server's frame rings if its configuration has sonars, cameras, lidars or hydrophones. Raises OSError on failure."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
@@ -68,5 +74,6 @@ def create_rings(loaded: LoadedConfig, server: str) -> None:
         declared += (
             [i.parameters for i in everybody.instruments if isinstance(i.parameters, Imager)] if everybody else []
         )
-        sonars = loaded.sensor_rows.get("sonar", 0)
-        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group, sonars)
+        lidar = loaded.sensor_rows.get("sonar", 0)
+        first = lidar, lidar + loaded.sensor_rows.get("lidar", 0)
+        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group, first)

@@ -1,0 +1,182 @@
+"""Shared-memory rings through which the engine passes fronts and waveforms to the emulator of hydrophones.
+
+A segment ``/wavesim.NAME.fronts`` contains a ring of WAVEFORM records, followed by a ring of FRONT records (see
+:mod:`wavesim_sdk.front_tables`). The segment begins like the other segments: magic ``WAVEFRNT``, version, 16 bytes of
+the record hash, the size of the segment, and the PID and start time of the server. Ten integers of 8 bytes follow; see
+:class:`FrontRings`.
+
+Each ring has one writer, the engine, and any number of readers. Record n (counted from 0) is in slot ``n % capacity``.
+The writer first adds the number of new records to ``begun``, then copies them, and then sets ``done``. A reader copies
+the records up to ``done`` and then checks ``begun``: record n is valid if ``n >= begun - capacity``. The waveform of a
+signal is written before its fronts, so a reader reads ``done`` of the fronts first.
+
+If the simulation time changes (start, reset, or return to a snapshot), the writer begins a new epoch. It then repeats
+the recent records that are needed to continue, and readers discard everything from earlier epochs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from typing import Any
+
+import numpy as np
+import posix_ipc
+
+from wavesim_sdk.arrays import Record
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
+from wavesim_sdk.shared_memory import (
+    create_memory,
+    is_process_alive,
+    map_memory,
+    no_such_server,
+    process_start,
+    running_servers,
+    segment_name,
+)
+
+__all__ = ["FrontBatch", "FrontReader", "FrontRings", "remove_front_rings"]
+
+MAGIC = b"WAVEFRNT"
+VERSION = 1
+HEADER, HEADER_NUMBERS = 4096, 17
+FRONTS_PER_HYDROPHONE = 16_384  #: capacity of the ring of fronts for each hydrophone
+MAX_FRONTS, WAVEFORMS = 131_072, 4096  #: maximum capacity of the ring of fronts, and capacity of the ring of waveforms
+#: indices of numbers in the header
+FRONT_CAPACITY, WAVEFORM_CAPACITY, EPOCH, TIME = 7, 8, 9, 10
+FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE = range(11, 17)
+
+
+def _hash() -> bytes:
+    return hashlib.sha256(repr((WAVEFORM.dtype.descr, FRONT.dtype.descr)).encode()).hexdigest()[:16].encode()
+
+
+def front_capacity(hydrophones: int) -> int:
+    """Return the capacity of the ring of fronts for a number of hydrophones."""
+    return min(FRONTS_PER_HYDROPHONE * max(hydrophones, 1), MAX_FRONTS)
+
+
+class FrontRings:
+    """Rings of waveforms and fronts of a server in mapped memory."""
+
+    def __init__(self, memory: Any) -> None:
+        self.header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
+        fronts, waveforms = int(self.header[FRONT_CAPACITY]), int(self.header[WAVEFORM_CAPACITY])
+        self.waveforms = np.frombuffer(memory, WAVEFORM.dtype, waveforms, HEADER)
+        self.fronts = np.frombuffer(memory, FRONT.dtype, fronts, HEADER + self.waveforms.nbytes)
+
+    @classmethod
+    def create(cls, server: str, hydrophones: int, group: bool = False) -> FrontRings:
+        """Create the segment of a server with this number of hydrophones. Raises OSError on failure."""
+        capacity = front_capacity(hydrophones)
+        size = HEADER + WAVEFORMS * WAVEFORM.dtype.itemsize + capacity * FRONT.dtype.itemsize
+        memory = create_memory(segment_name(server, "fronts"), size, group)
+        header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
+        header[1], header[4:9] = VERSION, (size, os.getpid(), process_start(os.getpid()), capacity, WAVEFORMS)
+        memory[16:32] = _hash()
+        memory[0:8] = MAGIC
+        return cls(memory)
+
+    @classmethod
+    def attach(cls, server: str, writable: bool = False) -> FrontRings:
+        """Map the rings of a server. Raises NotRunning or AttachError, with the reason, on failure."""
+        name = segment_name(server, "fronts")
+        try:
+            memory = map_memory(name, MAGIC, HEADER, "segment of fronts", writable)
+        except posix_ipc.ExistentialError:
+            if server not in dict(running_servers()):
+                raise no_such_server(server) from None
+            raise NotRunning(f"the server '{server}' has no hydrophones; add them under <sensors>") from None
+        header = [int(n) for n in np.frombuffer(memory, np.int64, HEADER_NUMBERS)]
+        if memory[16:32] != _hash() or header[1] != VERSION:
+            raise AttachError(f"{name} was created by another release; install the same release on both sides")
+        fronts, waveforms = header[FRONT_CAPACITY], header[WAVEFORM_CAPACITY]
+        size = HEADER + waveforms * WAVEFORM.dtype.itemsize + fronts * FRONT.dtype.itemsize
+        if min(fronts, waveforms) < 1 or size > len(memory):
+            raise AttachError(f"{name} is damaged: its rings do not fit into its {len(memory)} bytes")
+        if not is_process_alive(header[5], header[6]):
+            raise no_such_server(server)
+        return cls(memory)
+
+    def write(self, batch: FrontBatch) -> None:
+        """Append the records of a batch. Only the engine may call this."""
+        header = self.header
+        if batch.is_restarted:
+            header[FIRST_WAVEFORM], header[FIRST_FRONT] = header[WAVEFORMS_DONE], header[FRONTS_DONE]
+            header[EPOCH] += 1
+        _append(header, WAVEFORMS_BEGUN, self.waveforms, batch.waveforms)
+        _append(header, FRONTS_BEGUN, self.fronts, batch.fronts)
+        header[TIME] = batch.time_ns
+
+
+def _append(header: Any, begun: int, ring: Record, records: Record) -> None:
+    """Append records to a ring; its number of complete records follows the number ``begun`` in the header."""
+    capacity, piece = len(ring), max(len(ring) // 4, 1)
+    for first in range(0, len(records), piece):
+        part = records[first : first + piece]
+        n = int(header[begun + 1])
+        header[begun] = n + len(part)
+        at = n % capacity
+        head = min(len(part), capacity - at)
+        ring[at : at + head] = part[:head]
+        ring[: len(part) - head] = part[head:]
+        header[begun + 1] = n + len(part)
+
+
+class FrontReader:
+    """Reader of the waveforms and fronts of a server. The first batch contains all records that the rings still hold.
+
+    ``lost`` counts the records that were overwritten before they were read.
+    """
+
+    def __init__(self, rings: FrontRings) -> None:
+        self.rings = rings
+        self.lost = 0
+        self._epoch = -1
+        self._waveforms = self._fronts = 0  # numbers of the next records
+
+    @classmethod
+    def open(cls, server: str) -> FrontReader:
+        """Open the fronts of a running server. Raises NotRunning or AttachError, with the reason, on failure."""
+        return cls(FrontRings.attach(server))
+
+    def take(self) -> FrontBatch:
+        """Return the records since the last call."""
+        header, rings = self.rings.header, self.rings
+        while True:
+            epoch, is_restarted = int(header[EPOCH]), False
+            waveform, front = self._waveforms, self._fronts
+            if epoch != self._epoch:
+                is_restarted = True
+                waveform, front = int(header[FIRST_WAVEFORM]), int(header[FIRST_FRONT])
+            time_ns = int(header[TIME])  # before the counts, so that the fronts are complete until then
+            fronts, front, lost_fronts = _read(header, FRONTS_BEGUN, rings.fronts, front)
+            waveforms, waveform, lost_waveforms = _read(header, WAVEFORMS_BEGUN, rings.waveforms, waveform)
+            if int(header[EPOCH]) == epoch:
+                break
+        lost = 0 if is_restarted else lost_fronts + lost_waveforms
+        self._epoch, self._waveforms, self._fronts = epoch, waveform, front
+        self.lost += lost
+        return FrontBatch(waveforms, fronts, time_ns, is_restarted, lost)
+
+
+def _read(header: Any, begun: int, ring: Record, number: int) -> tuple[Record, int, int]:
+    """Return (records from ``number`` on, number of the next record, number of lost records)."""
+    capacity, done = len(ring), int(header[begun + 1])
+    first = max(number, done - capacity)
+    copy = ring[np.arange(first, done) % capacity]
+    valid = min(max(first, int(header[begun]) - capacity), done)
+    return copy[valid - first :], done, valid - number
+
+
+def remove_front_rings(server: str) -> list[str]:
+    """Remove the segment of fronts of a server if it exists. Return its name in a list, which is empty if the segment
+    did not exist.
+    """
+    name = segment_name(server, "fronts")
+    with contextlib.suppress(posix_ipc.ExistentialError):
+        posix_ipc.unlink_shared_memory(name)
+        return [name]
+    return []

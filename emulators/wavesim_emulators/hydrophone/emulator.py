@@ -1,0 +1,233 @@
+"""Emulator of hydrophones: it collects the fronts that the engine computes, and writes the samples as blocks.
+
+A block is made as soon as all fronts that it needs are known, which is a little more than the interval between two
+fronts after its last sample. The first block of a hydrophone ends there, and may be shorter than the others; each
+further block has the length that the configuration states and begins where the last one ended. The number of its first
+sample is in the table of values, so that a process that takes over continues without a gap. Samples are a function of
+the fronts and of their numbers; they do not depend on the process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wavesim_emulators.base import Batch
+from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SampleBlock, SeaSettings, Spectrum
+from wavesim_emulators.hydrophone.synthesis import Synthesiser, load_kernels
+from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_sdk import imaging_frames as frames
+from wavesim_sdk.arrays import Array, Record
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.elementary import log10
+from wavesim_sdk.errors import AttachError
+from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
+from wavesim_world.ocean import sound
+
+SLACK = 2  #: samples by which the first block ends earlier than it might, so that rounding delays none of the others
+MAX_BLOCKS = 64  #: maximum number of blocks that a process makes up for at once
+UNPLACED_FRONTS = 65_536  #: maximum number of fronts that are kept for a hydrophone before its first block
+
+
+class Receiver(NamedTuple):
+    """A hydrophone in use: what identifies it, its synthesiser, and the constant part of its record."""
+
+    identity: tuple[int, int]  #: generation of the instrument, and key of its random numbers
+    synthesiser: Synthesiser
+    record: Any
+
+
+class HydrophoneEmulator(FrameEmulator):
+    """Emulator that synthesises the samples of all hydrophones."""
+
+    sensor = "hydrophone"
+    is_local = True
+
+    def __init__(self, loaded: LoadedConfig) -> None:
+        super().__init__(loaded)
+        self._take: Callable[[], FrontBatch] | None = None
+        self._receivers: dict[int, Receiver] = {}  # by row of the table
+        self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
+        self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
+        #: the values of each hydrophone and the tick at which they were measured, for a second call at this tick
+        self._measured: dict[int, tuple[int, Any]] = {}
+        self.lost = 0  #: number of fronts that were overwritten before they were read
+
+    def open(self, server: str) -> None:
+        super().open(server)
+        self.connect(FrontReader.open(server).take)
+
+    def connect(self, take: Callable[[], FrontBatch]) -> None:
+        """Set the source of the fronts: a function that returns those since its last call."""
+        self._take = take
+
+    @classmethod
+    def load_kernels(cls) -> None:
+        super().load_kernels()
+        load_kernels()
+
+    def warm_up(self) -> None:
+        load_kernels()
+
+    def begin(self, view: FleetSnapshot, weather: Any) -> None:
+        if self._take is None:
+            raise AttachError("hydrophones need the engine's fronts, which are available only on the server's machine")
+        batch = self._take()
+        self.lost += batch.lost
+        if batch.is_restarted:
+            self._receivers.clear()
+            self._unplaced.clear()
+            self._waveforms.clear()
+            self._measured.clear()
+        if len(batch.waveforms):
+            for record in batch.waveforms:
+                self._waveforms[int(record["signal"])] = record
+            while len(self._waveforms) > WAVEFORMS:
+                self._waveforms.popitem(last=False)
+            for receiver in self._receivers.values():
+                receiver.synthesiser.add_waveforms(batch.waveforms)
+        for place in np.unique(batch.fronts["receiver"]).tolist():
+            fronts = batch.fronts[batch.fronts["receiver"] == place]
+            if place in self._receivers:
+                self._receivers[place].synthesiser.add_fronts(fronts)
+            else:
+                kept = self._unplaced.setdefault(place, [])
+                kept.append(fronts)
+                while sum(map(len, kept)) > UNPLACED_FRONTS:
+                    kept.pop(0)
+
+    def measure(self, now: Batch, out: Record) -> None:
+        keys, mounted, c = now.noise.streams("frames"), now.mounted, now.parameters
+        R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
+        for i, place in enumerate(now.table_rows.tolist()):
+            if self._measured.get(place, (-1,))[0] == now.tick and not self.is_instant:
+                out[i] = self._measured[place][1]  # each block is written once, also with a fault
+                continue
+            receiver = self._receiver(now, i, place, int(out["generation"][i]), int(keys[i]))
+            hears, record = receiver.synthesiser, receiver.record
+            first, end = int(out["next"][i]), self._available(hears, now.time)
+            if out["frame"][i] == 0:
+                end -= SLACK
+                first = max(0, self._available(hears, now.time - self._period_s(now)) - SLACK)
+                if self.is_instant:
+                    first = max(0, end - c.block_samples)
+            elif end - first > MAX_BLOCKS * c.block_samples:
+                first = end - MAX_BLOCKS * c.block_samples
+            record["time_ns"], record["p_WS_W"] = now.time_ns, mounted.p_WS_W[i]
+            record["v_WS_W"], record["euler"] = mounted.v_WS_W[i], euler_of(R_WS[i])
+            count = min(end - first, c.block_samples) if out["frame"][i] == 0 else c.block_samples
+            while 0 < count <= end - first:
+                block = hears.block(first, count)
+                samples = block.samples if now.depth[i] > 0.0 else np.zeros_like(block.samples)
+                record["ping_ns"] = round(first * 1e9 / c.sampling)
+                record["bins"], record["saturated"] = count, int(np.sum(block.clipped))
+                out["frame"][i] = self.write(place, record, samples.tobytes())
+                out["channels"][i], out["samples"][i] = len(samples), count
+                out["level"][i], out["clipped"][i] = level(samples, block), record["saturated"]
+                first, count = first + count, c.block_samples
+            out["next"][i] = first
+            if out["frame"][i] == 0:
+                out["valid"][i] = 0
+            self._measured[place] = now.tick, out[i].copy()
+
+    def _period_s(self, now: Batch) -> float:
+        return now.period * self.loaded.config.time.step
+
+    def _available(self, hears: Synthesiser, time: float) -> int:
+        """Return the number of the first sample that cannot be made yet at a simulation time."""
+        return hears.first_after(time - hears.lookahead)
+
+    def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> Receiver:
+        known = self._receivers.get(place)
+        if known is None or known.identity != (generation, key):
+            c = now.parameters
+            noise = float(now.noise.scale[i])
+            synthesiser = Synthesiser(
+                settings_of(c, self.loaded.config.time.step),
+                SeaSettings(key, noise_spectrum(self.loaded, c, noise), absorption_spectrum(self.loaded)),
+            )
+            if self._waveforms:
+                synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
+            for fronts in self._unplaced.pop(place, ()):
+                synthesiser.add_fronts(fronts)
+            known = Receiver((generation, key), synthesiser, describe(c, *self.names_of(now, i, place), generation))
+            self._receivers[place] = known
+        return known
+
+
+def settings_of(c: Declared, step: float) -> HydrophoneSettings:
+    """Return the settings of a configured hydrophone for the synthesis; ``step`` is the time step in s."""
+    return HydrophoneSettings(
+        elements=len(c.element_positions),
+        sampling=c.sampling,
+        sensitivity=c.sensitivity,
+        gain=c.gain,
+        low=c.low,
+        high=c.band[1],
+        bits=c.bits,
+        full_scale=c.full_scale,
+        clock_offset=c.clock_offset,
+        clock_drift=c.clock_drift,
+        interval=max(step, FRONT_INTERVAL_S),
+    )
+
+
+def noise_spectrum(loaded: LoadedConfig, c: Declared, factor: float) -> Spectrum | None:
+    """Return the spectrum level of the ambient noise in dB re 1 uPa^2/Hz as a function of the frequency in Hz, or None.
+
+    With the constant noise model, the noise is white, and its level in the band of the hydrophone is the configured
+    level. ``factor`` is the noise factor of the instrument.
+    """
+    a = loaded.config.acoustics
+    if not c.ambient or factor <= 0.0:
+        return None
+    more = 20.0 * float(log10(factor))
+    if a.noise_model == "constant":
+        white = a.ambient_noise - 10.0 * float(log10(c.band[1] - c.low)) + more
+        return lambda frequency: white
+    wind = loaded.config.world.wind.mean
+    return lambda frequency: sound.ambient_noise(frequency, a.shipping, wind) + more
+
+
+def absorption_spectrum(loaded: LoadedConfig) -> Spectrum | None:
+    """Return the absorption in dB/m as a function of the frequency in Hz; None if it is the same at all frequencies."""
+    a = loaded.config.acoustics
+    return None if a.absorption_model == "constant" else lambda frequency: sound.absorption(a, frequency)
+
+
+def level(samples: Array, block: SampleBlock) -> float:
+    """Return the rms level of samples over all channels in dB re 1 uPa; NaN for silence."""
+    pressure = samples.astype(np.float64) * block.pressure
+    power = float(np.mean(pressure * pressure))
+    return 10.0 * float(log10(power)) if power > 0.0 else math.nan
+
+
+def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
+    """Return a frame record with all fields that stay the same from block to block."""
+    record = np.zeros((), frames.RECORD)
+    low, high = c.band
+    for field, value in {
+        "generation": generation,
+        "body": body,
+        "name": name,
+        "preset": b"hydrophone",
+        "kind": frames.FRAME_KINDS.index("hydrophone"),
+        "beams": len(c.element_positions),
+        "sample_bytes": np.dtype(frames.sample_type(c.bits)).itemsize,
+        "frequency": c.sampling,
+        "bandwidth": high - low,
+        "gain": c.gain,
+        "tvg": c.bits,
+        "floor": c.sensitivity,
+        "span": c.full_scale,
+        "altitude": math.nan,
+    }.items():
+        record[field] = value
+    return record

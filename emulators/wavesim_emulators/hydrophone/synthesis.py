@@ -1,0 +1,202 @@
+"""Synthesis of the samples of a hydrophone from the fronts of each signal and from noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
+from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
+from wavesim_emulators.hydrophone.noise import AmbientNoise
+from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
+from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
+from wavesim_emulators.hydrophone.waveforms import (
+    SampledWave,
+    ToneWave,
+    checked_samples,
+    interpolation_table,
+    nominal_wave,
+    sampled_wave,
+)
+from wavesim_sdk.arrays import Array, Floats, Record
+from wavesim_sdk.front_tables import FRONT, WAVEFORM
+
+_MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
+_ELEMENT_MARGIN_S = 0.008  # sound crosses the 5 m from the reference point to an element in less time
+
+
+class Synthesiser:
+    """Synthesiser of the samples of one hydrophone.
+
+    Its results depend only on the records that it received and on the numbers of the samples. The order of the records
+    and the size of the blocks change no bit.
+    """
+
+    def __init__(self, settings: HydrophoneSettings, sea: SeaSettings) -> None:
+        self.settings = settings
+        self.sea = sea
+        self.unknown = 0  #: number of fronts whose signal has no row in WAVEFORM
+        self._clock = np.array([settings.sampling, settings.clock_offset, settings.clock_drift])
+        self._noise = None if sea.noise is None else AmbientNoise(sea.key, sea.noise, settings)
+        self._fronts = FrontStore(settings.elements)
+        self._rows: dict[int, Record] = {}
+        self._waves: dict[int, ToneWave | SampledWave] = {}
+        self._samples: dict[int, tuple[Floats, float]] = {}
+        self._table: Array | None = None
+
+    @property
+    def lookahead(self) -> float:
+        """Time in s for which the caller waits after the end of a block: all fronts that arrive at the reference point
+        until then must have been added before the block is made.
+        """
+        return 1.1 * self.settings.interval + _ELEMENT_MARGIN_S
+
+    def add_waveforms(self, records: Record) -> None:
+        """Add records of the WAVEFORM table."""
+        for row in records:
+            self._rows[int(row["signal"])] = row.copy()
+
+    def add_samples(self, number: int, samples: Array, sampling: float) -> None:
+        """Add the samples of a waveform under the number that the ``samples`` column of WAVEFORM refers to. Their scale
+        does not matter, because the level of the signal determines their rms value.
+
+        Raises WaveSimError if the samples are not finite or all 0, or if the sampling rate is not positive.
+        """
+        self._samples[number] = checked_samples(samples, sampling), sampling
+
+    def add_fronts(self, records: Record) -> None:
+        """Add records of the FRONT table. They must belong to this hydrophone, and the waveform of their signal must
+        have been added before the block in which they arrive is made.
+        """
+        self._fronts.add(records)
+
+    def first_after(self, time: float) -> int:
+        """Return the number of the first sample at or after a simulation time in s."""
+        s = self.settings
+        return math.ceil((time + s.clock_offset + s.clock_drift * time) * s.sampling)
+
+    def time_of(self, number: int) -> float:
+        """Return the simulation time of a sample in s."""
+        return float((number / self._clock[0] - self._clock[1]) / (1.0 + self._clock[2]))
+
+    def pressure(self, first: int, count: int) -> PressureBlock:
+        """Return the pressure of ``count`` samples from number ``first`` on. Blocks must be made in ascending order."""
+        out = np.zeros((self.settings.elements, count))
+        start, end = self.time_of(first), self.time_of(first + count)
+        found = self._fronts.segments(start, end)
+        waves = [self._wave(int(s)) for s in found.signals]
+        self._add_tones(found, waves, first, out)
+        self._add_samples(found, waves, first, out)
+        if self._noise is not None:
+            self._noise.add(first, out)
+        self._fronts.forget(end)
+        self._forget_waves(end)
+        return PressureBlock(first, start, out)
+
+    def block(self, first: int, count: int) -> SampleBlock:
+        """Return ``count`` samples from number ``first`` on, as the converter outputs them."""
+        made = self.pressure(first, count)
+        samples, clipped = convert(made.pressure, self.settings)
+        volts = volts_per_unit(self.settings)
+        return SampleBlock(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))
+
+    # -- waveforms ------------------------------------------------------------------------------
+
+    def _wave(self, signal: int) -> ToneWave | SampledWave | None:
+        """Return the waveform of a signal, or None if it is unknown."""
+        made = self._waves.get(signal)
+        row = self._rows.get(signal)
+        if made is not None or row is None:
+            self.unknown += row is None
+            return made
+        number = int(row["samples"])
+        if number and number not in self._samples:
+            self.unknown += 1
+            return None
+        if number:
+            made = sampled_wave(*self._samples[number], row, self.settings, self.sea.absorption)
+        else:
+            made = nominal_wave(row, self.settings, self.sea.absorption)
+        self._waves[signal] = made
+        return made
+
+    def _forget_waves(self, time: float) -> None:
+        for signal, row in list(self._rows.items()):
+            if row["emission"] + row["duration"] + _MAX_TRAVEL_S < time:
+                del self._rows[signal]
+                self._waves.pop(signal, None)
+
+    # -- signals --------------------------------------------------------------------------------
+
+    def _add_tones(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
+        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, ToneWave)]
+        if not chosen:
+            return
+        used: dict[int, int] = {}
+        for k in chosen:
+            used.setdefault(int(found.signals[k]), k)
+        tones = [waves[k] for k in used.values()]
+        places = {signal: n for n, signal in enumerate(used)}
+        rows = np.array([places[int(found.signals[k])] for k in chosen])
+        values, count = self._values(found, chosen, waves), np.array([len(w.pieces) for w in tones])
+        tone_kernels.add_tones(
+            tone_kernels.Segments(values, np.ascontiguousarray(found.times[chosen]), rows, found.fades[chosen]),
+            tone_kernels.Tones(
+                np.cumsum(count) - count,
+                count,
+                np.array([w.duration for w in tones]),
+                np.array([w.edge for w in tones]),
+                np.concatenate([w.pieces for w in tones]),
+            ),
+            self._clock,
+            first,
+            out,
+        )
+
+    def _add_samples(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
+        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, SampledWave)]
+        if not chosen:
+            return
+        if self._table is None:
+            self._table = interpolation_table()
+        for values, k in zip(self._values(found, chosen, waves), chosen, strict=True):
+            wave = waves[k]
+            a, b = wave.number(values[tone_kernels.LENGTH]), wave.number(values[tone_kernels.LENGTH_END])
+            parts = [(a, sample_kernels.CONSTANT)]
+            if a != b:
+                parts = [(a, sample_kernels.FALLING), (b, sample_kernels.RISING)]
+            for number, ramp in parts:
+                sample_kernels.add_samples(
+                    (values, np.ascontiguousarray(found.times[k]), int(found.fades[k]), ramp),
+                    (*wave.version(number), wave.sampling),
+                    self._table,
+                    self._clock,
+                    first,
+                    out,
+                )
+
+    def _values(self, found: PathSegments, chosen: list[int], waves: list[Any]) -> Floats:
+        """Return the values of the chosen segments for the kernels."""
+        values = found.values[chosen]
+        emission = np.array([self._rows[int(found.signals[k])]["emission"] for k in chosen])
+        values[:, :2] -= emission[:, np.newaxis]
+        scale = np.array([waves[k].scale if isinstance(waves[k], ToneWave) else 1.0 for k in chosen])
+        values[:, 2:4] *= scale[:, np.newaxis]
+        return values
+
+
+def load_kernels() -> None:
+    """Compile or load all kernels of the synthesis."""
+    made = Synthesiser(HydrophoneSettings(), SeaSettings(noise=lambda f: 0.0))
+    waves, fronts = np.zeros(2, WAVEFORM.dtype), np.zeros(4, FRONT.dtype)
+    waves["signal"], waves["samples"] = (1, 2), (0, 1)
+    waves["duration"], waves["frequency"] = 1e-3, 1e3
+    fronts["signal"], fronts["number"] = (1, 1, 2, 2), (0, 1, 0, 1)
+    fronts["emission"] = fronts["arrival"] = fronts["number"] * 1e-3
+    fronts["times"], fronts["rates"], fronts["last"] = fronts["emission"][:, np.newaxis], 1.0, fronts["number"]
+    made.add_waveforms(waves)
+    made.add_samples(1, np.ones(16), 16e3)
+    made.add_fronts(fronts)
+    made.block(0, 64)
