@@ -55,13 +55,12 @@ def varied(model: str | Model, **changes: Any) -> Model:
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
     """Create a simulation with deep still water.
 
-    ``world`` is the XML content of <world>; the default is a bed at a depth of 11000 m. ``models`` are available in the
-    simulation by name.
+    ``world`` is the XML element <world>, or only its content; the default is a bed at a depth of 11000 m. ``models`` are
+    available in the simulation by name.
     """
-    inner = world or '<bed depth="11000 m"/>'
-    loaded = load_text(
-        f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
-    )
+    inner = world.strip() or '<bed depth="11000 m"/>'
+    element = inner if inner.startswith("<world") else f"<world>{inner}</world>"
+    loaded = load_text(f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/>{element}</wavesim>')
     return Simulation(dataclasses.replace(loaded, models=loaded.models | {m.name: m for m in models}))
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from wavesim_server.study import TRACK, replay
 from wavesim_studies.identification import MeasuredSeries, RecordedTrial
-from wavesim_world.config import Model
+from wavesim_studies.identification.coefficients import ModelCoefficients
+from wavesim_world.config import Model, library
 from wavesim_world.recorded_data import actuator_position
 
 COLUMN = {
@@ -89,3 +90,56 @@ def csv_lines(
 
 
 ZIGZAG = {"rudder": square(math.radians(20.0), 6.0)}
+
+#: vehicles with planted coefficients: factors of the coefficients, commands, and the start of the replay
+CASES: dict[str, tuple[dict[str, float], Commands, dict[str, Any]]] = {
+    "lauv": (
+        {"linear-drag/N_r": 1.3, "lift/N_v": 0.8, "quadratic-drag/X_u": 1.25, "fin[*]/lift_slope": 0.85, "added-mass/Y_v": 1.2},
+        {
+            "propeller": steps([8.0, 8.0, 4.0, 10.0], 15.0),
+            "rudder-top": square(0.2, 6.0),
+            "rudder-bottom": square(0.2, 6.0),
+        },
+        {"position": (0.0, 0.0, 20.0), "velocity": [1.3, 0, 0, 0, 0, 0]},
+    ),
+    "otter": (
+        {"linear-drag/X_u": 1.3, "quadratic-drag/N_r": 0.7, "added-mass/N_r": 1.3, "cross-flow/sway": 0.8},
+        {"port": steps([9.0, 14.0, 6.0], 7.0), "starboard": steps([9.0, 5.0, 13.0, 7.0], 8.0)},
+        {"velocity": [1.0, 0, 0, 0, 0, 0]},
+    ),
+    "bluerov2": (
+        {"quadratic-drag/X_u": 1.3, "quadratic-drag/Y_v": 0.75, "quadratic-drag/N_r": 1.2, "added-mass/X_u": 1.4, "added-mass/N_r": 0.7},
+        {
+            "front-starboard": steps([15.0, -10.0, 20.0, 0.0, -20.0], 3.0),
+            "front-port": steps([15.0, 10.0, -20.0, 5.0, -20.0, 18.0], 3.5),
+            "rear-starboard": steps([15.0, 10.0, -15.0, 0.0], 4.0),
+            "rear-port": steps([15.0, -10.0, 12.0, -5.0], 4.5),
+        },
+        {"position": (0.0, 0.0, 20.0)},
+    ),
+}  # fmt: skip
+ALL = (
+    "north",
+    "east",
+    "depth",
+    "roll",
+    "pitch",
+    "heading",
+    "surge",
+    "sway",
+    "heave",
+    "roll_rate",
+    "pitch_rate",
+    "yaw_rate",
+)
+AFLOAT = ("north", "east", "heading", "yaw_rate", "surge", "sway")
+
+
+def planted_trial(name: str, seed: int) -> tuple[dict[str, float], RecordedTrial]:
+    """Return the planted coefficients of one of ``CASES`` by path, and its trial of 60 s."""
+    factors, commands, start = CASES[name]
+    model = library()[name]
+    c = ModelCoefficients(model)
+    planted = {path: c.value(path) * f for path, f in factors.items()}
+    channels = AFLOAT if model.type == "surface" else ALL
+    return planted, sail(c.model_with(planted), commands, 60.0, seed, channels=channels, **start)

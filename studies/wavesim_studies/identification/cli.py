@@ -38,7 +38,7 @@ _LOG_OPTIONS = [
         "--map",
         "map_file",
         type=click.Path(path_type=Path),
-        help="Trial map (.xml) that describes the CSV files in a folder.",
+        help="Trial map (.xml) of a folder with CSV files, or import map of a bag.",
     ),
     click.option(
         "--columns",
@@ -85,7 +85,11 @@ _RUN_OPTIONS = [
         show_default=True,
         help="Interval in s over which measurements are averaged.",
     ),
-    click.option("--world", default="", help="XML content of <world>; default: deep still water."),
+    click.option(
+        "--world",
+        default="",
+        help="XML element <world> or its content, e.g. `<world density='998 kg/m3'/>`; default: deep still sea water.",
+    ),
     click.option(
         "--workers",
         type=click.IntRange(1, 256),

@@ -12,9 +12,16 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import manoeuvres, sailing
-from wavesim_server.study import equilibrium_depth
 from wavesim_studies.identification import recorded_trials as rt
-from wavesim_studies.identification.model_copies import DEPTH, STATES, CopyInputs, ModelCopies, U
+from wavesim_studies.identification.model_copies import (
+    DOWN,
+    STATES,
+    CopyInputs,
+    ModelCopies,
+    U,
+    density_of,
+    resting_depth,
+)
 from wavesim_studies.identification.recorded_trials import MeasuredSeries, RecordedTrial
 from wavesim_studies.identification.shooting import ShootingOptions, ShootingProblem
 from wavesim_studies.identification.unknowns import FittedUnknown
@@ -133,7 +140,7 @@ def _zigzag(
     """
     side, made, begun = 1.0, [], 0.0
     copies = ModelCopies([model], np.zeros(1, np.int64), options.step, options.world)
-    state, per = _at_rest(model, share), round(EVERY / options.step)
+    state, per = _steady(model, share, options.world), round(EVERY / options.step)
     actuators = [a.name for a in actuators_of(model)]
     for _ in range(steps):
         turned = math.degrees(state[5, 0] - begun)
@@ -146,9 +153,10 @@ def _zigzag(
     return made
 
 
-def _at_rest(model: Model, share: float) -> Floats:
+def _steady(model: Model, share: float, world: str) -> Floats:
+    """Return a start state (STATES, 1) at rest in depth and attitude, with about the speed of a share of the thrust."""
     state = np.zeros((STATES, 1))
-    state[2] = DEPTH if model.type == "underwater" else equilibrium_depth(model, 1025.0)
+    state[DOWN] = resting_depth(model, density_of(world))
     state[U] = 0.7 * share * model.valid_speed
     return state
 
@@ -168,7 +176,11 @@ def _rehearse(
     copies = ModelCopies([model], np.zeros(1, np.int64), options.step, options.world)
     share = 0.0 if "steps" in name else SHARES[-1]
     inputs = CopyInputs(
-        _at_rest(model, share), table.repeat(per, axis=0)[:, :, None], np.zeros((3, 1)), np.zeros((6, 1)), 0
+        _steady(model, share, options.world),
+        table.repeat(per, axis=0)[:, :, None],
+        np.zeros((3, 1)),
+        np.zeros((6, 1)),
+        0,
     )
     every = max(1, round(options.period / options.step))
     states = copies.run(inputs, every)[:, :, 0]

@@ -45,18 +45,28 @@ class CopyInputs:
     warm_up: int  #: number of time steps at the beginning in which only the actuators move
 
 
+def density_of(world: str) -> float:
+    """Return the density in kg/m3 of the water in a world, given as the XML element `<world>` or its content."""
+    return float(empty_sea(1, 0.1, world).config.world.density)
+
+
+def resting_depth(model: Model, density: float) -> float:
+    """Return the depth in m at which a vehicle starts if its depth is not measured: at rest on the surface, or DEPTH."""
+    return DEPTH if model.type == "underwater" else equilibrium_depth(model, density)
+
+
 class ModelCopies:
     """Copies of variants of a model. All variants have the same actuators.
 
     ``model_of`` contains the index of the variant of each copy. ``step`` is the time step in s, and ``world`` the XML
-    content of `<world>`. Raise ConfigError if a variant cannot be simulated.
+    element `<world>` or its content. Raise ConfigError if a variant cannot be simulated.
     """
 
     def __init__(self, models: Sequence[Model], model_of: Ints, step: float, world: str = "", workers: int = 1) -> None:
         self.step, self.copies = step, len(model_of)
         sim = empty_sea(len(models), step, world)
         density = sim.config.world.density
-        depths = [DEPTH if m.type == "underwater" else equilibrium_depth(m, density) for m in models]
+        depths = [resting_depth(m, density) for m in models]
         bodies = [
             sim.enter(f"v{k}", position=(1000.0 * k, 0.0, depth), variant=m)
             for k, (m, depth) in enumerate(zip(models, depths, strict=True))

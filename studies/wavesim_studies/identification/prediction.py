@@ -45,6 +45,10 @@ class TrialPrediction:
     distances: dict[float, float]
     length: float  #: length in m of the measured track
 
+    def channel(self, name: str) -> Floats:
+        """Return the predicted values (T) of a channel at all times, in still water, at the place of its instrument."""
+        return _channel(self.trial, self.states, name)
+
 
 def predict(
     model: Model,
@@ -91,6 +95,10 @@ def _error(measured: Floats, made: Floats) -> ChannelError:
     return ChannelError(square**0.5, variance**0.5, share, float(np.mean(e)) if len(e) else np.nan)
 
 
+def _channel(trial: RecordedTrial, states: Floats, name: str) -> Floats:
+    return rt.predicted(name, states.T, np.zeros((3, len(states))), trial.channels[name].arm)
+
+
 def _distances(trial: RecordedTrial, time: Floats, states: Floats, begin: float) -> tuple[dict[float, float], float]:
     if not {"north", "east"} <= trial.channels.keys():
         return {}, 0.0
@@ -101,8 +109,8 @@ def _distances(trial: RecordedTrial, time: Floats, states: Floats, begin: float)
     for h in at:
         t = begin + h
         off = [
-            np.interp(t, time, states[:, row]) - np.interp(t, s.time, s.value)
-            for row, s in ((rt.state_of("north"), north), (rt.state_of("east"), east))
+            np.interp(t, time, _channel(trial, states, name)) - np.interp(t, s.time, s.value)
+            for name, s in (("north", north), ("east", east))
         ]
         found[round(float(h), 2)] = math.hypot(float(off[0]), float(off[1]))
     seconds = np.arange(begin, end, 1.0)

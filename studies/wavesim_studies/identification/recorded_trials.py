@@ -10,7 +10,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import LogError
-from wavesim_studies.identification.model_copies import DOWN, EAST, NORTH, PITCH, ROLL, STATES, YAW, U
+from wavesim_studies.identification.model_copies import DOWN, EAST, NORTH, PITCH, ROLL, STATES, YAW, P, U
 from wavesim_studies.navigation.columns import ColumnRole
 
 #: channels of measurements: the quantity of each, the usual names of its column, and the start of its noise estimate
@@ -35,6 +35,7 @@ CHANNELS: dict[str, ColumnRole] = {
 LEAST_NOISE = {"length": 1e-3, "angle": 1e-4, "speed": 1e-4, "angular rate": 1e-5}
 UNITS = {"length": "m", "angle": "rad", "speed": "m/s", "angular rate": "rad/s"}
 _STATE_OF = {"north": NORTH, "east": EAST, "depth": DOWN, "roll": ROLL, "pitch": PITCH, "heading": YAW}
+ORIGIN = (0.0, 0.0, 0.0)  #: origin of the body frame
 _RATES = ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate")
 _STATE_OF |= {name: U + k for k, name in enumerate(_RATES)}
 
@@ -49,12 +50,20 @@ def state_of(channel: str) -> int | None:
     return _STATE_OF.get(channel)
 
 
-def predicted(channel: str, states: Floats, current: Floats) -> Floats:
-    """Return the values (M) that a channel would measure in the states (STATES, M), in a current (3, M) in m/s."""
-    if channel in _STATE_OF:
-        return np.asarray(states[_STATE_OF[channel]], float)
+def predicted(channel: str, states: Floats, current: Floats, arm: tuple[float, ...] = ORIGIN) -> Floats:
+    """Return the values (M) that a channel would measure in the states (STATES, M), in a current (3, M) in m/s.
+
+    ``arm`` is the position in B, in m, of the instrument. Positions and velocities are those of this place.
+    """
+    row = _STATE_OF.get(channel)
+    if row is not None and (not any(arm) or row in (ROLL, PITCH, YAW) or row >= P):
+        return np.asarray(states[row], float)
     R = frames.rotation(frames.quaternion(*states[ROLL : YAW + 1]))
-    v = states[U : U + 3]
+    if row is not None and row <= DOWN:
+        return np.asarray(states[row] + np.einsum("mj,j->m", R[:, row], arm), float)
+    v = states[U : U + 3] + np.cross(states[P : P + 3].T, arm).T
+    if row is not None:
+        return np.asarray(v[row - U], float)
     if channel == "speed":
         return np.asarray(np.hypot(*np.einsum("mij,jm->im", R, v)[:2]), float)
     through = v - np.einsum("mji,jm->im", R, current)
@@ -68,6 +77,7 @@ class MeasuredSeries:
     time: Floats
     value: Floats
     sigma: float = 0.0  #: standard deviation of the noise that the recording states; 0 = unknown
+    arm: tuple[float, ...] = ORIGIN  #: position of the instrument in B, in m: forward, starboard, down
 
     def averaged(self, period: float) -> MeasuredSeries:
         """Return the means over intervals of ``period`` s, which are nearly as informative and far fewer."""
@@ -164,10 +174,11 @@ class HeldCommands:
 
 def interpolated_start(trial: RecordedTrial, at: float, default: Floats) -> Floats:
     """Return the state (STATES) that the measurements suggest at a time; states that no channel measures have the
-    default value.
+    default value. Positions and velocities are converted from the places of the instruments to the origin.
     """
     state = default.copy()
     assert len(state) == STATES
+    converted = []
     for name, series in trial.channels.items():
         if (row := state_of(name)) is None or not len(series.time):
             continue
@@ -177,4 +188,11 @@ def interpolated_start(trial: RecordedTrial, at: float, default: Floats) -> Floa
             state[row] = level if abs(slope) < 1e3 else np.interp(at, series.time, series.value)
         else:
             state[row] = np.interp(at, series.time, series.value)
+        if any(series.arm):
+            converted.append((name, row, series.arm))
+    turning = state.copy()
+    turning[:ROLL] = turning[U:P] = 0.0
+    for name, row, arm in converted:
+        if row <= DOWN or U <= row < P:
+            state[row] -= predicted(name, turning[:, None], np.zeros((3, 1)), arm)[0]
     return state

@@ -167,8 +167,9 @@ def figure_of(p: TrialPrediction, title: str = "") -> Any:
         (_, north, _), (_, east, _) = p.values["north"], p.values["east"]
         axis.plot(east, north, color="0.65", linewidth=2.5, label="measured")
         inside = p.time <= p.trial.end
-        axis.plot(p.states[inside, 1], p.states[inside, 0], color=INK, linewidth=1.3, label="predicted")
-        axis.plot(*p.states[0, [1, 0]], "o", color=INK, markersize=5)
+        track = [p.channel(c)[inside] for c in ("east", "north")]
+        axis.plot(*track, color=INK, linewidth=1.3, label="predicted")
+        axis.plot(track[0][:1], track[1][:1], "o", color=INK, markersize=5)
         axis.set_aspect("equal", adjustable="datalim")
         axis.set(xlabel="east (m)", ylabel="north (m)")
         axis.grid(alpha=0.25)

@@ -16,18 +16,18 @@ from scipy import sparse
 
 from wavesim_sdk.arrays import Floats, Ints, Mask
 from wavesim_sdk.errors import ConfigError, LogError
-from wavesim_server.study import equilibrium_depth
 from wavesim_studies.identification import recorded_trials as rt
 from wavesim_studies.identification.coefficients import ModelCoefficients
 from wavesim_studies.identification.least_squares import robust_scale
 from wavesim_studies.identification.model_copies import (
-    DEPTH,
     DOWN,
     STATES,
     YAW,
     CopyInputs,
     ModelCopies,
     U,
+    density_of,
+    resting_depth,
 )
 from wavesim_studies.identification.recorded_trials import HeldCommands, RecordedTrial
 from wavesim_studies.identification.unknowns import FittedUnknown
@@ -58,7 +58,7 @@ class ShootingOptions:
     gap: float = 2.0  #: length in s of a gap in the commands that ends a segment
     jump: float = 1.0  #: factor for the standard deviations of the jumps between segments; infinite = no link
     robust: bool = True  #: whether outliers count less than their squares
-    world: str = ""  #: XML content of `<world>`
+    world: str = ""  #: XML element `<world>`, or its content
     workers: int = 1
 
 
@@ -161,7 +161,7 @@ class ShootingProblem:
     def _set_starts(self) -> None:
         """Derive the start states of all segments and their priors from the measurements."""
         model = self.model
-        depth = DEPTH if model.type == "underwater" else equilibrium_depth(model, 1025.0)
+        depth = resting_depth(model, density_of(self.options.world))
         starts, self._start_sd = [], np.zeros((STATES, len(self.segments)))
         for k, s in enumerate(self.segments):
             trial, default = self.trials[s.log], np.zeros(STATES)
@@ -260,7 +260,8 @@ class ShootingProblem:
         index, f = self._at(values, x)
         before, after = states[index, :, a, values.segment], states[index + 1, :, a, values.segment]
         at = (1.0 - f)[:, None] * before + f[:, None] * after
-        found = rt.predicted(values.channel, at.T, self._current[:, a, values.segment])
+        arm = self.trials[values.log].channels[values.channel].arm
+        found = rt.predicted(values.channel, at.T, self._current[:, a, values.segment], arm)
         return found + self.value(x, f"bias/{values.channel}", values.log)
 
     def _jumps(self, states: Floats, a: int, starts: Floats) -> Floats:

@@ -32,6 +32,7 @@ from wavesim_studies.navigation.track_files import is_wavesim_log
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import Model
 from wavesim_world.config.build import read_element
+from wavesim_world.config.schema import Vector
 from wavesim_world.config.standalone_xml import load_standalone
 from wavesim_world.config.world import World
 from wavesim_world.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
@@ -50,7 +51,7 @@ _EXTRA = {
 class TrialSource:
     """Description of the files of a trial on the command line."""
 
-    map_file: Path | None = None  #: trial map of a folder
+    map_file: Path | None = None  #: trial map of a folder, or import map of a bag
     columns: str = ""  #: layout of a CSV file
     vehicle: str = ""  #: vehicle in a WaVeSim log
     commands: tuple[str, ...] = ()  #: topics of a bag, as ACTUATOR=TOPIC[:FIELD]
@@ -64,7 +65,7 @@ def check_options(paths: Sequence[Path], source: TrialSource) -> None:
         return
     kinds = {_kind_of(path) for path in paths}
     for option, given, wanted in (
-        ("--map", source.map_file is not None, {"folder"}),
+        ("--map", source.map_file is not None, {"folder", "bag"}),
         ("--columns", source.columns, {"csv"}),
         ("--vehicle", source.vehicle, {"log"}),
         ("--true-states", source.true_states, {"log"}),
@@ -73,7 +74,7 @@ def check_options(paths: Sequence[Path], source: TrialSource) -> None:
     ):
         if given and not kinds & wanted:
             names = {"folder": "a folder of CSV files", "csv": "a CSV file", "log": "a WaVeSim log", "bag": "a ROS bag"}
-            raise LogError(f"{option} applies only to {names[wanted.pop()]}")
+            raise LogError(f"{option} applies only to {' or '.join(n for k, n in names.items() if k in wanted)}")
 
 
 def _kind_of(path: Path) -> str:
@@ -101,9 +102,9 @@ def read_trial(path: Path, model: Model, source: TrialSource | None = None) -> R
         if source.map_file is None:
             raise LogError(f"{path} is a folder: describe its files with --map FILE")
         plan, _ = read_element(source.map_file, "trial", TrialMap)
-        found = _of_tables([(path / t.file, t.columns) for t in plan.table], model, plan.licence)
+        found = _of_tables([(path / t.file, t.columns, t.position) for t in plan.table], model, plan.licence)
     elif kind == "csv":
-        found = _of_tables([(path, source.columns)], model, "")
+        found = _of_tables([(path, source.columns, rt.ORIGIN)], model, "")
     elif kind == "log":
         found = _of_log(read(path), model, source)
     else:
@@ -113,7 +114,7 @@ def read_trial(path: Path, model: Model, source: TrialSource | None = None) -> R
     return made
 
 
-_Raw = dict[str, tuple[Floats, Floats, float]]  # time, value and stated noise of each series
+_Raw = dict[str, MeasuredSeries]  # series that are not checked yet
 
 
 def _checked(path: Path, commands: _Raw, channels: _Raw, licence: str, files: Sequence[Path]) -> RecordedTrial:
@@ -124,9 +125,8 @@ def _checked(path: Path, commands: _Raw, channels: _Raw, licence: str, files: Se
         raise LogError(f"{path} has no measurements; channels: {', '.join(CHANNELS)}")
     notes: list[str] = []
 
-    def series(name: str, raw: tuple[Floats, Floats, float]) -> MeasuredSeries:
-        time, value, sigma = raw
-        r = InstrumentRecording(name, "series", time, {"value": value}, source=str(path))
+    def series(name: str, raw: MeasuredSeries) -> MeasuredSeries:
+        r = InstrumentRecording(name, "series", raw.time, {"value": raw.value}, source=str(path))
         if not len(r.complete().time):
             raise LogError(f"{path}: '{name}' has no valid values")
         r = r.checked()
@@ -134,7 +134,7 @@ def _checked(path: Path, commands: _Raw, channels: _Raw, licence: str, files: Se
         made = r.values["value"]
         if CHANNELS.get(name, ColumnRole("")).quantity == "angle":
             made = np.unwrap(made)
-        return MeasuredSeries(r.time, made, sigma)
+        return replace(raw, time=r.time, value=made)
 
     made = {k: series(k, v) for k, v in commands.items()}
     seen = {k: series(k, v) for k, v in channels.items()}
@@ -157,17 +157,19 @@ def _roles(actuators: Sequence[Actuator]) -> dict[str, ColumnRole]:
     }
 
 
-def _of_tables(files: Sequence[tuple[Path, str]], model: Model, licence: str) -> tuple[_Raw, _Raw, str, list[Path]]:
+def _of_tables(
+    files: Sequence[tuple[Path, str, Vector]], model: Model, licence: str
+) -> tuple[_Raw, _Raw, str, list[Path]]:
     actuators = actuators_of(model)
     commands: _Raw = {}
     channels: _Raw = {}
-    for path, text in files:
+    for path, text, position in files:
         for name, raw in _of_table(path, text, actuators).items():
             target = commands if any(name == a.name for a in actuators) else channels
             if name in target:
                 raise LogError(f"{path}: '{name}' is also in another file; remove one of them from the map")
-            target[name] = raw
-    return commands, channels, licence, [path for path, _ in files]
+            target[name] = replace(raw, arm=position)
+    return commands, channels, licence, [path for path, _, _ in files]
 
 
 def _of_table(path: Path, text: str, actuators: Sequence[Actuator]) -> _Raw:
@@ -195,7 +197,7 @@ def _of_table(path: Path, text: str, actuators: Sequence[Actuator]) -> _Raw:
     tables.check_angles(str(path), values, chosen)
     time = values.pop("time")
     _convert(values, path)
-    return {name: (time, value, 0.0) for name, value in values.items()}
+    return {name: MeasuredSeries(time, value) for name, value in values.items()}
 
 
 def _convert(values: dict[str, Floats], path: Path) -> None:
@@ -239,7 +241,7 @@ def _of_log(log: Log, model: Model, source: TrialSource) -> tuple[_Raw, _Raw, st
         if a.kind is ActuatorKind.THRUSTER:  # the log contains values after the motor law
             offset, gain = model.thruster[k].motor
             value = np.where(value == 0.0, 0.0, (value - np.copysign(offset, value)) / gain)
-        commands[a.name] = t, value, 0.0
+        commands[a.name] = MeasuredSeries(t, value)
     channels = _true_channels(log, name) if source.true_states else _sensor_channels(log, name)
     return commands, channels, "", [log.path]
 
@@ -249,21 +251,23 @@ def _true_channels(log: Log, name: str) -> _Raw:
     t, s = np.asarray(state.time_ns * 1e-9, float), state.records
     angles = frames.euler(s["q_WB"])
     table = np.concatenate([s["p_WB_W"], angles, s["v_WB_B"], s["w_WB_B"]], axis=1)
-    return {c: (t, table[:, row], 0.0) for c in CHANNELS if (row := rt.state_of(c)) is not None}
+    return {c: MeasuredSeries(t, table[:, row]) for c in CHANNELS if (row := rt.state_of(c)) is not None}
 
 
 def _sensor_channels(log: Log, name: str) -> _Raw:
-    """Return the measurements of a vehicle's instruments in the axes of B, at the place of each instrument."""
+    """Return the measurements of a vehicle's instruments in the axes of B, with the place of each instrument."""
     found: _Raw = {}
     world = load_standalone(log.metadata.get("configuration", ""))[0].config.world
 
-    def add(channel: str, t: Floats, value: Any, sigma: float) -> None:
-        found.setdefault(channel, (t, np.asarray(value, float), sigma))  # the first instrument of several
+    def add(channel: str, t: Floats, value: Any, sigma: float, arm: Vector = rt.ORIGIN) -> None:
+        # the first instrument of several
+        found.setdefault(channel, MeasuredSeries(t, np.asarray(value, float), sigma, arm))
 
     for kind in ("imu", "ahrs", "dvl", "speedlog", "gps", "uwb", "pressure", "ctd"):
         for instrument, values in logs.instruments_of_type(log, name, kind).values():
             p, t = instrument.parameters, np.asarray(values["time_ns"] * 1e-9, float)
             R = frames.rotation(frames.quaternion(*p.attitude)) if hasattr(p, "attitude") else np.eye(3)
+            arm = tuple(float(x) for x in p.position)
             k = float(getattr(p, "noise", 1.0))
             if kind in ("imu", "ahrs"):
                 rates = values["rates"] @ R.T
@@ -277,16 +281,16 @@ def _sensor_channels(log: Log, name: str) -> _Raw:
             elif kind == "dvl":
                 v = values["bottom"] @ R.T
                 for i, channel in enumerate(("surge", "sway", "heave")):
-                    add(channel, t, v[:, i], 0.0)
-            elif kind == "speedlog":
+                    add(channel, t, v[:, i], 0.0, arm)
+            elif kind == "speedlog":  # its values are those of the origin
                 add("water_surge", t, values["v_FB_B"][:, 0], k * SPEED_SIGMA)
                 add("water_sway", t, values["v_FB_B"][:, 1], k * SPEED_SIGMA)
             elif kind in ("gps", "uwb"):
                 position = _local(values, world) if kind == "gps" else values["position"]
-                add("north", t, position[:, 0], 0.0)
-                add("east", t, position[:, 1], 0.0)
+                add("north", t, position[:, 0], 0.0, arm)
+                add("east", t, position[:, 1], 0.0, arm)
             elif kind in ("pressure", "ctd"):
-                add("depth", t, depth_of_pressure(world, values["pressure"]), 0.0)
+                add("depth", t, depth_of_pressure(world, values["pressure"]), 0.0, arm)
     return found
 
 
@@ -298,7 +302,7 @@ def _local(values: Any, world: World) -> Floats:
 
 
 def _of_bag(path: Path, model: Model, source: TrialSource) -> tuple[_Raw, _Raw, str, list[Path]]:
-    imported = foreign_logs.import_log(path, frame=source.frame)
+    imported = foreign_logs.import_log(path, source.map_file, frame=source.frame)
     names = [a.name for a in actuators_of(model)]
     if not source.commands:
         raise LogError(
@@ -313,7 +317,7 @@ def _of_bag(path: Path, model: Model, source: TrialSource) -> tuple[_Raw, _Raw, 
         wanted[name] = topic, field or "data"
     channels = _sensor_channels(imported.log, imported.vehicle)
     origin = float(imported.log.metadata.get(TIME_ORIGIN) or 0.0) * 1e-9
-    channels = {name: (t + origin, v, sigma) for name, (t, v, sigma) in channels.items()}
+    channels = {name: replace(s, time=s.time + origin) for name, s in channels.items()}
     files = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.is_file())
     return _bag_commands(path, wanted), channels, "", files
 
@@ -335,7 +339,7 @@ def _bag_commands(path: Path, wanted: Mapping[str, tuple[str, str]]) -> _Raw:
                 if topic == connection.topic:
                     found[name][0].append(received * 1e-9)
                     found[name][1].append(_field(message, field, topic))
-    return {name: (np.array(t), np.array(v), 0.0) for name, (t, v) in found.items()}
+    return {name: MeasuredSeries(np.array(t), np.array(v)) for name, (t, v) in found.items()}
 
 
 def _field(message: Any, field: str, topic: str) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_world.config.schema import children, place, text
+from wavesim_world.config.schema import Vector, children, key, place, text
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,13 @@ class TrialTable:
         "Columns as NAME=COLUMN or NAME=COLUMN:UNIT, separated by spaces, for example `time=t_ns:ns rudder=data:deg "
         "yaw_rate=wz`. NAME is an actuator of the model, a measurement, `time`, or `attitude` with the four columns of a "
         "quaternion (scalar first). Only these columns are used.",
+    )
+    position: Vector = key(
+        "Position in the body frame (forward, starboard, down) of the instrument that measured the values. It matters for "
+        "positions and velocities.",
+        "length",
+        (0.0, 0.0, 0.0),
+        count=3,
     )
     place: str = place()
 

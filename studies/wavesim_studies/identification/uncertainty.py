@@ -1,8 +1,9 @@
 """How well the logs determine the unknowns: covariance, correlated pairs, and unknowns that stayed at their priors.
 
 The residuals of a real log are correlated in time, so that a log of twice the rate does not have twice the information.
-The covariance is therefore the sandwich ``H^-1 M H^-1``: H is the normal matrix, and in M the share of each channel is
-multiplied by the correlation time of its residuals.
+The covariance is therefore that of a robust estimate (Huber 1981, 6.3), the sandwich ``H^-1 M H^-1``. The loss of a
+residual r has the slope psi(r). H contains the mean of psi' of each channel. M contains the mean of psi^2, multiplied by
+the correlation time of the residuals.
 """
 
 from __future__ import annotations
@@ -69,10 +70,11 @@ def uncertainty(problem: ShootingProblem, solution: Solution) -> FitUncertainty:
     """Return the covariance of the common unknowns, and the residuals of the channels."""
     J, w, r = solution.jacobian, solution.weights, solution.residuals
     k, data = len(problem.unknowns), sum(len(v.value) for v in problem.measured)
-    factors, found = np.ones(len(r)), {}
+    bends, factors, found = np.ones(len(r)), np.ones(len(r)), {}
+    psi = w * r  # slope of the loss; its derivative is w^3
     parameters = len(problem.segments) * len(problem.free) / max(len(problem.channels), 1)
     for channel in problem.channels:
-        parts = split_residuals(problem, np.sqrt(w) * r, channel)
+        parts = split_residuals(problem, psi, channel)
         mine = problem.rows_of(channel)
         count = int(mine.sum())
         if not count:
@@ -82,16 +84,16 @@ def uncertainty(problem: ShootingProblem, solution: Solution) -> FitUncertainty:
         time = correlation_time(rho)
         # the free start states take up residuals: without the correction, noise seems too small in short segments
         freedom = max(count - parameters, 0.5 * count)
-        factors[mine] = time * float(np.sum(w[mine] * r[mine] ** 2)) / freedom
+        bends[mine] = float(np.mean(w[mine] ** 3))
+        factors[mine] = time * float(np.sum(psi[mine] ** 2)) / freedom
         found[channel] = ChannelResiduals(
             problem.sigma[channel], count, time, ljung_box(rho, count), float(np.mean(np.abs(r[mine]) > 4.0))
         )
     links = slice(data, len(r) - problem.size)
     if links.stop > links.start:
         factors[links] = min(1.0, float(np.mean(r[links] ** 2)))
-    meat = (J.T @ J.multiply((w * factors)[:, None]).tocsr()).toarray()
-    half = np.linalg.solve(solution.normal, meat)
-    whole = np.linalg.solve(solution.normal, half.T)
+    bread, meat = ((J.T @ J.multiply(f[:, None]).tocsr()).toarray() for f in (bends, factors))
+    whole = np.linalg.solve(bread, np.linalg.solve(bread, meat).T)
     return FitUncertainty(0.5 * (whole + whole.T)[:k, :k], found)
 
 
