@@ -63,7 +63,7 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
         deep = sim.loaded.model(name).type == "underwater"
         place = (200.0 * (k % 100), 200.0 * (k // 100), 500.0 if deep else 0.0)
         row = sim.enter(f"v{k}", name, place, (0.0, 0.0, 0.1 * k))
-        sim.command(row, [{0: 0.5, 1: 0.05}.get(a.kind) for a in sim.actuators(row)])
+        sim.command(row, [{0: 0.5, 1: 0.05}.get(a.kind) for a in sim.occupants[row].actuators])
     return sim
 
 
