@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -97,9 +96,9 @@ def measure(
     for j in range(nodes):
         installed = medium_setup.InstalledTransducer(t, j + 1, (0.0, 0.0))
         medium_setup.set_node(m, loaded.config.acoustics, j, installed, -1.0)
-        m.places[:, j].qw = 1.0
+        m.places["qw"][:, j] = 1.0
     sound = array_tables.address_table(m)
-    scene = medium.AcousticScene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
+    scene = _flat()
     drift(m.places, start, speed, 0, STEP_NS * 1e-9)
     rate = live / (reach / C)  # signals live as long as they can be heard
     wanted = pulse(loaded.config.acoustics, t.source_level)
@@ -156,13 +155,14 @@ def measure(
     }
 
 
-def _flat() -> Any:
+def _flat() -> medium.AcousticScene:
+    """Return a scene without obstacles over a level bed at 1000 m."""
     from wavesim_server.seabed import BedParameters, SoundingsMesh
 
     empty = np.zeros((0, 3), np.int64)
-    return BedParameters(np.array([1000.0, 0.0, 0.0]), np.zeros((0, 5)), 0.0, False), SoundingsMesh(
-        np.zeros((0, 3)), empty, empty
-    )
+    bed = BedParameters(np.array([1000.0, 0.0, 0.0]), np.zeros((0, 5)), 0.0, False)
+    mesh = SoundingsMesh(np.zeros((0, 3)), empty, empty)
+    return medium.AcousticScene(np.zeros((0, 17)), bed, mesh, np.zeros(1, np.int64))
 
 
 def memory(emissions: int = 100_000) -> tuple[int, int]:
@@ -176,9 +176,10 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
         installed = medium_setup.InstalledTransducer(t, j + 1, (0.0, 0.0))
         medium_setup.set_node(m, loaded.config.acoustics, j, installed, -1.0)
         place = m.places[:, j]
-        (place.x, place.y), place.z, place.qw = rng.uniform(0, 1000, 2), 20.0, 1.0
+        place["x"], place["y"] = rng.uniform(0, 1000, 2)
+        place["z"], place["qw"] = 20.0, 1.0
     sound = array_tables.address_table(m)
-    scene = medium.AcousticScene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
+    scene = _flat()
     wanted = pulse(loaded.config.acoustics, 120.0)
     sizes = []
     for tick in range(1, emissions // 2 + 1):
@@ -235,7 +236,7 @@ def main() -> None:
         ],
     }
     measure(10, 10, 1000.0, 2000.0, 0.4)
-    rows = []
+    rows: list[list[dict[str, float]]] = []
     for title, plan in plans.items():
         print(title, head, sep="\n")
         rows.append([])
@@ -253,4 +254,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_studies.learning.baselines import Pid, RandomPolicy
 from wavesim_studies.learning.core import Core
-from wavesim_studies.learning.custom_core import CustomCore, make_core
+from wavesim_studies.learning.custom_core import make_core
 from wavesim_studies.learning.env import VectorTaskEnv
 from wavesim_studies.learning.evaluation import UNSEEN, evaluate_core
 from wavesim_studies.learning.tasks import TASKS
@@ -91,7 +92,7 @@ def own() -> None:
     """
     sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "studies"))
     of_numpy, of_numba = (importlib.import_module(name) for name in ("own_tasks", "compiled_task"))
-    cores: dict[str, Core | CustomCore] = {
+    cores: dict[str, Any] = {
         "StationKeeping, built in": Core("StationKeeping", COPIES),
         "StationKeeping, 2 substeps": Core("StationKeeping", COPIES, substeps=2),
         "DepthAndHeading, NumPy": make_core(of_numpy.DepthAndHeading, COPIES),

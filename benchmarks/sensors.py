@@ -188,7 +188,7 @@ def latency() -> None:
                 if time.monotonic() > limit:
                     raise SystemExit("the emulator did not start")
                 time.sleep(0.05)
-            found = []
+            found: list[float] = []
             while len(found) < 200:
                 due = int(state.values("ahrs")["tick"][0]) + 10
                 while int(state.clock()["tick"]) < due - 1:

@@ -87,13 +87,14 @@ def main() -> None:
 
     forward = imaging.ForwardLookingSonar(make("m750d-low", 500, range=50.0), w, 5.0, 1)
     half = imaging.ForwardLookingSonar(make("m750d-low", 500, range=50.0, beams=256), w, 5.0, 1)
-    made = {
+    three = sonar_3d.Sonar3D(make("sonar-3d15-low", 3750), w, 5.0, 1)
+    made: dict[str, tuple[Any, float]] = {
         "forward 512 x 500": (forward, 10.0),
         "forward 256 x 500": (half, 10.0),
         "side-scan 2 x 1000": (imaging.SideScanSonar(make("starfish-450", 1000), w, 5.0, 1), 15.0),
         "multibeam 256": (multibeam.MultibeamSonar(make("r2sonic-2024", 2000), w, 5.0, 1), 20.0),
         "its water column": (imaging.ForwardLookingSonar(make("r2sonic-2024-water", 500, range=35.0), w, 5.0, 1), 20.0),
-        "3D 256 x 64": (sonar_3d.Sonar3D(make("sonar-3d15-low", 3750), w, 5.0, 1), 5.0),
+        "3D 256 x 64": (three, 5.0),
         "scanning 1200": (imaging.ScanningSonar(make("ping360", 1200), w, 5.0, 1), 45.0),
     }
     rays = forward.rays
@@ -119,7 +120,7 @@ def main() -> None:
     eye = CameraView(CameraConfig(lamp=3.0), w, Optics(), (), 1)
     took = sorted(cpu(lambda: eye.picture(pose.p, pose.R, 1)) for _ in range(TURNS))[TURNS // 2]
     print(f"camera 320 x 240 with a lamp: {took * 1e3:.0f} ms")
-    compare_with_numpy(made["3D 256 x 64"][0], pose)
+    compare_with_numpy(three, pose)
     print(f"columns {len(rays.u)}, rays {shape.RAYS}, triangles {len(corners)}")
 
 

@@ -8,7 +8,8 @@ before=$(megabytes)
 # pip downloads into the temporary folder first: it is in the environment, so that downloads count too
 export TMPDIR="$(cd "$into" && pwd)/.downloads"
 mkdir -p "$TMPDIR"
-sofar() { echo "$(($(megabytes) - before)) MB, $(($(date +%s) - begin)) s"; }
+# a negative difference means that an update replaced larger packages
+sofar() { size=$(($(megabytes) - before)); [ $size -ge 0 ] || size=0; echo "$size MB, $(($(date +%s) - begin)) s"; }
 
 echo "installing $count packages of $file into $into (once)"
 (while sleep 15 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do echo "  still installing into $into: $(sofar)"; done) &
