@@ -96,7 +96,9 @@ def measured(case: Case, packets: int, seed: int = 1) -> tuple[float, float, flo
         node = Node(f"n{k}", k + 2, seed, k, SENDERS, case.bit_rate, 0.0, RADIUS / SPEED, STEP)
         stations[node.name] = Station(protocol_of(case, node), Traffic(node, rate, SIZE, 1))
     seconds = math.ceil(packets * case.packet / case.load / STEP) * STEP
-    table = network_table(*library.run(sim, stations, seconds), seconds, {sim.row_of("sink"): 1})
+    signals, sink = library.run(sim, stations, seconds), sim.row_of("sink")
+    assert sink is not None
+    table = network_table(*signals, seconds, {sink: 1})
     share = table["delivered"] / max(table["sent"], 1)
     error = table["sent_load"] * math.sqrt(share * (1.0 - share) / max(table["sent"], 1))
     return table["throughput"], error, table["sent_load"]
