@@ -36,7 +36,7 @@ def simulation(count: int) -> Simulation:
     ]
     text = (
         f"<wavesim name='thousand'><time step='100 ms'/><shared vehicles='{count + 1}'/><world><current north='0.2 m/s'/>"
-        f"<bed depth='100 m'/></world><acoustics max_range='{REACH} m'/><fleet>{''.join(bodies)}</fleet></wavesim>"
+        f"<bed depth='100 m'/></world><acoustics max_range='{REACH} m'/><log faded='no'/><fleet>{''.join(bodies)}</fleet></wavesim>"
     )
     sim = Simulation(load_text(text), SEED)
     sim.enter_residents()
@@ -60,8 +60,8 @@ def main(report: Callable[[str], None] = print) -> None:
     start, processor = time.perf_counter(), time.process_time()
     signals = library.run(sim, stations, chosen.seconds)
     wall, used = time.perf_counter() - start, time.process_time() - processor
-    table = network_table(*signals, chosen.seconds)
-    table["nodes"] = []
+    addresses = {row: k + 1 for k in range(chosen.nodes) if (row := sim.row_of(f"n{k}")) is not None}
+    table = network_table(*signals, chosen.seconds, addresses)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     report(report_text(table))
     report(

@@ -121,6 +121,8 @@ def test_brokers_give_the_signals_of_the_library_run(folder: Path, tmp_path: Pat
     said = CliRunner().invoke(cli.log, ["network", str(path), "--json"])
     assert said.exit_code == 0, said.output
     table = json.loads(said.output)
+    text = CliRunner().invoke(cli.log, ["network", str(path)]).output
+    assert f"{table['sent']} sent" in text and "\nn10 " in text
     assert table["sent"] > 10 and table["deliveries_possible"] == table["sent"]
     log = importlib.import_module("wavesim_sdk.log").read(path)
     records = log.get("/acoustics/reception", RECEPTION).records

@@ -93,7 +93,7 @@ def network_table(
         "delay_s": {f"{100 * q:.0f} %": float(np.quantile(delay, q)) for q in QUANTILES} if len(delay) else {},
         "energy_j": energy,
         "energy_per_bit_j": energy / bits if bits else math.nan,
-        "fairness": jain_index(counts["delivered"][np.isin(rows, sources)]),
+        "fairness": jain_index(counts["delivered"][np.isin(rows, sources)].astype(float)),
         "nodes": [
             {"row": int(row), **{name: int(numbers[k]) for name, numbers in counts.items()}}
             for k, row in enumerate(rows)
