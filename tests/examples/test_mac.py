@@ -93,7 +93,7 @@ def test_the_throughput_is_that_of_theory(folder: Path, chosen: tuple[Any, ...])
 
 def network(folder: Path, protocol: str, seconds: float, backwards: bool) -> list[tuple[Any, ...]]:
     library, node = importlib.import_module("library"), importlib.import_module("node")
-    loaded = load(folder / "network.xml")
+    loaded: Any = load(folder / "network.xml")
     sim = Simulation(loaded)
     bodies = loaded.config.fleet.bodies[:: -1 if backwards else 1]
     for body in bodies:
