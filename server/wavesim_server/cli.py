@@ -301,6 +301,21 @@ def report(file: Path, as_json: bool) -> None:
     whole(found)
 
 
+@log.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def network(file: Path, as_json: bool) -> None:
+    """Print the load, losses, delays and fairness of packets."""
+    from wavesim_sdk.log import read
+    from wavesim_sdk.terminal_text import finite_json
+    from wavesim_server.logbook import network_report
+
+    found = read(file)
+    table = network_report.report_of_log(found)
+    echo(finite_json(table, 2) if as_json else network_report.report_text(table))
+    whole(found)
+
+
 @click.command()
 @config_argument
 @files_option

@@ -58,6 +58,7 @@ EXCEPTIONS = {
     "server/wavesim_server/lab.py::States": "what a notebook is shown of a run",
     "server/wavesim_server/importers": "models are drafted before a run",
     "server/wavesim_server/logbook/datasets.py": "exported from a log",
+    "server/wavesim_server/logbook/network_report.py": "after a run",
     "server/wavesim_server/logbook/report.py": "after a run",
     "server/wavesim_server/logbook/sonar_rosbag.py": "exported from a log",
     "server/wavesim_server/manoeuvres.py": "tables about models",

@@ -11,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from wavesim_sdk import metrics
+from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.log import read, straight_line_errors
 from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_server import cli
-from wavesim_server.logbook import report
+from wavesim_server.logbook import network_report, report
 from wavesim_server.logbook.writer import HEALTH, LogWriter
 from wavesim_server.trial import Diverged, Trial
 from wavesim_world.config import LoadedConfig
@@ -51,6 +52,12 @@ def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: Loaded
     assert not any("frozen_at_s" in v for v in table["vehicles"])
     text = report.table_text(table)
     assert "FROZEN" not in text and not any(t in text for t in report.TROUBLE_TEXTS.values())
+
+
+def test_a_network_report_needs_packets(tmp_path: Path, loaded: LoadedConfig) -> None:
+    run(tmp_path / "a.mcap", loaded, frozen=False)
+    with pytest.raises(InvalidArgument, match="the log contains no data packets"):
+        network_report.report_of_log(tmp_path / "a.mcap")
 
 
 def test_the_headings_are_explained_below_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
