@@ -99,7 +99,7 @@ def _play(server: Server, found: Run) -> None:
                     assert referee.wait(referee.fence("yard", yard)) == done
                     with pytest.raises(Refused, match="no fence is named 'yrad'; did you mean 'yard'"):
                         referee.wait(referee.remove_fence("yrad"))
-                    with pytest.raises(Refused, match="no right to 'push'"):
+                    with pytest.raises(Refused, match="not permitted to use 'push'"):
                         referee.wait(referee.push((1.0, 0.0, 0.0), body="boat"))
                 case 150:  # 3 s
                     ask("pose", boat.pose((50.0, 0.0, -0.1), (0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 0.0, 0.0, 0.0)))
