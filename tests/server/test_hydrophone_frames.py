@@ -172,6 +172,17 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
     assert not (tmp_path / "c.wav").exists()
 
 
+def test_the_log_of_a_clock_that_is_late(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    """The numbers and times of the first samples are negative."""
+    writer = LogWriter(tmp_path / "run.mcap", config(FLEET.format(bits=16)), 1)
+    for n, first in ((1, -2 * COUNT), (2, -COUNT), (3, 0)):
+        writer.frame(block(n, first=first, time_ns=n * 10**8))
+    writer.close()
+    assert recorder.record_log(tmp_path / "run.mcap", "a", "ears", tmp_path / "a.wav") == 3
+    about = json.loads((tmp_path / "a.wav.json").read_text())
+    assert (about["first_sample"], about["t0_ns"], about["gaps"]) == (-2 * COUNT, -2 * 10**8, [])
+
+
 def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     loaded = config(FLEET.format(bits=16))
     writer = LogWriter(tmp_path / "run.mcap", loaded, 1)

@@ -55,6 +55,7 @@ class HydrophoneEmulator(FrameEmulator):
         self._take: Callable[[], FrontBatch] | None = None
         self._receivers: dict[int, Receiver] = {}  # by row of the table
         self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
+        self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
         #: the values of each hydrophone and the tick at which they were measured, for a second call at this tick
         self._measured: dict[int, tuple[int, Any]] = {}
@@ -84,8 +85,10 @@ class HydrophoneEmulator(FrameEmulator):
         if batch.is_restarted:
             self._receivers.clear()
             self._unplaced.clear()
+            self._generations.clear()
             self._waveforms.clear()
             self._measured.clear()
+        self._forget_replaced(view)
         if len(batch.waveforms):
             for record in batch.waveforms:
                 self._waveforms[int(record["signal"])] = record
@@ -103,6 +106,16 @@ class HydrophoneEmulator(FrameEmulator):
                 while sum(map(len, kept)) > UNPLACED_FRONTS:
                     kept.pop(0)
 
+    def _forget_replaced(self, view: FleetSnapshot) -> None:
+        """Forget the hydrophones whose row another one now uses, before its fronts are added."""
+        entries = view.tables["instruments"]
+        mine = entries[(entries["body"] >= 0) & (entries["type"] == self.sensor.encode())]
+        for place, generation in zip(mine["place"].tolist(), mine["generation"].tolist(), strict=True):
+            if self._generations.setdefault(place, generation) != generation:
+                self._generations[place] = generation
+                for known in (self._receivers, self._unplaced, self._measured):
+                    known.pop(place, None)
+
     def measure(self, now: Batch, out: Record) -> None:
         keys, mounted, c = now.noise.streams("frames"), now.mounted, now.parameters
         R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
@@ -114,10 +127,11 @@ class HydrophoneEmulator(FrameEmulator):
             hears, record = receiver.synthesiser, receiver.record
             first, end = int(out["next"][i]), self._available(hears, now.time)
             if out["frame"][i] == 0:
+                start = hears.first_after(0.0)  # the clock may show any time when the run starts
                 end -= SLACK
-                first = max(0, self._available(hears, now.time - self._period_s(now)) - SLACK)
+                first = max(start, self._available(hears, now.time - self._period_s(now)) - SLACK)
                 if self.is_instant:
-                    first = max(0, end - c.block_samples)
+                    first = max(start, end - c.block_samples)
             elif end - first > MAX_BLOCKS * c.block_samples:
                 first = end - MAX_BLOCKS * c.block_samples
             record["time_ns"], record["p_WS_W"] = now.time_ns, mounted.p_WS_W[i]
@@ -125,9 +139,11 @@ class HydrophoneEmulator(FrameEmulator):
             count = min(end - first, c.block_samples) if out["frame"][i] == 0 else c.block_samples
             while 0 < count <= end - first:
                 block = hears.block(first, count)
-                samples = block.samples if now.depth[i] > 0.0 else np.zeros_like(block.samples)
+                samples, clipped = block.samples, int(np.sum(block.clipped))
+                if now.depth[i] <= 0.0:
+                    samples, clipped = np.zeros_like(samples), 0
                 record["ping_ns"] = round(first * 1e9 / c.sampling)
-                record["bins"], record["saturated"] = count, int(np.sum(block.clipped))
+                record["bins"], record["saturated"] = count, clipped
                 out["frame"][i] = self.write(place, record, samples.tobytes())
                 out["channels"][i], out["samples"][i] = len(samples), count
                 out["level"][i], out["clipped"][i] = level(samples, block), record["saturated"]
