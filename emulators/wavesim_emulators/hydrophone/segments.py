@@ -104,8 +104,9 @@ class FrontStore:
         before, after = self._neighbours()
         if not len(before):
             return
+        # an element that a path does not reach has the time NaN, and needs no front
         with np.errstate(invalid="ignore"):
-            needed = np.logical_not((self._times(after)[:, :, END] < time - _MARGIN).all(axis=1))
+            needed = (self._times(after)[:, :, (START, END)] >= time - _MARGIN).any(axis=(1, 2))
         # a successor shows that a path did not appear only now
         followed = np.append(needed[1:] & before[1:], False)
         self._fronts = self._fronts[needed | followed]
