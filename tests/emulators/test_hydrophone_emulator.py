@@ -103,3 +103,20 @@ def test_a_hydrophone_that_uses_a_row_again_hears_from_its_first_block(config: M
     assert {b.body for b in blocks} == {"b7"}
     first, sound = joined(blocks)
     assert (np.flatnonzero(sound)[0] + first) / RATE == pytest.approx(0.34, abs=1e-3)
+
+
+def test_a_fault_makes_the_noise_louder(config: Make) -> None:
+    def blocks(fault: bool) -> list[Any]:
+        listening = Listening(config, KEYS.replace('ambient="no"', 'gain="20 dB"').replace('gain="40 dB"', ""))
+        found = listening.run(1, 2)
+        if fault:
+            listening.bench.fault(0, "noisy", 3.0)
+        found += listening.run(3, 3)
+        if fault:
+            listening.bench.fault(0, "none")
+        return [np.asarray(b.samples) for b in found + listening.run(4, 4)]
+
+    quiet, loud = blocks(False), blocks(True)
+    assert [len(quiet), len(loud)] == [4, 4]
+    assert all(np.array_equal(quiet[k], loud[k]) for k in (0, 1, 3))
+    assert loud[2] == pytest.approx(3.0 * quiet[2], rel=1e-6) and quiet[2].any()

@@ -27,6 +27,7 @@ from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
 from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
+from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
 from wavesim_world.ocean import sound
@@ -136,9 +137,10 @@ class HydrophoneEmulator(FrameEmulator):
                 first = end - MAX_BLOCKS * c.block_samples
             record["time_ns"], record["p_WS_W"] = now.time_ns, mounted.p_WS_W[i]
             record["v_WS_W"], record["euler"] = mounted.v_WS_W[i], euler_of(R_WS[i])
+            louder = float(now.fault_amount[i]) if now.fault[i] == SensorFault.NOISY else 1.0
             count = min(end - first, c.block_samples) if out["frame"][i] == 0 else c.block_samples
             while 0 < count <= end - first:
-                block = hears.block(first, count)
+                block = hears.block(first, count, louder)
                 samples, clipped = block.samples, int(np.sum(block.clipped))
                 if now.depth[i] <= 0.0:
                     samples, clipped = np.zeros_like(samples), 0

@@ -81,8 +81,10 @@ class Synthesiser:
         """Return the simulation time of a sample in s."""
         return float((number / self._clock[0] - self._clock[1]) / (1.0 + self._clock[2]))
 
-    def pressure(self, first: int, count: int) -> PressureBlock:
-        """Return the pressure of ``count`` samples from number ``first`` on. Blocks must be made in ascending order."""
+    def pressure(self, first: int, count: int, noise: float = 1.0) -> PressureBlock:
+        """Return the pressure of ``count`` samples from number ``first`` on. Blocks must be made in ascending order.
+        ``noise`` is a factor of the ambient noise.
+        """
         out = np.zeros((self.settings.elements, count))
         start, end = self.time_of(first), self.time_of(first + count)
         found = self._fronts.segments(start, end)
@@ -90,14 +92,16 @@ class Synthesiser:
         self._add_tones(found, waves, first, out)
         self._add_samples(found, waves, first, out)
         if self._noise is not None:
-            self._noise.add(first, out)
+            self._noise.add(first, out, noise)
         self._fronts.forget(end)
         self._forget_waves(end)
         return PressureBlock(first, start, out)
 
-    def block(self, first: int, count: int) -> SampleBlock:
-        """Return ``count`` samples from number ``first`` on, as the converter outputs them."""
-        made = self.pressure(first, count)
+    def block(self, first: int, count: int, noise: float = 1.0) -> SampleBlock:
+        """Return ``count`` samples from number ``first`` on, as the converter outputs them. ``noise`` is a factor of the
+        ambient noise.
+        """
+        made = self.pressure(first, count, noise)
         samples, clipped = convert(made.pressure, self.settings)
         volts = volts_per_unit(self.settings)
         return SampleBlock(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))
