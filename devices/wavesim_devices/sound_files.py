@@ -21,6 +21,8 @@ SUFFIXES = (".wav", ".npz")
 MAX_GAP_S = 60.0  #: longest gap in s that is filled with silence
 PCM, FLOAT = 1, 3  # formats in a WAV file
 LARGEST = 0xFFFFFFFF  #: maximum number of bytes of a WAV file, which is not an RF64 file
+#: columns that are the same in all blocks of a hydrophone; another body may use its ring later
+_CONSTANT = ("body", "name", "beams", "frequency", "tvg", "span", "floor", "gain")
 _JUNK = 28  # bytes reserved for the sizes of a file of more than 4 GB
 _HEADER = 12 + 8 + _JUNK + 8 + 16 + 8
 
@@ -107,6 +109,10 @@ class SoundFile:
         if frame.kind != "hydrophone":
             raise RefusedFrame(
                 f"a sound file needs a hydrophone; '{frame.name}' on '{frame.body}' gives frames of type '{frame.kind}'"
+            )
+        if self._first is not None and any(frame.record[c] != self._first.record[c] for c in _CONSTANT):
+            raise RefusedFrame(
+                f"the blocks now come from another hydrophone, '{frame.name}' on '{frame.body}'; record them in another file"
             )
         samples = self._scaled(frame)
         file = self._file or self._open(frame, samples)

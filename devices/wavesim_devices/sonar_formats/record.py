@@ -16,6 +16,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.imaging_frames import ImagingFrame
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.tables import RunState
 
 LOOK_S = 0.005
@@ -76,6 +77,7 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
     Recording stops after ``frames`` frames (0 = no limit), when the run ends, when the server exits, or on Ctrl-C.
     """
     _check_suffix(path)
+    check_writable(path)
     simulation = SharedState(server)
     reader = FrameReader.open(server, body, name)
     world = simulation.world()
@@ -94,6 +96,7 @@ def record_log(log: Path, body: str, name: str, path: Path, frames: int = 0) -> 
             f"a log gives sound files, whose names end in {' or '.join(SUFFIXES)}, not '{path.suffix}'; for survey "
             "software, use `wavesim log export`"
         )
+    check_writable(path)
     written = _write(SoundFile(path), logged_frames(log, body, name), frames)
     if not written:
         raise WaveSimError(f"{log} has no blocks of '{name}' on '{body}'; set log=\"1\" for it in the configuration")
