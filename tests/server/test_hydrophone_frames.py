@@ -4,6 +4,7 @@ of fronts inside one process.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -240,3 +241,20 @@ def test_the_relay_gives_each_reader_everything_once() -> None:
         source.append(batch(10 + 2 * k, 2))
         two()
     assert one().fronts["number"].tolist() == [12, 13, 14, 15], "more is not kept"
+
+
+def test_the_relay_does_not_keep_all_signals_that_nobody_hears() -> None:
+    numbers = itertools.count(1)
+
+    def emit() -> FrontBatch:
+        waveforms = np.zeros(10, WAVEFORM.dtype)
+        waveforms["signal"] = [next(numbers) for _ in range(10)]
+        return FrontBatch(waveforms, np.zeros(0, FRONT.dtype), 0)
+
+    relay = FrontRelay(emit, 1)
+    take = relay.reader()
+    for _ in range(1000):
+        take()
+    late = relay.reader()().waveforms["signal"]
+    assert late.tolist() == list(range(10_010 - len(late) + 1, 10_011))
+    assert 4000 < len(late) <= 4096
