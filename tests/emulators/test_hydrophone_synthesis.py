@@ -299,3 +299,19 @@ def test_fronts_that_miss_an_element_are_forgotten() -> None:
         p, truth = s.pressure(k, 960).pressure, whole.pressure(k, 960).pressure
         assert np.array_equal(p[[0, 1, 3]], truth[[0, 1, 3]]) and not p[2].any()
     assert len(s._fronts._fronts) == 0
+
+
+def test_a_path_that_misses_the_first_element_fades_at_the_others() -> None:
+    e = moving(duration=0.25)
+    rows = e.fronts()
+    rows = rows[rows["number"] < 6]
+    rows["times"][:, 0] = rows["rates"][:, 0] = math.nan
+    s = Synthesiser(HydrophoneSettings(4), SILENT)
+    s.add_waveforms(e.waveform())
+    s.add_fronts(rows)
+    p = s.pressure(s.first_after(0.25), 24000).pressure
+    assert np.isfinite(p).all() and not p[0].any()
+    for k in (1, 2, 3):
+        ends = np.nanmax(rows["times"][:, k])
+        t = times(s, s.first_after(0.25), 24000)
+        assert p[k][(t > ends) & (t < ends + 0.005)].any() and not p[k][t > ends + 0.01].any()

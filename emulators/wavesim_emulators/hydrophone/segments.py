@@ -80,7 +80,9 @@ class FrontStore:
         amplitudes = power(10.0, 0.05 * np.stack([a["level"], b["level"]]))
         change = b["phase"] - a["phase"]
         change = change - 2.0 * math.pi * np.floor(change / (2.0 * math.pi) + 0.5)
-        emitted = np.where(after[chosen], b["emission"], a["emission"] + FADE * a["rates"][:, 0])
+        known = np.argmax(np.isfinite(a["rates"]), axis=1)  # the first element that the path reaches
+        rates = a["rates"][np.arange(len(a)), known]
+        emitted = np.where(after[chosen], b["emission"], a["emission"] + FADE * rates)
         values = np.stack(
             [a["emission"], emitted, *amplitudes, a["phase"], change, a["length"], b["length"]],
             axis=-1,
