@@ -120,3 +120,26 @@ def test_a_fault_makes_the_noise_louder(config: Make) -> None:
     assert [len(quiet), len(loud)] == [4, 4]
     assert all(np.array_equal(quiet[k], loud[k]) for k in (0, 1, 3))
     assert loud[2] == pytest.approx(3.0 * quiet[2], rel=1e-6) and quiet[2].any()
+
+
+def test_frames_at_any_time_may_overlap(config: Make) -> None:
+    """A frame of a tick is the same when it is asked for again, also with another seed, and parts that two frames share
+    are the same.
+    """
+    listening = Listening(config)
+    listening.bench.emulator.is_instant = True
+    listening.hear(1, 0.05, 0.4)
+
+    def frame(tick: int, seed: int = 1) -> ImagingFrame:
+        count = len(listening.bench.out)
+        listening.bench.emulator.sensor_bank(seed, count).compute_now(listening.bench.view(tick))
+        return listening.blocks[-1]
+
+    first, again, other, later = frame(60), frame(60), frame(60, 2), frame(70)
+    assert first.samples.any() and first.payload == again.payload == other.payload
+    shift = later.first_sample - first.first_sample
+    assert 0 < shift < first.samples.shape[1]
+    assert np.array_equal(later.samples[:, :-shift], first.samples[:, shift:])
+    noisy = Listening(config, KEYS.replace('ambient="no"', ""))
+    noisy.bench.emulator.is_instant, listening = True, noisy
+    assert frame(60).payload == frame(60).payload != frame(60, 2).payload

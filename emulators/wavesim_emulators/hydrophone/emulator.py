@@ -164,13 +164,19 @@ class HydrophoneEmulator(FrameEmulator):
 
     def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> Receiver:
         known = self._receivers.get(place)
-        if known is None or known.identity != (generation, key):
+        if known is not None and known.identity[0] == generation:
+            if known.identity[1] != key:  # another seed of a frame at any time
+                known.synthesiser.restart_noise(key)
+                known = self._receivers[place] = known._replace(identity=(generation, key))
+        else:
             c = now.parameters
             noise = float(now.noise.scale[i])
             synthesiser = Synthesiser(
                 settings_of(c, self.loaded.config.time.step),
                 SeaSettings(key, noise_spectrum(self.loaded, c, noise), absorption_spectrum(self.loaded)),
             )
+            if self.is_instant:
+                synthesiser.overlap = 1.01 * c.block_samples / c.sampling  # with the drift of the clock
             if self._waveforms:
                 synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):

@@ -43,15 +43,19 @@ class AmbientNoise:
     """
 
     def __init__(self, key: int, spectrum: Spectrum, settings: HydrophoneSettings) -> None:
-        self._key = np.uint64(key)
         self._channels = settings.elements
-        self._chunk: int | None = None
-        self._values = np.zeros((0, HOP))
+        self.restart(key)
         f = fourier.frequencies(SIZE, settings.sampling)
         gain = np.zeros(len(f))
         gain[1:] = power(10.0, 0.05 * fourier.evaluate(spectrum, f[1:])) * math.sqrt(0.5 * settings.sampling)
         gain *= band_gain(settings, f)
         self._gains = _shortened(gain)
+
+    def restart(self, key: int) -> None:
+        """Use another key from now on."""
+        self._key = np.uint64(key)
+        self._chunk: int | None = None
+        self._values = np.zeros((0, HOP))
 
     def add(self, first: int, out: Floats, factor: float = 1.0) -> None:
         """Add the noise, multiplied by a factor, to the pressure (channels, samples) in uPa. ``first`` is the number of
