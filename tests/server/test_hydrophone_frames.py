@@ -169,7 +169,7 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
     with pytest.raises(RefusedFrame, match="100 s of samples are missing"):
         out.add(block(1005))
     for other in ({"body": b"b"}, {"beams": 1, "bins": 2 * COUNT}, {"frequency": 2 * RATE}, {"span": 1.0}):
-        with pytest.raises(RefusedFrame, match="the blocks now come from another hydrophone, 'ears' on '[ab]'"):
+        with pytest.raises(RefusedFrame, match=r"the blocks now come from another hydrophone, 'ears' on '[ab]'"):
             out.add(block(5, **other))
     out.add(block(5, generation=2))
     with pytest.raises(RefusedFrame, match="needs a whole sampling rate"):
@@ -203,9 +203,9 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
         recorder.record_log(log, "a", "ears", tmp_path / "a.xtf")
     with pytest.raises(WaveSimError, match=r"unknown type of recording '.mp3'"):
         recorder.record("nobody", "a", "ears", tmp_path / "a.mp3")
-    with pytest.raises(WaveSimError, match="the folder .*nowhere does not exist"):
+    with pytest.raises(WaveSimError, match=r"the folder .*nowhere does not exist"):
         recorder.record_log(log, "a", "ears", tmp_path / "nowhere" / "a.npz")
-    with pytest.raises(WaveSimError, match="the folder .*nowhere does not exist"):
+    with pytest.raises(WaveSimError, match=r"the folder .*nowhere does not exist"):
         recorder.record("nobody", "a", "ears", tmp_path / "nowhere" / "a.npz")
     with pytest.raises(WaveSimError, match="'a' has no instrument 'nose'"):
         recorder.record_log(log, "a", "nose", tmp_path / "d.wav")
