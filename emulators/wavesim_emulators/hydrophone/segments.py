@@ -109,7 +109,7 @@ class FrontStore:
         # an element that a path does not reach has the time NaN, and needs no front
         times, limit = self._times(after), time - _MARGIN
         with np.errstate(invalid="ignore"):
-            needed = ((times[:, :, START] >= limit) | (times[:, :, END] >= limit)).any(axis=1)
+            needed = np.asarray(((times[:, :, START] >= limit) | (times[:, :, END] >= limit)).any(axis=1))
         # a successor shows that a path did not appear only now
         followed = np.append(needed[1:] & before[1:], False)
         self._fronts = self._fronts[needed | followed]
