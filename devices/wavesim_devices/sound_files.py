@@ -31,7 +31,7 @@ class RefusedFrame(WaveSimError):
     """The sound file cannot contain this frame."""
 
 
-class SampleFile(Protocol):
+class ChannelFile(Protocol):
     """Destination of samples (channels, n) in the file's format."""
 
     def write(self, samples: Any) -> None: ...
@@ -98,7 +98,7 @@ class SoundFile:
                 f"unknown type of sound file '{path.suffix}': the name must end in {' or '.join(SUFFIXES)}"
             )
         self._path = path
-        self._file: SampleFile | None = None
+        self._file: ChannelFile | None = None
         self._first: ImagingFrame | None = None
         self._next = 0  # number of the sample after the last one in the file
         self._gaps: list[tuple[int, int]] = []
@@ -145,7 +145,7 @@ class SoundFile:
             return (samples / np.float32(frame.record["span"])).astype("<f4")
         return samples << 4 if bits == 12 else samples
 
-    def _open(self, frame: ImagingFrame, samples: Any) -> SampleFile:
+    def _open(self, frame: ImagingFrame, samples: Any) -> ChannelFile:
         self._first, self._next = frame, frame.first_sample
         bits = int(frame.record["tvg"])
         if self._path.suffix == ".wav":

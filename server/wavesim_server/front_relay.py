@@ -30,7 +30,7 @@ class FrontRelay:
         self._size = self._waveforms = 0  # numbers of fronts and of waveforms that are kept
 
     def reader(self) -> Callable[[], FrontBatch]:
-        """Return a function that returns the fronts since its last call. The first call returns all that are kept."""
+        """Return a function that returns the fronts since its last call. The first call returns all kept fronts."""
         epoch, number = -1, 0
 
         def take() -> FrontBatch:

@@ -23,7 +23,7 @@ LOOK_S = 0.005
 FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
-class Recording(Protocol):
+class FrameFile(Protocol):
     """File that receives frames."""
 
     def add(self, frame: ImagingFrame) -> None: ...
@@ -83,7 +83,7 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
     world = simulation.world()
     period = int(simulation.instruments(body)[name]["period"]) * int(world["step_ns"]) * 1e-9
     origin = Origin(*(float(x) for x in world["origin"]))
-    recording: Recording = SoundFile(path) if path.suffix in SUFFIXES else SurveyFile(path, origin, period)
+    recording: FrameFile = SoundFile(path) if path.suffix in SUFFIXES else SurveyFile(path, origin, period)
     return _write(recording, _new_frames(simulation, reader), frames), reader.dropped
 
 
@@ -103,7 +103,7 @@ def record_log(log: Path, body: str, name: str, path: Path, frames: int = 0) -> 
     return written
 
 
-def _write(recording: Recording, source: Iterator[ImagingFrame], most: int) -> int:
+def _write(recording: FrameFile, source: Iterator[ImagingFrame], most: int) -> int:
     written = 0
     try:
         for frame in source:

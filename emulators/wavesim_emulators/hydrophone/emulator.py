@@ -37,7 +37,7 @@ MAX_BLOCKS = 64  #: maximum number of blocks that a process makes up for at once
 UNPLACED_FRONTS = 65_536  #: maximum number of fronts that are kept for a hydrophone before its first block
 
 
-class Receiver(NamedTuple):
+class HydrophoneReceiver(NamedTuple):
     """A hydrophone in use: what identifies it, its synthesiser, and the constant part of its record."""
 
     identity: tuple[int, int]  #: generation of the instrument, and key of its random numbers
@@ -54,7 +54,7 @@ class HydrophoneEmulator(FrameEmulator):
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._take: Callable[[], FrontBatch] | None = None
-        self._receivers: dict[int, Receiver] = {}  # by row of the table
+        self._receivers: dict[int, HydrophoneReceiver] = {}  # by row of the table
         self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
         self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
@@ -162,7 +162,7 @@ class HydrophoneEmulator(FrameEmulator):
         """Return the number of the first sample that cannot be made yet at a simulation time."""
         return hears.first_after(time - hears.lookahead)
 
-    def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> Receiver:
+    def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> HydrophoneReceiver:
         known = self._receivers.get(place)
         if known is not None and known.identity[0] == generation:
             if known.identity[1] != key:  # another seed of a frame at any time
@@ -181,7 +181,9 @@ class HydrophoneEmulator(FrameEmulator):
                 synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):
                 synthesiser.add_fronts(fronts)
-            known = Receiver((generation, key), synthesiser, describe(c, *self.names_of(now, i, place), generation))
+            known = HydrophoneReceiver(
+                (generation, key), synthesiser, describe(c, *self.names_of(now, i, place), generation)
+            )
             self._receivers[place] = known
         return known
 
@@ -227,7 +229,7 @@ def absorption_spectrum(loaded: LoadedConfig) -> Spectrum | None:
 
 
 def level(samples: Array, block: SampleBlock) -> float:
-    """Return the rms level of samples over all channels in dB re 1 uPa; NaN for silence."""
+    """Return the rms level of the samples of all channels in dB re 1 uPa; NaN for silence."""
     pressure = samples.astype(np.float64) * block.pressure
     power = float(np.mean(pressure * pressure))
     return 10.0 * float(log10(power)) if power > 0.0 else math.nan
