@@ -121,7 +121,8 @@ def encode(
     cargo = b""
     if message:
         unused('with a message: use "" as MESSAGE for a packet without cargo', "class_id", "application", "data")
-        text = _HexBytes().convert(message, None, None) if as_hex else message.encode()
+        # an argument that is not UTF-8 keeps its bytes
+        text = _HexBytes().convert(message, None, None) if as_hex else message.encode("utf-8", "surrogateescape")
         packet, cargo = modem.message(text, station, 1 / parameters.spacing)
     else:
         unused("without a message", "as_hex", "station")

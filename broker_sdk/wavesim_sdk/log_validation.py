@@ -145,7 +145,10 @@ def possible(table: Table, records: Any) -> Any:
         bounds = _COUNTS.get((table.name, name))
         if bounds is None and name.endswith("_ns"):
             bounds = (-LATEST_NS if name in _CLOCKS else 0, LATEST_NS)
-        if bounds is not None:
+        if (table.name, name) == (FRAME.name, "ping_ns"):  # a hydrophone reads its own clock
+            is_clock = records["kind"] == FRAME_KINDS.index("hydrophone")
+            good &= (records[name] >= np.where(is_clock, -LATEST_NS, 0)) & (records[name] <= LATEST_NS)
+        elif bounds is not None:
             good &= (records[name] >= bounds[0]) & (records[name] <= bounds[1])
     if table.name == FRAME.name:
         for name in table.dtype.names or ():

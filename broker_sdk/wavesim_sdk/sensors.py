@@ -137,7 +137,7 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest block, from 1."),
             value("channels", "", "Number of channels: elements of the hydrophone."),
             value("samples", "", "Number of samples of each channel in a block."),
-            value("level", "dB re 1 uPa", "Root-mean-square level of the newest block over all channels; NaN = silence."),
+            value("level", "dB re 1 uPa", "Root-mean-square level of all channels in the newest block; NaN = silence."),
             value("clipped", "", "Number of samples of the newest block that were clipped."),
         ),
         (value("next", "", "Number of the first sample of the next block."),),

@@ -21,6 +21,8 @@ SUFFIXES = (".wav", ".npz")
 MAX_GAP_S = 60.0  #: longest gap in s that is filled with silence
 PCM, FLOAT = 1, 3  # formats in a WAV file
 LARGEST = 0xFFFFFFFF  #: maximum number of bytes of a WAV file, which is not an RF64 file
+#: columns that are the same in all blocks of a hydrophone; another body may use its ring later
+_CONSTANT = ("body", "name", "beams", "frequency", "tvg", "span", "floor", "gain")
 _JUNK = 28  # bytes reserved for the sizes of a file of more than 4 GB
 _HEADER = 12 + 8 + _JUNK + 8 + 16 + 8
 
@@ -29,7 +31,7 @@ class RefusedFrame(WaveSimError):
     """The sound file cannot contain this frame."""
 
 
-class SampleFile(Protocol):
+class ChannelFile(Protocol):
     """Destination of samples (channels, n) in the file's format."""
 
     def write(self, samples: Any) -> None: ...
@@ -96,7 +98,7 @@ class SoundFile:
                 f"unknown type of sound file '{path.suffix}': the name must end in {' or '.join(SUFFIXES)}"
             )
         self._path = path
-        self._file: SampleFile | None = None
+        self._file: ChannelFile | None = None
         self._first: ImagingFrame | None = None
         self._next = 0  # number of the sample after the last one in the file
         self._gaps: list[tuple[int, int]] = []
@@ -107,6 +109,10 @@ class SoundFile:
         if frame.kind != "hydrophone":
             raise RefusedFrame(
                 f"a sound file needs a hydrophone; '{frame.name}' on '{frame.body}' gives frames of type '{frame.kind}'"
+            )
+        if self._first is not None and any(frame.record[c] != self._first.record[c] for c in _CONSTANT):
+            raise RefusedFrame(
+                f"the blocks now come from another hydrophone, '{frame.name}' on '{frame.body}'; record them in another file"
             )
         samples = self._scaled(frame)
         file = self._file or self._open(frame, samples)
@@ -139,7 +145,7 @@ class SoundFile:
             return (samples / np.float32(frame.record["span"])).astype("<f4")
         return samples << 4 if bits == 12 else samples
 
-    def _open(self, frame: ImagingFrame, samples: Any) -> SampleFile:
+    def _open(self, frame: ImagingFrame, samples: Any) -> ChannelFile:
         self._first, self._next = frame, frame.first_sample
         bits = int(frame.record["tvg"])
         if self._path.suffix == ".wav":

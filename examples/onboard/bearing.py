@@ -60,12 +60,14 @@ class PingerFinder:
         self.frequency = frequency
         self._samples = np.zeros((len(ELEMENTS), 0))
         self._next = 0  # number of the sample after those in ``_samples``
-        self._after = 0  # number of the first sample in which a ping may begin
+        self._after = -math.inf  # number of the first sample in which a ping may begin
 
     def add(self, samples: np.ndarray, first: int, rate: float) -> list[tuple[float, np.ndarray]]:
         """Add a block that begins with sample ``first``. Return the time and the direction of each new ping."""
-        if first != self._next:  # a block was lost
+        if first != self._next:  # a block was lost, or the simulation was reset
             self._samples = self._samples[:, :0]
+        if first < self._next:
+            self._after = -math.inf
         self._samples = np.hstack([self._samples, samples])
         self._next = first + samples.shape[1]
         begin = self._next - self._samples.shape[1]

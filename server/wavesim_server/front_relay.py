@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from wavesim_sdk.front_rings import WAVEFORMS
 from wavesim_sdk.front_tables import FrontBatch
 
 KEPT_FRONTS = 16_384  #: number of fronts that are kept for each hydrophone, as in the rings of a server
@@ -26,10 +27,10 @@ class FrontRelay:
         self._batches: deque[FrontBatch] = deque()
         self._first = 0  # number of the first batch that is kept
         self._epoch = 0
-        self._size = 0  # number of fronts that are kept
+        self._size = self._waveforms = 0  # numbers of fronts and of waveforms that are kept
 
     def reader(self) -> Callable[[], FrontBatch]:
-        """Return a function that returns the fronts since its last call. The first call returns all that are kept."""
+        """Return a function that returns the fronts since its last call. The first call returns all kept fronts."""
         epoch, number = -1, 0
 
         def take() -> FrontBatch:
@@ -52,11 +53,14 @@ class FrontRelay:
             self._epoch += 1
             self._first += len(self._batches)
             self._batches.clear()
-            self._size = 0
+            self._size = self._waveforms = 0
         if len(batch.waveforms) or len(batch.fronts) or batch.lost:
             self._batches.append(batch)
             self._size += len(batch.fronts)
-            while self._size > self._capacity and len(self._batches) > 1:
-                self._size -= len(self._batches.popleft().fronts)
+            self._waveforms += len(batch.waveforms)
+            while (self._size > self._capacity or self._waveforms > WAVEFORMS) and len(self._batches) > 1:
+                oldest = self._batches.popleft()
+                self._size -= len(oldest.fronts)
+                self._waveforms -= len(oldest.waveforms)
                 self._first += 1
         return batch

@@ -583,7 +583,7 @@ class Simulation:
         """Return the waveforms and fronts at all hydrophones since the last call.
 
         After a return to a snapshot, the batch repeats the recent records, so that a reader can continue from it. If
-        nobody takes the fronts, the oldest ones are discarded and counted in ``lost``.
+        the fronts are not taken, the oldest ones are discarded and counted in ``lost``.
         """
         hydrophones = self.channel.hydrophones
         return NO_FRONTS._replace(time_ns=self.time_ns) if hydrophones is None else hydrophones.take(self.time_ns)

@@ -282,3 +282,36 @@ def test_front_without_a_waveform_is_counted() -> None:
 def test_samples_that_are_not_a_waveform(samples: Floats, message: str) -> None:
     with pytest.raises(WaveSimError, match=message):
         Synthesiser(HydrophoneSettings(), SeaSettings()).add_samples(1, samples, 48e3)
+
+
+def test_fronts_that_miss_an_element_are_forgotten() -> None:
+    """The path to an element may not exist, for example over a sloping bed: its time is NaN. Old fronts are forgotten
+    all the same, and the other elements lose nothing.
+    """
+    e = moving(duration=0.25)
+    rows = e.fronts()
+    rows["times"][:, 2] = rows["rates"][:, 2] = math.nan
+    s, whole = Synthesiser(HydrophoneSettings(4), SILENT), heard(e)
+    s.add_waveforms(e.waveform())
+    s.add_fronts(rows)
+    first = s.first_after(0.25)
+    for k in range(first, first + 40 * 960, 960):
+        p, truth = s.pressure(k, 960).pressure, whole.pressure(k, 960).pressure
+        assert np.array_equal(p[[0, 1, 3]], truth[[0, 1, 3]]) and not p[2].any()
+    assert len(s._fronts._fronts) == 0
+
+
+def test_a_path_that_misses_the_first_element_fades_at_the_others() -> None:
+    e = moving(duration=0.25)
+    rows = e.fronts()
+    rows = rows[rows["number"] < 6]
+    rows["times"][:, 0] = rows["rates"][:, 0] = math.nan
+    s = Synthesiser(HydrophoneSettings(4), SILENT)
+    s.add_waveforms(e.waveform())
+    s.add_fronts(rows)
+    p = s.pressure(s.first_after(0.25), 24000).pressure
+    assert np.isfinite(p).all() and not p[0].any()
+    for k in (1, 2, 3):
+        ends = np.nanmax(rows["times"][:, k])
+        t = times(s, s.first_after(0.25), 24000)
+        assert p[k][(t > ends) & (t < ends + 0.005)].any() and not p[k][t > ends + 0.01].any()

@@ -71,6 +71,9 @@ def test_a_lost_block_and_silence(bearing: ModuleType) -> None:
     parts = np.array_split(sound, 5, axis=1)
     assert finder.add(parts[0], 0, RATE) == []
     assert finder.add(parts[2], 50_000, RATE) != [], "the rest of the ping"
+    for first in (0, -10_000_000):
+        again = [ping for k in (1, 2) for ping in finder.add(parts[k], first + k * 25_000, RATE)]
+        assert len(again) == 1, "after a reset, and with a clock that shows a time before 0"
     quiet = bearing.PingerFinder(FREQUENCY)
     noise = np.random.default_rng(2).normal(size=(4, 125_000))
     assert quiet.add(noise, 0, RATE) == []

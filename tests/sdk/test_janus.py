@@ -120,6 +120,8 @@ def test_messages_have_one_of_the_sizes_of_the_table_and_reserve_the_channel(len
 def test_a_message_that_is_too_long_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="has 481 bytes, and JANUS cargo of class 16 has at most 480: split"):
         message(b"x" * 481)
+    with pytest.raises(InvalidArgument, match=r"lasts 770 s in this band, .* for at most 600 s: shorten the message"):
+        message(bytes(480), chip=0.1)
     with pytest.raises(InvalidArgument, match="station"):
         message(b"x", station=256)
 

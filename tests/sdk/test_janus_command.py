@@ -48,6 +48,11 @@ def test_the_test_vector_and_the_fields_of_a_packet_without_cargo() -> None:
     assert "class 3 type 9 data 3ffffffe1" in text
 
 
+def test_an_argument_that_is_not_text_keeps_its_bytes() -> None:
+    _run("encode", b"\xff\xe4".decode("utf-8", "surrogateescape"), "a.wav")
+    assert _run("decode", "a.wav").output.endswith("ffe4\n")
+
+
 def test_bytes_in_hexadecimal_from_one_channel_of_a_file() -> None:
     _run("encode", "00ff10", "a.wav", "--hex", "--bits", "32")
     with WavFile(Path("a.wav")) as file:

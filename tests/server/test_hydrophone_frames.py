@@ -4,6 +4,7 @@ of fronts inside one process.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -167,9 +168,24 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
         out.add(block(2))
     with pytest.raises(RefusedFrame, match="100 s of samples are missing"):
         out.add(block(1005))
+    for other in ({"body": b"b"}, {"beams": 1, "bins": 2 * COUNT}, {"frequency": 2 * RATE}, {"span": 1.0}):
+        with pytest.raises(RefusedFrame, match=r"the blocks now come from another hydrophone, 'ears' on '[ab]'"):
+            out.add(block(5, **other))
+    out.add(block(5, generation=2))
     with pytest.raises(RefusedFrame, match="needs a whole sampling rate"):
         SoundFile(tmp_path / "c.wav").add(block(1, frequency=8000.5))
     assert not (tmp_path / "c.wav").exists()
+
+
+def test_the_log_of_a_clock_that_is_late(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    """The numbers and times of the first samples are negative."""
+    writer = LogWriter(tmp_path / "run.mcap", config(FLEET.format(bits=16)), 1)
+    for n, first in ((1, -2 * COUNT), (2, -COUNT), (3, 0)):
+        writer.frame(block(n, first=first, time_ns=n * 10**8))
+    writer.close()
+    assert recorder.record_log(tmp_path / "run.mcap", "a", "ears", tmp_path / "a.wav") == 3
+    about = json.loads((tmp_path / "a.wav.json").read_text())
+    assert (about["first_sample"], about["t0_ns"], about["gaps"]) == (-2 * COUNT, -2 * 10**8, [])
 
 
 def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
@@ -187,6 +203,10 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
         recorder.record_log(log, "a", "ears", tmp_path / "a.xtf")
     with pytest.raises(WaveSimError, match=r"unknown type of recording '.mp3'"):
         recorder.record("nobody", "a", "ears", tmp_path / "a.mp3")
+    with pytest.raises(WaveSimError, match=r"the folder .*nowhere does not exist"):
+        recorder.record_log(log, "a", "ears", tmp_path / "nowhere" / "a.npz")
+    with pytest.raises(WaveSimError, match=r"the folder .*nowhere does not exist"):
+        recorder.record("nobody", "a", "ears", tmp_path / "nowhere" / "a.npz")
     with pytest.raises(WaveSimError, match="'a' has no instrument 'nose'"):
         recorder.record_log(log, "a", "nose", tmp_path / "d.wav")
     assert UnknownPart.exit_code == 18
@@ -221,3 +241,20 @@ def test_the_relay_gives_each_reader_everything_once() -> None:
         source.append(batch(10 + 2 * k, 2))
         two()
     assert one().fronts["number"].tolist() == [12, 13, 14, 15], "more is not kept"
+
+
+def test_the_relay_does_not_keep_all_signals_that_nobody_hears() -> None:
+    numbers = itertools.count(1)
+
+    def emit() -> FrontBatch:
+        waveforms = np.zeros(10, WAVEFORM.dtype)
+        waveforms["signal"] = [next(numbers) for _ in range(10)]
+        return FrontBatch(waveforms, np.zeros(0, FRONT.dtype), 0)
+
+    relay = FrontRelay(emit, 1)
+    take = relay.reader()
+    for _ in range(1000):
+        take()
+    late = relay.reader()().waveforms["signal"]
+    assert late.tolist() == list(range(10_010 - len(late) + 1, 10_011))
+    assert 4000 < len(late) <= 4096

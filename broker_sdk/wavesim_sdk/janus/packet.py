@@ -151,5 +151,10 @@ def message(text: bytes, station: int = 0, chip: float = 1 / 160) -> Message:
     interval = None
     if size:
         duration = 2 * (8 * size + 8) * chip
-        interval = next(i for i in range(RESERVATIONS) if reservation_time(i) >= duration)
+        interval = next((i for i in range(RESERVATIONS) if reservation_time(i) >= duration), None)
+        if interval is None:
+            raise InvalidArgument(
+                f"the cargo lasts {duration:.0f} s in this band, and a packet can reserve the channel for at most "
+                f"{reservation_time(RESERVATIONS - 1):.0f} s: shorten the message"
+            )
     return Message(Packet(data=station << 18 | index, interval=interval), text.ljust(size, b"\0"))

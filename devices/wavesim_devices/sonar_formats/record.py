@@ -16,13 +16,14 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frame_rings import FrameReader
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.imaging_frames import ImagingFrame
+from wavesim_sdk.output_files import check_writable
 from wavesim_sdk.tables import RunState
 
 LOOK_S = 0.005
 FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
-class Recording(Protocol):
+class FrameFile(Protocol):
     """File that receives frames."""
 
     def add(self, frame: ImagingFrame) -> None: ...
@@ -76,12 +77,13 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
     Recording stops after ``frames`` frames (0 = no limit), when the run ends, when the server exits, or on Ctrl-C.
     """
     _check_suffix(path)
+    check_writable(path)
     simulation = SharedState(server)
     reader = FrameReader.open(server, body, name)
     world = simulation.world()
     period = int(simulation.instruments(body)[name]["period"]) * int(world["step_ns"]) * 1e-9
     origin = Origin(*(float(x) for x in world["origin"]))
-    recording: Recording = SoundFile(path) if path.suffix in SUFFIXES else SurveyFile(path, origin, period)
+    recording: FrameFile = SoundFile(path) if path.suffix in SUFFIXES else SurveyFile(path, origin, period)
     return _write(recording, _new_frames(simulation, reader), frames), reader.dropped
 
 
@@ -94,13 +96,14 @@ def record_log(log: Path, body: str, name: str, path: Path, frames: int = 0) -> 
             f"a log gives sound files, whose names end in {' or '.join(SUFFIXES)}, not '{path.suffix}'; for survey "
             "software, use `wavesim log export`"
         )
+    check_writable(path)
     written = _write(SoundFile(path), logged_frames(log, body, name), frames)
     if not written:
         raise WaveSimError(f"{log} has no blocks of '{name}' on '{body}'; set log=\"1\" for it in the configuration")
     return written
 
 
-def _write(recording: Recording, source: Iterator[ImagingFrame], most: int) -> int:
+def _write(recording: FrameFile, source: Iterator[ImagingFrame], most: int) -> int:
     written = 0
     try:
         for frame in source:

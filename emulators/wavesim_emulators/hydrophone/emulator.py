@@ -27,6 +27,7 @@ from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
 from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
+from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
 from wavesim_world.ocean import sound
@@ -36,7 +37,7 @@ MAX_BLOCKS = 64  #: maximum number of blocks that a process makes up for at once
 UNPLACED_FRONTS = 65_536  #: maximum number of fronts that are kept for a hydrophone before its first block
 
 
-class Receiver(NamedTuple):
+class HydrophoneReceiver(NamedTuple):
     """A hydrophone in use: what identifies it, its synthesiser, and the constant part of its record."""
 
     identity: tuple[int, int]  #: generation of the instrument, and key of its random numbers
@@ -53,8 +54,9 @@ class HydrophoneEmulator(FrameEmulator):
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._take: Callable[[], FrontBatch] | None = None
-        self._receivers: dict[int, Receiver] = {}  # by row of the table
+        self._receivers: dict[int, HydrophoneReceiver] = {}  # by row of the table
         self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
+        self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
         #: the values of each hydrophone and the tick at which they were measured, for a second call at this tick
         self._measured: dict[int, tuple[int, Any]] = {}
@@ -84,8 +86,10 @@ class HydrophoneEmulator(FrameEmulator):
         if batch.is_restarted:
             self._receivers.clear()
             self._unplaced.clear()
+            self._generations.clear()
             self._waveforms.clear()
             self._measured.clear()
+        self._forget_replaced(view)
         if len(batch.waveforms):
             for record in batch.waveforms:
                 self._waveforms[int(record["signal"])] = record
@@ -103,6 +107,16 @@ class HydrophoneEmulator(FrameEmulator):
                 while sum(map(len, kept)) > UNPLACED_FRONTS:
                     kept.pop(0)
 
+    def _forget_replaced(self, view: FleetSnapshot) -> None:
+        """Forget the hydrophones whose row another one now uses, before its fronts are added."""
+        entries = view.tables["instruments"]
+        mine = entries[(entries["body"] >= 0) & (entries["type"] == self.sensor.encode())]
+        for place, generation in zip(mine["place"].tolist(), mine["generation"].tolist(), strict=True):
+            if self._generations.setdefault(place, generation) != generation:
+                self._generations[place] = generation
+                for known in (self._receivers, self._unplaced, self._measured):
+                    known.pop(place, None)
+
     def measure(self, now: Batch, out: Record) -> None:
         keys, mounted, c = now.noise.streams("frames"), now.mounted, now.parameters
         R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
@@ -114,20 +128,24 @@ class HydrophoneEmulator(FrameEmulator):
             hears, record = receiver.synthesiser, receiver.record
             first, end = int(out["next"][i]), self._available(hears, now.time)
             if out["frame"][i] == 0:
+                start = hears.first_after(0.0)  # the clock may show any time when the run starts
                 end -= SLACK
-                first = max(0, self._available(hears, now.time - self._period_s(now)) - SLACK)
+                first = max(start, self._available(hears, now.time - self._period_s(now)) - SLACK)
                 if self.is_instant:
-                    first = max(0, end - c.block_samples)
+                    first = max(start, end - c.block_samples)
             elif end - first > MAX_BLOCKS * c.block_samples:
                 first = end - MAX_BLOCKS * c.block_samples
             record["time_ns"], record["p_WS_W"] = now.time_ns, mounted.p_WS_W[i]
             record["v_WS_W"], record["euler"] = mounted.v_WS_W[i], euler_of(R_WS[i])
+            louder = float(now.fault_amount[i]) if now.fault[i] == SensorFault.NOISY else 1.0
             count = min(end - first, c.block_samples) if out["frame"][i] == 0 else c.block_samples
             while 0 < count <= end - first:
-                block = hears.block(first, count)
-                samples = block.samples if now.depth[i] > 0.0 else np.zeros_like(block.samples)
+                block = hears.block(first, count, louder)
+                samples, clipped = block.samples, int(np.sum(block.clipped))
+                if now.depth[i] <= 0.0:
+                    samples, clipped = np.zeros_like(samples), 0
                 record["ping_ns"] = round(first * 1e9 / c.sampling)
-                record["bins"], record["saturated"] = count, int(np.sum(block.clipped))
+                record["bins"], record["saturated"] = count, clipped
                 out["frame"][i] = self.write(place, record, samples.tobytes())
                 out["channels"][i], out["samples"][i] = len(samples), count
                 out["level"][i], out["clipped"][i] = level(samples, block), record["saturated"]
@@ -144,20 +162,28 @@ class HydrophoneEmulator(FrameEmulator):
         """Return the number of the first sample that cannot be made yet at a simulation time."""
         return hears.first_after(time - hears.lookahead)
 
-    def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> Receiver:
+    def _receiver(self, now: Batch, i: int, place: int, generation: int, key: int) -> HydrophoneReceiver:
         known = self._receivers.get(place)
-        if known is None or known.identity != (generation, key):
+        if known is not None and known.identity[0] == generation:
+            if known.identity[1] != key:  # another seed of a frame at any time
+                known.synthesiser.restart_noise(key)
+                known = self._receivers[place] = known._replace(identity=(generation, key))
+        else:
             c = now.parameters
             noise = float(now.noise.scale[i])
             synthesiser = Synthesiser(
                 settings_of(c, self.loaded.config.time.step),
                 SeaSettings(key, noise_spectrum(self.loaded, c, noise), absorption_spectrum(self.loaded)),
             )
+            if self.is_instant:
+                synthesiser.overlap = 1.01 * c.block_samples / c.sampling  # with the drift of the clock
             if self._waveforms:
                 synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):
                 synthesiser.add_fronts(fronts)
-            known = Receiver((generation, key), synthesiser, describe(c, *self.names_of(now, i, place), generation))
+            known = HydrophoneReceiver(
+                (generation, key), synthesiser, describe(c, *self.names_of(now, i, place), generation)
+            )
             self._receivers[place] = known
         return known
 
@@ -203,7 +229,7 @@ def absorption_spectrum(loaded: LoadedConfig) -> Spectrum | None:
 
 
 def level(samples: Array, block: SampleBlock) -> float:
-    """Return the rms level of samples over all channels in dB re 1 uPa; NaN for silence."""
+    """Return the rms level of the samples of all channels in dB re 1 uPa; NaN for silence."""
     pressure = samples.astype(np.float64) * block.pressure
     power = float(np.mean(pressure * pressure))
     return 10.0 * float(log10(power)) if power > 0.0 else math.nan

@@ -43,24 +43,30 @@ class AmbientNoise:
     """
 
     def __init__(self, key: int, spectrum: Spectrum, settings: HydrophoneSettings) -> None:
-        self._key = np.uint64(key)
         self._channels = settings.elements
-        self._chunk: int | None = None
-        self._values = np.zeros((0, HOP))
+        self.restart(key)
         f = fourier.frequencies(SIZE, settings.sampling)
         gain = np.zeros(len(f))
         gain[1:] = power(10.0, 0.05 * fourier.evaluate(spectrum, f[1:])) * math.sqrt(0.5 * settings.sampling)
         gain *= band_gain(settings, f)
         self._gains = _shortened(gain)
 
-    def add(self, first: int, out: Floats) -> None:
-        """Add the noise to the pressure (channels, samples) in uPa. ``first`` is the number of the first sample."""
+    def restart(self, key: int) -> None:
+        """Use another key from now on."""
+        self._key = np.uint64(key)
+        self._chunk: int | None = None
+        self._values = np.zeros((0, HOP))
+
+    def add(self, first: int, out: Floats, factor: float = 1.0) -> None:
+        """Add the noise, multiplied by a factor, to the pressure (channels, samples) in uPa. ``first`` is the number of
+        the first sample.
+        """
         end = first + out.shape[1]
         for chunk in range(first // HOP, (end - 1) // HOP + 1):
             if chunk != self._chunk:
                 self._values, self._chunk = self._make(chunk), chunk
             a, b = max(first, chunk * HOP), min(end, (chunk + 1) * HOP)
-            out[:, a - first : b - first] += self._values[:, a - chunk * HOP : b - chunk * HOP]
+            out[:, a - first : b - first] += factor * self._values[:, a - chunk * HOP : b - chunk * HOP]
 
     def _make(self, chunk: int) -> Floats:
         """Return the noise of all channels for ``HOP`` samples. Two channels share a complex transform."""

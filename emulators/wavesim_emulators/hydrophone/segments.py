@@ -80,7 +80,9 @@ class FrontStore:
         amplitudes = power(10.0, 0.05 * np.stack([a["level"], b["level"]]))
         change = b["phase"] - a["phase"]
         change = change - 2.0 * math.pi * np.floor(change / (2.0 * math.pi) + 0.5)
-        emitted = np.where(after[chosen], b["emission"], a["emission"] + FADE * a["rates"][:, 0])
+        known = np.argmax(np.isfinite(a["rates"]), axis=1)  # the first element that the path reaches
+        rates = a["rates"][np.arange(len(a)), known]
+        emitted = np.where(after[chosen], b["emission"], a["emission"] + FADE * rates)
         values = np.stack(
             [a["emission"], emitted, *amplitudes, a["phase"], change, a["length"], b["length"]],
             axis=-1,
@@ -104,8 +106,10 @@ class FrontStore:
         before, after = self._neighbours()
         if not len(before):
             return
+        # an element that a path does not reach has the time NaN, and needs no front
+        times, limit = self._times(after), time - _MARGIN
         with np.errstate(invalid="ignore"):
-            needed = np.logical_not((self._times(after)[:, :, END] < time - _MARGIN).all(axis=1))
+            needed = np.asarray(((times[:, :, START] >= limit) | (times[:, :, END] >= limit)).any(axis=1))
         # a successor shows that a path did not appear only now
         followed = np.append(needed[1:] & before[1:], False)
         self._fronts = self._fronts[needed | followed]

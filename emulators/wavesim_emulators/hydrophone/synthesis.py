@@ -37,6 +37,8 @@ class Synthesiser:
     def __init__(self, settings: HydrophoneSettings, sea: SeaSettings) -> None:
         self.settings = settings
         self.sea = sea
+        #: time in s by which a block may begin before the end of the previous one
+        self.overlap = 0.0
         self.unknown = 0  #: number of fronts whose signal has no row in WAVEFORM
         self._clock = np.array([settings.sampling, settings.clock_offset, settings.clock_drift])
         self._noise = None if sea.noise is None else AmbientNoise(sea.key, sea.noise, settings)
@@ -52,6 +54,12 @@ class Synthesiser:
         until then must have been added before the block is made.
         """
         return 1.1 * self.settings.interval + _ELEMENT_MARGIN_S
+
+    def restart_noise(self, key: int) -> None:
+        """Use the ambient noise of another random-stream key from now on."""
+        self.sea = self.sea._replace(key=key)
+        if self._noise is not None:
+            self._noise.restart(key)
 
     def add_waveforms(self, records: Record) -> None:
         """Add records of the WAVEFORM table."""
@@ -81,8 +89,11 @@ class Synthesiser:
         """Return the simulation time of a sample in s."""
         return float((number / self._clock[0] - self._clock[1]) / (1.0 + self._clock[2]))
 
-    def pressure(self, first: int, count: int) -> PressureBlock:
-        """Return the pressure of ``count`` samples from number ``first`` on. Blocks must be made in ascending order."""
+    def pressure(self, first: int, count: int, noise: float = 1.0) -> PressureBlock:
+        """Return the pressure of ``count`` samples from number ``first`` on. Blocks must be made in ascending order;
+        with an :attr:`overlap`, a block may repeat the end of the previous one.
+        ``noise`` is a factor of the ambient noise.
+        """
         out = np.zeros((self.settings.elements, count))
         start, end = self.time_of(first), self.time_of(first + count)
         found = self._fronts.segments(start, end)
@@ -90,14 +101,16 @@ class Synthesiser:
         self._add_tones(found, waves, first, out)
         self._add_samples(found, waves, first, out)
         if self._noise is not None:
-            self._noise.add(first, out)
-        self._fronts.forget(end)
+            self._noise.add(first, out, noise)
+        self._fronts.forget(end - self.overlap)
         self._forget_waves(end)
         return PressureBlock(first, start, out)
 
-    def block(self, first: int, count: int) -> SampleBlock:
-        """Return ``count`` samples from number ``first`` on, as the converter outputs them."""
-        made = self.pressure(first, count)
+    def block(self, first: int, count: int, noise: float = 1.0) -> SampleBlock:
+        """Return ``count`` samples from number ``first`` on, as the converter outputs them. ``noise`` is a factor of the
+        ambient noise.
+        """
+        made = self.pressure(first, count, noise)
         samples, clipped = convert(made.pressure, self.settings)
         volts = volts_per_unit(self.settings)
         return SampleBlock(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))

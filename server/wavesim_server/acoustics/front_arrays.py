@@ -1,6 +1,6 @@
 """The memory of the hydrophones and of the fronts that they receive, declared once.
 
-The hydrophones have a medium of their own, with the same arrays and the same propagation as the medium of the
+The hydrophones have their own medium, with the same arrays and the same propagation as the medium of the
 transducers. Its signals are fronts, which have no duration. Its nodes are hydrophones: hydrophone k has the row
 ``rows + k``, so that the rows of transducers and hydrophones differ; ``rows`` is the number of transducer rows. The
 arrays in this module add what a front needs beyond an ordinary signal.

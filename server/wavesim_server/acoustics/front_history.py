@@ -1,4 +1,4 @@
-"""Collected waveforms and fronts: those that nobody has taken yet, and recent ones for readers that start again."""
+"""Collected waveforms and fronts: those that have not been taken yet, and recent ones for readers that start again."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FrontHistory:
         return {n for fronts in self.recent for n in np.unique(fronts["signal"]).tolist()}
 
     def restart(self, in_progress: set[int]) -> None:
-        """Prepare to hand over all recent records again, because the simulation time has changed."""
+        """Prepare to repeat all recent records, because the simulation time has changed."""
         self._discard_waveforms(in_progress)
         self.new_waveforms, self.waiting, self.lost = list(self.waveforms), len(self.recent), 0
         self.is_restarted = True

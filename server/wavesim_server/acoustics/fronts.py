@@ -7,7 +7,7 @@ the emission time that arrives at a given time follows from the times and the ra
 
 The motion of the ends enters a rate only through the directions at both ends: for a straight path by definition, and
 for a ray because its travel time is stationary (Fermat's principle). With the direction n and the sound speed c at each
-end, d te/d tr = (1 - v_receiver.n/c) / (1 - v_source.n/c).
+end, ``d te/d tr = (1 - v_receiver.n/c) / (1 - v_source.n/c)``.
 
 The medium of the transducers does not change: the kernel reads the signals that this medium has sent, and follows the
 fronts in the medium of the hydrophones (see :mod:`front_arrays`). In the arguments, ``sender`` is the medium of the

@@ -13,6 +13,7 @@ import { Fourier } from "./fourier";
 
 export const POINTS = 512; // of a spectrum
 const HOP = POINTS / 2;
+const [LOWEST_RATE, HIGHEST_RATE] = [8000, 96000]; // sampling rates that every browser plays, Hz
 const KEPT_S = 5; // time that the window shows and plays
 export const STEPS_PER_DB = 1.5; // steps of a spectrum level from 0 to 170 dB re 1 uPa^2/Hz
 
@@ -126,10 +127,13 @@ export class HydrophoneView implements ImagePainter {
     this.player ??= new AudioContext();
     const part = this.sound.slice(this.sound.length - this.held),
       loudest = part.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9),
-      buffer = this.player.createBuffer(1, part.length, Math.max(this.rate / slower, 8000)),
+      wanted = this.rate / slower,
+      possible = Math.min(Math.max(wanted, LOWEST_RATE), HIGHEST_RATE),
+      buffer = this.player.createBuffer(1, part.length, possible),
       source = this.player.createBufferSource();
     buffer.getChannelData(0).set(part.map((v) => (0.7 * v) / loudest));
     source.buffer = buffer;
+    source.playbackRate.value = wanted / possible;
     source.connect(this.player.destination);
     source.addEventListener("ended", () => (this.playing = null));
     source.start();

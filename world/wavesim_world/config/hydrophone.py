@@ -9,6 +9,7 @@ from wavesim_world.config.sensor_base import SensorConfig
 
 MAX_ELEMENT_DISTANCE = 5.0  #: maximum distance of an element from the position of its hydrophone in m
 MAX_BAND_SHARE = 0.40  #: maximum upper edge of the band, as a fraction of the sampling rate
+MAX_CLOCK_OFFSET = 1e6  #: maximum offset of the clock in s, at which times are still exact to 0.1 ns
 BITS = (0, 12, 16, 24)  #: word lengths of the converter; 0 = samples are floating-point numbers
 
 
@@ -55,7 +56,13 @@ class HydrophoneArrayConfig(SensorConfig):
         integer=True,
     )
     full_scale: float = key("Voltage in V at which the converter clips a sample.", default=1.0, low=1e-6, high=1e3)
-    clock_offset: float = key("Offset of the hydrophone's clock at the start of the run.", "time", 0.0)
+    clock_offset: float = key(
+        "Offset of the hydrophone's clock at the start of the run.",
+        "time",
+        0.0,
+        low=-MAX_CLOCK_OFFSET,
+        high=MAX_CLOCK_OFFSET,
+    )
     clock_drift: float = key("Relative drift of the hydrophone's clock.", "drift", 0.0, low=-1e-3, high=1e-3)
     ambient: bool = flag("Whether the samples contain the ambient noise of the sea.", True)
     log: int = key(

@@ -147,6 +147,9 @@ def _check_hydrophone(h: HydrophoneArrayConfig, step: float, who: str) -> None:
             h.place,
             f"{who}: a block of 1/{h.rate:g} s contains {ticks:.6g} time steps of {step:g} s; choose `rate` so that the number is whole",
         )
+    for name, value in (("latency", h.latency), ("drop_out", h.drop_out)):
+        if value:
+            fail_at(h.place, f"{who}: `{name}` has no effect on the blocks of a hydrophone; remove it")
     if h.bits not in BITS:
         fail_at(h.place, f"{who}: `bits` must be 0, 12, 16 or 24")
     if len(h.element) > MAX_ELEMENTS:
