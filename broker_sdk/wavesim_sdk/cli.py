@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from wavesim_sdk import __version__, extras
-from wavesim_sdk.cli_commands import address_options
+from wavesim_sdk.cli_commands import address_options, unused
 from wavesim_sdk.cli_commands import server_option as server_option
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import LogError, WaveSimError
@@ -193,17 +192,6 @@ def mailbox(
         unused("without --signal", "pid")
     with Mailbox(queue, signal_name, pid) as box, Broker(name, server, model=model, lockstep=lockstep) as broker:
         box.run(broker)
-
-
-def unused(why: str, *names: str) -> None:
-    """Raise a UsageError if any of these parameters is given on the command line, because it would have no effect.
-
-    ``why`` completes the message, for example with ``without --mosaic``.
-    """
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        if parameter.name in names and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"{parameter.opts[0]} has no effect {why}")
 
 
 def whole(log: Log) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from wavesim_sdk.cli_numbers import NumbersCommand, Quantity
 from wavesim_sdk.mission_status import VEHICLE_ACTIONS
@@ -366,6 +367,17 @@ def servers(as_json: bool) -> None:
         )
     if not found:
         echo("no server is running on this machine; start one with: wavesim serve CONFIG", err=True)
+
+
+def unused(why: str, *names: str) -> None:
+    """Raise a UsageError if any of these parameters is given on the command line, because it would have no effect.
+
+    ``why`` completes the message, for example with ``without --mosaic``.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"{parameter.opts[0]} has no effect {why}")
 
 
 def commands() -> list[click.Command]:

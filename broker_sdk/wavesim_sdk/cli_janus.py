@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import InvalidArgument, WaveSimError
 from wavesim_sdk.terminal_text import echo
@@ -112,7 +113,6 @@ def encode(
     from dataclasses import replace
 
     from wavesim_sdk import janus as modem
-    from wavesim_sdk.cli import unused
     from wavesim_sdk.wav_files import write_wav
 
     if out.suffix.lower() != ".wav":

@@ -11,8 +11,7 @@ import click
 
 from wavesim_devices.cli_devices import address_option, at_body, device, device_command, outlet_option, sensor_option
 from wavesim_devices.cli_traffic import PLACES, where
-from wavesim_sdk.cli import unused
-from wavesim_sdk.cli_commands import server_option
+from wavesim_sdk.cli_commands import server_option, unused
 from wavesim_sdk.terminal_text import echo
 
 if TYPE_CHECKING:

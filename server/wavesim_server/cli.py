@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavesim_sdk.cli import json_option, unused, whole
+from wavesim_sdk.cli import json_option, whole
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.terminal_text import echo
 from wavesim_server import compiling

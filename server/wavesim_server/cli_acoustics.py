@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from wavesim_sdk import units
-from wavesim_sdk.cli import json_option, unused
+from wavesim_sdk.cli import json_option
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName, WaveSimError
 from wavesim_sdk.names import shorten, suggest_name

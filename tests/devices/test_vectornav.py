@@ -242,7 +242,7 @@ async def test_the_driver_vectornav_vn200(tmp_path: Path) -> None:
 
 
 SEA = """<time step="5 ms"/><world latitude="41.18 deg" longitude="-8.70 deg"><bed depth="20 m"/></world>
-<network keepalive_timeout="20 s"/><fleet><vehicle name="boat" model="jolner" position="0 0 -0.1 m" attitude="0 0 30 deg"
+<network keepalive_timeout="20 s"/><fleet><vehicle name="boat" model="jolner" position="0 0 0 m" attitude="0 0 30 deg"
  client="optional"><sensors><ahrs rate="50 Hz"/><imu rate="50 Hz"/><gps rate="5 Hz"/></sensors></vehicle></fleet>"""
 
 
