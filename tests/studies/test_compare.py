@@ -145,6 +145,20 @@ def test_slow_signals_have_an_offset_interval_of_several_seconds() -> None:
     assert inside >= 15 and 2.0 < np.median(width) < 5.0
 
 
+def test_slow_signals_of_a_long_run_leave_the_offset_open() -> None:
+    """In 8 hours, a step takes 1.5 s, and signals with periods of an hour fit all tested offsets about equally."""
+
+    def slow(t: Any) -> Any:
+        return np.sin(2.0 * np.pi * t / 3700.0) + 0.5 * np.sin(2.0 * np.pi * t / 2900.0 + 1.0)
+
+    t = np.arange(0.0, 30_000.0, 1.0)
+    for seed, search in ((1, 6.0), (2, 12.0), (3, 45.0)):
+        noise = np.convolve(np.random.default_rng(seed).standard_normal(30_199), np.full(200, 200.0**-0.5), "valid")
+        found = find_offset(channel(t, slow(t) + 0.5 * noise), channel(t, slow(t)), search, 5.0)
+        assert -search - 1.5 <= found.low < found.high <= search + 1.5
+        assert any("reaches the end of the searched offsets" in note for note in found.notes)
+
+
 def test_clocks_that_jump_drift_or_cannot_be_aligned() -> None:
     t, theirs = np.arange(0.0, 200.0, 0.1), np.arange(-10.0, 230.0, 0.1)
     simulated = channel(theirs, yaw(theirs))
