@@ -157,10 +157,12 @@ def test_blocks_of_a_receiver_are_not_counted_as_independent_arrivals() -> None:
         values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + random.normal(0.0, 0.3, len(trial))
         found.append(block_probability(values, trial, receiver, seed))
         plain.append(stats.ks_2samp(values[trial == 0], values[trial > 0]).pvalue)
+    # without a difference, one of twenty is below 0.05, and the mean is 0.5 with a standard deviation of 0.065
     assert np.mean(np.array(found) < 0.05) <= 0.15 and 0.3 < np.mean(found) < 0.75
-    assert np.mean(np.array(plain) < 0.05) >= 0.4
+    assert np.mean(np.array(plain) < 0.05) >= 0.4  # eight times its level
     values = random.normal(0.0, 1.0, (4, 19))[trial, receiver] + np.where(trial == 0, 2.0, 0.0)
-    assert block_probability(values, trial, receiver) < 0.01  # later by twice the deviation
+    # later by twice the deviation; with 19 blocks, the test rarely sees errors that are only wider
+    assert block_probability(values, trial, receiver) < 0.01
 
 
 def test_interval_of_a_share() -> None:
