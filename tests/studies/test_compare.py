@@ -40,6 +40,7 @@ from wavesim_studies.comparison.comparison import Comparison, ComparisonOptions,
 from wavesim_studies.comparison.differences import coverage
 from wavesim_studies.comparison.requirements import parse_requirement
 from wavesim_studies.comparison.time_alignment import find_offset
+from wavesim_studies.correlation_times import autocorrelation
 from wavesim_studies.navigation.foreign_logs import ImportedLog, write_log
 from wavesim_studies.navigation.pose_tracks import PoseTrack
 from wavesim_world.config import load_text
@@ -76,6 +77,16 @@ def test_intervals_of_a_correlated_series_contain_the_truth() -> None:
     assert 0.87 <= np.mean(held) <= 0.99
     assert 0.87 <= np.mean(size) <= 0.99
     assert np.mean(naive) < 0.6
+
+
+def test_the_autocorrelation_of_parts_is_that_of_pairs_within_a_part() -> None:
+    """Values of two parts are not neighbours. Lags beyond the longest part have no pairs."""
+    rng = np.random.default_rng(8)
+    parts = [rng.standard_normal(n) for n in (7, 1, 12)]
+    sums = [sum(p[k] * p[k + lag] for p in parts for k in range(len(p) - lag)) for lag in range(16)]
+    np.testing.assert_allclose(autocorrelation(parts, 15), np.array(sums) / sums[0], atol=1e-12)
+    assert (autocorrelation(parts, 15)[12:] == 0.0).all()
+    assert autocorrelation([np.zeros(5)], 3).tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_the_correlation_time_of_an_autoregressive_series() -> None:
