@@ -49,7 +49,8 @@ def test_clocks_agree_with_the_stored_ones(recorded: Analysis, data_dir: Path) -
         at = row["from_epoch_s"] - recorded.trial.start
         offset = recorded.clocks.offset_and_drift(int(row["idx"]) - 1, at)[0][0]
         assert abs(offset - row["offset_s"]) < 5e-3
-    assert 1530.0 < recorded.clocks.sound_speed < 1555.0 and recorded.clocks.scale < 0.42e-3
+    # two standard deviations (6 m/s) about 1542 m/s, which 27 to 33 C at the surface allow; residuals 0.34 ms
+    assert 1530.0 < recorded.clocks.sound_speed < 1555.0 and recorded.clocks.scale < 0.36e-3
 
 
 def test_the_track_is_as_near_to_gps_as_the_stored_one(recorded: Analysis, data_dir: Path) -> None:
@@ -57,8 +58,10 @@ def test_the_track_is_as_near_to_gps_as_the_stored_one(recorded: Analysis, data_
     stored = ssu1.yaps_track(data_dir / "ssu1", recorded.trial)
     assert stored is not None
     to_gps, between = ssu1.yaps_distances(stored, recorded.track, recorded.trial.gps)
-    assert to_gps == pytest.approx(3.22, abs=0.05) and between < 1.5
-    assert found["median_to_gps"] < to_gps and found["median_to_gps"] <= 3.2
+    assert to_gps == pytest.approx(3.22, abs=0.05)
+    # the tracks differ by 1.23 m, since tags have positions of their own: less than either differs from GPS
+    assert between < 1.5
+    assert found["median_to_gps"] < to_gps  # 3.16 m; the best constant of the clock is the better comparison
     assert found["median_to_gps_shifted"] <= 2.5 and found["towed_residual_ms"] <= 0.36
 
 
@@ -82,7 +85,7 @@ def test_no_ping_with_four_receivers_is_thrown_away(recorded: Analysis) -> None:
 
 
 def test_arrivals_at_receivers_left_out_are_predicted(recorded: Analysis) -> None:
-    errors = recorded.held_out()
+    errors = recorded.held_out()  # 0.59 ms at the worst receiver
     assert errors.max() < 0.6e-3
 
 
@@ -110,7 +113,8 @@ def test_simulated_arrivals_have_the_true_times(source: TrialModel, recorded: An
     medium = source.medium
     late = medium.late_share * LATE_TIME / 2.0
     noise = np.sqrt(medium.timing_noise**2 + RESOLUTION**2 / 12.0 + medium.late_share * LATE_TIME**2 / 3.0)
-    assert len(errors) > 5500 and abs(np.mean(errors) - late) < 0.03e-3
+    # the recording has 7453 arrivals of fixed tags, this trial 7479
+    assert len(errors) > 7000 and abs(np.mean(errors) - late) < 0.03e-3
     assert np.std(errors) == pytest.approx(noise, rel=0.1)
 
 
@@ -126,19 +130,25 @@ def test_the_simulated_trial_is_recovered(source: TrialModel, recorded: Analysis
         first = found.position_index[n]  # no position is exact
         deviation = np.sqrt(np.diag(found.covariance)[first : first + 2])
         inside += (np.abs(found.positions[n, :2] - truth.positions[n, :2]) < 1.96 * deviation).tolist()
-        assert abs(drift - true_drift) < 0.1e-6
-    assert np.mean(inside) >= 0.75  # errors of one trial are correlated; twenty trials: 93 %
+        assert abs(drift - true_drift) < 0.05e-6  # at most 0.032 ppm in twenty trials
+    # errors of one trial are correlated, so that 95 % is not to be expected: 78 % here, 92 % with the next seeds, 93 % in all.
+    # Intervals without the errors of held positions contained as little as 39 %.
+    assert np.mean(inside) >= 0.75
+    assert abs(found.sound_speed - truth.sound_speed) < 3.0 * found.covariance[-1, -1] ** 0.5 < 24.0
     nearest = np.argmin(np.abs(simulated.track.time[:, None] - recorded.track.time), axis=1)
     error = np.linalg.norm(simulated.track.position - recorded.track.position[nearest], axis=1)
-    assert simulated.track.groups.count >= 115 and np.median(error) < 1.5
+    assert simulated.track.groups.count >= 115 and np.median(error) < 1.5  # 0.4 to 1.5 m in twenty trials
 
 
 def test_shares_and_residuals_of_the_towed_tag(recorded: Analysis, simulated: Analysis) -> None:
     """The fit has not used the towed tag. Where both differ, docs/evidence/real-trials.md says so."""
     shares = trial_comparison.compare_shares(recorded, [simulated])
     bins = trial_comparison.compare_residuals(recorded, [simulated])
+    # twenty trials agree in all ten and all five intervals; a single trial has errors of its own
     assert sum(s.agrees for s in shares) >= 8
     assert sum(b.agrees for b in bins) >= 4
+    # the test by receivers is weak, so the quantiles are limited too: 0.6 ms here, 1.7 ms before tags had their own positions
+    assert max(b.difference for b in bins) < 0.9e-3
 
 
 def test_the_command_writes_configuration_and_report(data_dir: Path, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from wavesim_studies.comparison.comparison import Comparison, ComparisonOptions,
 from wavesim_studies.comparison.differences import coverage
 from wavesim_studies.comparison.requirements import parse_requirement
 from wavesim_studies.comparison.time_alignment import find_offset
+from wavesim_studies.correlation_times import autocorrelation
 from wavesim_studies.navigation.foreign_logs import ImportedLog, write_log
 from wavesim_studies.navigation.pose_tracks import PoseTrack
 from wavesim_world.config import load_text
@@ -76,6 +77,16 @@ def test_intervals_of_a_correlated_series_contain_the_truth() -> None:
     assert 0.87 <= np.mean(held) <= 0.99
     assert 0.87 <= np.mean(size) <= 0.99
     assert np.mean(naive) < 0.6
+
+
+def test_the_autocorrelation_of_parts_is_that_of_pairs_within_a_part() -> None:
+    """Values of two parts are not neighbours. Lags beyond the longest part have no pairs."""
+    rng = np.random.default_rng(8)
+    parts = [rng.standard_normal(n) for n in (7, 1, 12)]
+    sums = [sum(p[k] * p[k + lag] for p in parts for k in range(len(p) - lag)) for lag in range(16)]
+    np.testing.assert_allclose(autocorrelation(parts, 15), np.array(sums) / sums[0], atol=1e-12)
+    assert (autocorrelation(parts, 15)[12:] == 0.0).all()
+    assert autocorrelation([np.zeros(5)], 3).tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_the_correlation_time_of_an_autoregressive_series() -> None:
@@ -143,6 +154,20 @@ def test_slow_signals_have_an_offset_interval_of_several_seconds() -> None:
         inside += found.low < 1.7 < found.high
         width.append(found.high - found.low)
     assert inside >= 15 and 2.0 < np.median(width) < 5.0
+
+
+def test_slow_signals_of_a_long_run_leave_the_offset_open() -> None:
+    """In 8 hours, a step takes 1.5 s, and signals with periods of an hour fit all tested offsets about equally."""
+
+    def slow(t: Any) -> Any:
+        return np.sin(2.0 * np.pi * t / 3700.0) + 0.5 * np.sin(2.0 * np.pi * t / 2900.0 + 1.0)
+
+    t = np.arange(0.0, 30_000.0, 1.0)
+    for seed, search in ((1, 6.0), (2, 12.0), (3, 45.0)):
+        noise = np.convolve(np.random.default_rng(seed).standard_normal(30_199), np.full(200, 200.0**-0.5), "valid")
+        found = find_offset(channel(t, slow(t) + 0.5 * noise), channel(t, slow(t)), search, 5.0)
+        assert -search - 1.5 <= found.low < found.high <= search + 1.5
+        assert any("reaches the end of the searched offsets" in note for note in found.notes)
 
 
 def test_clocks_that_jump_drift_or_cannot_be_aligned() -> None:

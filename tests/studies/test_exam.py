@@ -25,7 +25,7 @@ from wavesim_studies.exam.bound import OWN, BoundModel, direction_rows, head_axe
 from wavesim_studies.exam.cli import exam
 from wavesim_studies.exam.execution import find_estimates
 from wavesim_studies.exam.scenario import AlteredScenario, FilterSettings
-from wavesim_studies.exam.scoring import first_fix, score_track
+from wavesim_studies.exam.scoring import check_export, first_fix, score_track
 from wavesim_studies.navigation import measurements as make
 from wavesim_studies.navigation.acoustic_rows import RAY_BEND_SIGMA, _sight_sigma
 from wavesim_studies.navigation.attitude_motion import ahrs_motion
@@ -324,6 +324,11 @@ def test_the_table_combines_results_and_refuses_those_of_other_runs(tmp_path: Pa
     results.write_results([case(digest="0" * 64)], b)
     with pytest.raises(AlteredScenario, match=r"b\.json: the result for 'lbl' belongs to another version"):
         results.read_results([a, b])
+    old = case(digest="0" * 64)  # results of earlier versions lack a column, but that is not the reason
+    del old["straight"]
+    results.write_results([old], b)
+    with pytest.raises(AlteredScenario, match="belongs to another version of the scenario; run it again"):
+        results.read_results([b])
     results.write_results([case(truth_hash="c")], b)
     with pytest.raises(AlteredScenario, match="the true tracks differ"):
         results.read_results([a, b])
@@ -419,11 +424,29 @@ def test_cases_without_an_estimate_are_named_and_stale_ones_refused(tmp_path: Pa
     for text, message in (
         (json.dumps({**facts, "digest": "0"}), "exported from another version"),
         ("{}", "is not a file of `wavesim exam export`"),
-        (json.dumps({k: v for k, v in facts.items() if k != "content_hash"}), "exam export`: 'content_hash'"),
+        (json.dumps({k: v for k, v in facts.items() if k != "content_hash"}), "exported from another version"),
     ):
         stale.write_text(text)
         with pytest.raises(LogError, match=message):
             raise run("score", "all", str(tmp_path)).exception  # type: ignore[misc]
+
+
+def test_an_estimate_beside_facts_of_another_run_is_refused(tmp_path: Path) -> None:
+    """Exports of earlier versions contain no content hash. Facts of another case, and other files, do not matter."""
+    ours: Any = SimpleNamespace(
+        scenario=SimpleNamespace(name="lbl"), level="easy", seed=1, log=SimpleNamespace(content_hash="1" * 64)
+    )
+    facts = {"scenario": "lbl", "level": "easy", "seed": 1, "digest": "0"}
+    path = tmp_path / "exam.json"
+    for known in ({**facts, "content_hash": "1" * 64}, {**facts, "seed": 2}, {}, []):
+        path.write_text(json.dumps(known))
+        check_export(path, ours)
+    for known, hashed in ((facts, "unknown"), ({**facts, "content_hash": "2" * 64}, "2" * 12)):
+        path.write_text(json.dumps(known))
+        with pytest.raises(
+            AlteredScenario, match=rf"another version of the simulator \(content hash {hashed}, now 1+\)"
+        ):
+            check_export(path, ours)
 
 
 def test_mistakes_in_estimates_get_one_message(exported: Path, tmp_path: Path) -> None:

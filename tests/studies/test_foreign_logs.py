@@ -176,6 +176,7 @@ def test_acoustic_ranges_of_a_recording(log: Log, tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"unit": "m"}, "ranges reach .* m; state their unit"),
+        ({"unit": "cm"}, r"b1\.csv: replies arrive 0\.39 s after their queries .* half of the way of the sound"),
         ({"other": "b3"}, "the configuration has no node 'b3' with a transducer"),
     ],
 )

@@ -388,6 +388,18 @@ def test_a_pause_of_a_simulator_is_reported_and_a_stalled_link_is_not_a_pause() 
         check_clock("bag", "/imu", restarted, paused)
 
 
+@pytest.mark.parametrize("factor", [0.9, 1.05, 10.0])
+def test_a_pause_of_a_simulator_that_does_not_run_in_real_time(factor: float) -> None:
+    """The delay of the messages changes by more than the pause, also in a short file of 30 messages."""
+    for count in (30, 40_000):
+        own = 0.1 * np.arange(count)
+        received = own / factor + 1e9 + 0.01 * np.random.default_rng(1).random(count)
+        assert check_clock("bag", "/imu", own, received) == []
+        paused = received + np.where(np.arange(count) > count // 3, 20.0, 0.0)
+        (note,) = check_clock("bag", "/imu", own, paused)
+        assert note.startswith("the clock of the messages stood still once, for 20.0 s, first at"), note
+
+
 def test_a_bag_without_messages(tmp_path: Path) -> None:
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore

@@ -25,6 +25,7 @@ __all__ = ["TimeOffset", "find_offset"]
 FINEST_S, MOST_STEPS = 0.02, 20000  #: shortest step in s, and largest number of steps
 NEAR_S = 1.0  #: the fine search covers this time in s on both sides of the coarse optimum
 WIDER = 3.0  #: factor by which the lags of the interval widen while it reaches the last one
+FEWEST = 5  #: least number of lags of the interval
 LEAST_CORRELATION = 0.4  #: without a signal that is correlated at least as well as this, the clocks cannot be aligned
 LEAST_S = 2.0  #: shortest common time in s
 OVERLAP = 0.3  #: fraction of the shorter run that must remain common at each tested lag
@@ -97,6 +98,8 @@ def find_offset(real: Mapping[str, Channel], simulated: Mapping[str, Channel], s
         places = places * WIDER
         fine = places * 0.5 * step + coarse
         fine = fine[(fine >= possible[0]) & (fine <= possible[-1])]
+        if len(fine) < FEWEST:  # long runs have few lags
+            fine = np.linspace(possible[0], possible[-1], FEWEST)
         low, high = _bootstrapped(*_block_sums(signals, edges, fine, gap), fine)
     notes = [*_second_optimum(curve, lags, coarse, step, max(quality.values()))]
     if low <= fine[1] or high >= fine[-2]:

@@ -78,12 +78,11 @@ def find_estimates(folder: Path, scenario: Scenario) -> tuple[dict[tuple[str, in
         try:
             known = json.loads(facts.read_text())
             name, level, seed, digest = known["scenario"], str(known["level"]), int(known["seed"]), known["digest"]
-            known["content_hash"]  # the exports of earlier versions lack it
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LogError(f"{facts} is not a file of `wavesim exam export`: {error}") from None
         if name != scenario.name:
             continue
-        if digest != scenario.digest:
+        if digest != scenario.digest or "content_hash" not in known:
             raise LogError(f"{facts} was exported from another version of '{scenario.name}': export it again")
         files = [_estimate_of(facts.parent, v, len(scenario.vehicles) > 1) for v in scenario.vehicles]
         if all(files):

@@ -94,12 +94,12 @@ def _read(path: Path) -> list[dict[str, Any]]:
     for case in data["cases"]:
         if not isinstance(case, dict):
             raise LogError(f"{path} is not a result of `wavesim exam`: a case must be an object")
-        if missing := [k for k in REQUIRED if k not in case]:
-            raise LogError(f"{path}: a case lacks '{missing[0]}'")
-        if frozen.get(case["scenario"]) != case["digest"]:
+        if {"scenario", "digest"} <= case.keys() and frozen.get(case["scenario"]) != case["digest"]:
             raise AlteredScenario(
                 f"{path}: the result for '{case['scenario']}' belongs to another version of the scenario; run it again"
             )
+        if missing := [k for k in REQUIRED if k not in case]:
+            raise LogError(f"{path}: a case lacks '{missing[0]}'")
         case["file"] = str(path)
     cases: list[dict[str, Any]] = data["cases"]
     return cases

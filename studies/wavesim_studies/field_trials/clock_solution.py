@@ -38,7 +38,7 @@ class PingGroups:
 
 @dataclass(frozen=True)
 class Survey:
-    """Knowledge before the solution: the receiver that keeps the time, and receivers whose positions are exact."""
+    """Knowledge before the solution: the receiver that keeps the time, the surveyed positions and the sound speed."""
 
     keeper: int  #: index of the receiver whose clock is the common clock
     held: Mask  #: receivers with the better surveyed positions (N)

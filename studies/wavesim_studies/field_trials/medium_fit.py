@@ -44,7 +44,7 @@ def opportunities(trial: DetectionTrial, clocks: ClockSolution, span: tuple[floa
     """For each ping of a fixed tag and each receiver, return the distance and whether the receiver heard the ping.
 
     Receivers on the mooring of the tag, pings outside the common times ``span`` in s, and pings that fewer than four
-    other receivers heard are left out, as for the towed tag. Both arrays are flat.
+    other receivers heard are left out, as for the towed tag. Both arrays have a row for each ping.
     """
     groups, count = clocks.groups, len(trial.serials)
     heard = np.zeros((groups.count, count), bool)
@@ -56,20 +56,34 @@ def opportunities(trial: DetectionTrial, clocks: ClockSolution, span: tuple[floa
     distance, away = np.sqrt(np.sum(way * way, axis=2)), np.arange(count)[None, :] != home[:, None]
     away &= ((heard & away).sum(axis=1) >= FEWEST)[:, None]
     away &= ((clocks.ping_time >= span[0]) & (clocks.ping_time <= span[1]))[:, None]
-    return distance[away], heard[away]
+    return distance[away].reshape(-1, count - 1), heard[away].reshape(-1, count - 1)
+
+
+def enough_receivers(share: Floats) -> Floats:
+    """Return the probability that at least four receivers hear each ping, from the probabilities (P, N) of each one."""
+    counts = np.zeros((len(share), FEWEST))  # probability of 0, 1, 2 and 3 receivers
+    counts[:, 0] = 1.0
+    for p in share.T[:, :, None]:
+        more = np.column_stack([np.zeros(len(share)), counts[:, :-1]])
+        counts = (1.0 - p) * counts + p * more
+    return np.asarray(np.maximum(1.0 - counts.sum(axis=1), 1e-12))
 
 
 def _logistic(x: float) -> float:
     return float(1.0 / (1.0 + np.exp(-x)))
 
 
-def _fit_shares(distance: Floats, heard: Mask) -> tuple[float, float, float]:
+def fit_shares(distance: Floats, heard: Mask) -> tuple[float, float, float]:
+    """Return the first three parameters from the distances and detections (P, N) of the pings that at least four
+    receivers heard. The likelihood is conditional on this number, because the other pings are left out.
+    """
+
     def parameters(x: Floats) -> tuple[float, float, float]:
         return float(x[0]), float(np.exp(x[1])), _logistic(x[2])
 
     def cost(x: Floats) -> float:
         share = np.clip(MediumFit(*parameters(x), 0.0, 0.0, 0.0).share(distance), 1e-6, 1.0 - 1e-6)
-        return -float(np.sum(np.log(np.where(heard, share, 1.0 - share))))
+        return -float(np.sum(np.log(np.where(heard, share, 1.0 - share))) - np.sum(np.log(enough_receivers(share))))
 
     start = np.array([60.0, np.log(0.05), -3.0])
     return parameters(optimize.minimize(cost, start, method="Nelder-Mead", options={"maxiter": 2000}).x)
@@ -120,5 +134,5 @@ def fit_medium(trial: DetectionTrial, clocks: ClockSolution, survey: Survey, spa
 
     The shares come from pings between the common times ``span`` in s, because noise changes within hours.
     """
-    shares = _fit_shares(*opportunities(trial, clocks, span))
+    shares = fit_shares(*opportunities(trial, clocks, span))
     return MediumFit(*shares, *_fit_times(clocks.residual), survey.held_deviation)

@@ -15,6 +15,7 @@ JUMP_S = 86400.0  #: minimum length in s of a gap that counts as a jump of the c
 STEP_S = 2.0  #: minimum step back in s that counts as a jump of the clock instead of delayed messages
 DIFFER_S = 5.0  #: minimum change in s of the difference between two clocks that counts as a jump
 STEADY = 10.0  #: smallest ratio of a jump to the usual change of this difference
+PARTS = 50  #: number of parts of a file in which the rate of a clock is determined
 PAUSE_STEPS = 5.0  #: largest step of a clock across a pause, in usual steps
 GAPS = re.compile(r"1 gap of |\d+ gaps, the longest ")  #: beginning of the notes about gaps
 WINDOW = 25  #: number of messages over which the difference between two clocks is averaged (median)
@@ -46,22 +47,33 @@ def gaps_text(time: Floats, limit: float = GAP_S) -> str:
     return f"{some} {duration_text(float(steps[k]))} after t = {time[k]:.3f} s"
 
 
-def _pauses(own: Floats, received: Floats) -> list[int]:
-    """Return the messages after which the stamping clock stood still: the next message carries on at the usual step of
-    this clock but was received much later, and all later messages are as late.
+def _rate(own: Floats, received: Floats) -> float:
+    """Return how many seconds pass for the receiver in one second of the stamping clock: 1, or the median over parts of the
+    file if they agree that it is another number, as for a simulator that runs faster or slower than real time.
     """
-    steps, waits = np.diff(own), np.diff(received)
+    ends = np.arange(0, len(own), max(len(own) // PARTS, 5))
+    steps, waits = np.diff(own[ends]), np.diff(received[ends])
+    if (steps > 0.0).sum() < 5:
+        return 1.0
+    low, rate, high = np.percentile((waits / np.where(steps > 0.0, steps, 1.0))[steps > 0.0], [25.0, 50.0, 75.0])
+    return float(rate) if high - low < 0.2 * abs(rate - 1.0) else 1.0
+
+
+def _pauses(own: Floats, received: Floats) -> tuple[list[int], Floats]:
+    """Return the messages after which the stamping clock stood still, and for how many seconds: the next message carries on
+    at the usual step of this clock but was received much later, and all later messages are as late.
+    """
+    steps, rate = np.diff(own), _rate(own, received)
     usual = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-    still = (steps >= 0.0) & (steps <= PAUSE_STEPS * usual + 1e-3) & (waits - steps > DIFFER_S)
-    delay = received - own
+    waits, delay = np.diff(received) - rate * steps, received - rate * own
+    still = (steps >= 0.0) & (steps <= PAUSE_STEPS * usual + 1e-3) & (waits > DIFFER_S)
     found: list[int] = []
     for k in np.flatnonzero(still).tolist():
-        wait = float(waits[k] - steps[k])
         begin = found[-1] + 1 if found else 0
         # a link that stalls also delays messages, but not all later ones
-        if delay[k + 1 :].min() - delay[begin : k + 1].min() > wait - 0.5 * DIFFER_S:
+        if delay[k + 1 :].min() - delay[begin : k + 1].min() > waits[k] - 0.5 * DIFFER_S:
             found.append(k)
-    return found
+    return found, waits[found]
 
 
 def check_clock(where: str, name: str, own: Floats, received: Floats) -> list[str]:
@@ -70,8 +82,8 @@ def check_clock(where: str, name: str, own: Floats, received: Floats) -> list[st
     because the vehicle restarted.
     """
     notes = []
-    if pauses := _pauses(own, received):
-        waits = np.diff(received)[pauses] - np.diff(own)[pauses]
+    pauses, waits = _pauses(own, received)
+    if pauses:
         received = received.copy()
         for last, wait in zip(pauses, waits, strict=True):
             received[last + 1 :] -= wait

@@ -24,6 +24,7 @@ from wavesim_studies.navigation.import_map import ImportedRanges
 from wavesim_world.config import LoadedConfig
 
 FAR_M = 30_000.0  #: length in m above which a range must have another unit
+LEAST_TIME = 0.9  #: least time between query and reply, as a share of the time that the sound takes
 ROLES = {
     "time": tables.ColumnRole("time", ("t", "timestamp", "stamp")),
     "range": tables.ColumnRole("length", ("distance", "slant_range")),
@@ -75,7 +76,7 @@ def _read(path: Path, listed: ImportedRanges) -> RecordedRanges:
 def add_ranges(log: Log, loaded: LoadedConfig, vehicle: str, found: Sequence[RecordedRanges], zero: float) -> list[str]:
     """Add ranges to an imported log, whose times begin at ``zero`` s of the recording. Return notes.
 
-    Raise LogError if the configuration lacks a node or a transducer, or if the clocks differ.
+    Raise LogError if the configuration lacks a node or a transducer, if the clocks differ, or if replies arrive too early.
     """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     if loaded.transducer(bodies[vehicle]) is None:
@@ -97,6 +98,13 @@ def add_ranges(log: Log, loaded: LoadedConfig, vehicle: str, found: Sequence[Rec
             )
         rows.setdefault(one.node, len(rows) + 1)
         travel = one.range / c
+        if (known := inside & np.isfinite(query)).any():
+            way, taken = 2.0 * float(np.median(travel[known])), float(np.median((time - query)[known]))
+            if taken < LEAST_TIME * way:
+                raise LogError(
+                    f"{one.source}: replies arrive {taken:.3g} s after their queries (median), but at {c:g} m/s, sound takes "
+                    f"{way:.3g} s for twice the range; check the unit, and that the range is half of the way of the sound"
+                )
         query = np.where(np.isfinite(query), query, time - 2.0 * travel - there.turn_around)
         inside &= query > 0.0
         made = _signals(time[inside], query[inside], travel[inside])
