@@ -177,9 +177,19 @@ def test_names_and_categories(config: Any) -> None:
 @pytest.mark.parametrize(
     ("element", "most", "outside", "said"),
     [
-        ("<pier position='9 1 1 m' radius='1 m' height='1 m'/>", 8000, "obstacles", "8001 obstacles, but at most 8000"),
-        ("<target name='{}' position='1 2 3 m'/>", 3000, "", "3001 targets, but at most 3000"),
-        ("<board name='{}' position='1 2 3 m' size='1 1 m'/>", 1768, "", "1769 boards, but at most 1768"),
+        (
+            "<pier position='9 1 1 m' radius='1 m' height='1 m'/>",
+            8000,
+            "obstacles",
+            "8001 obstacles, but frames have only 8000 labels",
+        ),
+        ("<target name='{}' position='1 2 3 m'/>", 3000, "", "3001 targets, but frames have only 3000 labels"),
+        (
+            "<board name='{}' position='1 2 3 m' size='1 1 m'/>",
+            1768,
+            "",
+            "1769 boards, but frames have only 1768 labels",
+        ),
     ],
 )
 def test_a_world_has_no_more_objects_than_labels(config: Any, element: str, most: int, outside: str, said: str) -> None:

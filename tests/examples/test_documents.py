@@ -79,6 +79,7 @@ ELSEWHERE = {
     ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",
     ("docs/networks.md", "import library"): "test_mac.py does the same",
     ("docs/broker.md", "1110.62 m"): "test_broker_page.py compares it",
+    ("docs/janus.md", "    0.0313 s"): "test_janus_page.py compares it",
     ("docs/LOG.md", "from wavesim"): "tests/sdk/test_log_tables.py runs it",
     ("docs/trials.md", "coverage run"): "tests/in_process/test_stopping.py runs coverage",
     ("docs/campaigns.md", "<campaign name"): "tests/studies/test_campaign.py reads it",
