@@ -347,8 +347,8 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
 
 
 def _check_instrument(path: str | Path, carried: Mapping[str, list[str]], body: str, name: str) -> None:
-    """Raise UnknownName unless a log contains this body and this instrument; an empty string matches any body or
-    instrument.
+    """Raise UnknownName unless a log contains this body and this instrument; an empty string matches all bodies or
+    instruments.
     """
     if body and body not in carried:
         raise UnknownName(f"{path} has no body '{body}'{suggest_name(body, list(carried)) or '; it has no bodies'}")

@@ -208,7 +208,7 @@ def test_the_named_derivatives_of_the_model_stay_beside_those_of_its_sections(tm
         ('<cross-flow sway="3 kg/m2" draft="0.3 m"/>', 'need coefficient="hoerner"'),
         (sections(([0], [1], [1])), "at least two sections"),
         (sections(([1, 0], [1, 1], [1, 1])), "ascending order of `x`"),
-        (sections(([0, 1], [1, 1], [0, 0])), "draft 0 m"),
+        (sections(([0, 1], [1, 1], [0, 0])), "a draft of 0 m"),
         (sections(HULLS["wedge"]).replace("hoerner", 'hoerner" length="2 m', 1), "sections replace `length`"),
         (sections(HULLS["wedge"]).replace("hoerner", 'hoerner" still="0.1 m/s', 1), "`still` cannot be used"),
         (

@@ -122,7 +122,7 @@ class RunConfig:
     )
     program: str = text(
         "Python function to call, as FILE.py:FUNCTION; the path is relative to this file. With kind=lab, the function "
-        "receives (lab, seconds), and it controls the vehicles and advances the simulation; without a program, only "
+        "receives (lab, seconds), controls the vehicles and advances the simulation; without a program, only "
         "time advances. With kind=function, it receives (factors, seed) and returns the metrics.",
         "",
     )

@@ -184,10 +184,9 @@ class FaultConfig:
         "lost, garbled, doubled, late, silent, stalled, disconnected or restarted."
     )
     amount: str = text(
-        "Magnitude of the fault, with its unit if it has one. The meaning depends on the kind of fault. Actuators: "
-        "reduced: remaining fraction of the force; frozen: duration. Sensors: bias: the bias; spikes: probability of a "
-        "spike; noisy: noise factor; wet: name of the compartment. Devices: lost, garbled or doubled: probability per "
-        "byte; late: delay.",
+        "Magnitude of the fault, with its unit if it has one. Actuators: reduced: remaining fraction of the force; "
+        "frozen: duration. Sensors: bias: the bias; spikes: probability of a spike; noisy: noise factor; wet: "
+        "compartment. Devices: lost, garbled or doubled: probability per byte; late: delay.",
         "",
     )
     field: str = text("Sensor field to which the bias, spikes or noise apply. Empty: all fields of the sensor.", "")
