@@ -249,7 +249,10 @@ def test_check_says_that_a_profile_ignores_the_volume(
 ) -> None:
     (text,) = sound_warnings(volume("<acoustics/>"))
     c = field_of(volume()).c
-    assert f'is between {c.min():.1f} and {c.max():.1f} m/s; use profile="volume"' in text
+    assert (
+        f'is between {c.min():.1f} and {c.max():.1f} m/s; to trace sound through this water, use profile="volume"'
+        in text
+    )
     (text,) = sound_warnings(volume('<acoustics profile="gradient"/>'))
     said = float(text.partition("by up to ")[2].split()[0])
     assert said == pytest.approx(float(np.ptp(c[0], axis=(1, 2)).max()), abs=0.06)
