@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from aloha import Aloha
 from mac import Heard, Node, Protocol, Station, Traffic
 from maca_u import MacaU
-from slotted import SlottedAloha
+from slotted_aloha import SlottedAloha
 from tdma import Tdma
 
 from wavesim_sdk.broker import Broker

@@ -15,7 +15,7 @@ import library
 import numpy as np
 from aloha import Aloha
 from mac import Node, Protocol, Station, Traffic
-from slotted import SlottedAloha
+from slotted_aloha import SlottedAloha
 from tdma import Tdma
 
 from wavesim_sdk.arrays import Floats
