@@ -114,7 +114,9 @@ export class HydrophoneView implements ImagePainter {
       k = Math.floor((1 - y / h) * HOP);
     if (column < 0 || column >= this.count || k < 0 || k >= HOP) return "";
     const level = this.columns[column * HOP + k]! / STEPS_PER_DB;
-    return `${((k * this.rate) / POINTS / 1e3).toFixed(2)} kHz, ${((1 - x / w) * -KEPT_S).toFixed(2)} s, ${level.toFixed(0)} dB re 1 uPa^2/Hz`;
+    const frequency = (k * this.rate) / POINTS / 1e3,
+      time = (1 - x / w) * -KEPT_S;
+    return `${frequency.toFixed(2)} kHz, ${time.toFixed(2)} s, ${level.toFixed(0)} dB re 1 uPa^2/Hz`;
   }
 
   /** Play the sound in the window, slower by a factor. A second call stops it. */
