@@ -6,7 +6,8 @@ import json
 
 import click
 
-from wavesim_sdk.cli import json_option, unused
+from wavesim_sdk.cli import json_option
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.terminal_text import echo
 

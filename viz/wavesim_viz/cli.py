@@ -19,7 +19,8 @@ from typing import Any
 import click
 
 from wavesim_sdk import termination_signals
-from wavesim_sdk.cli import server_option, unused, whole
+from wavesim_sdk.cli import server_option, whole
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.terminal_text import echo

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from wavesim_sdk.cli import json_option, unused
+from wavesim_sdk.cli import json_option
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.terminal_text import echo
 from wavesim_world.cli_drive import drive

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from wavesim_sdk.cli import json_option, unused, whole
+from wavesim_sdk.cli import json_option, whole
+from wavesim_sdk.cli_commands import unused
 from wavesim_sdk.cli_numbers import Quantity
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.output_files import check_writable
