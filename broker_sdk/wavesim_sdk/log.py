@@ -352,7 +352,7 @@ def _check_instrument(path: str | Path, carried: Mapping[str, list[str]], body: 
     """
     if body and body not in carried:
         raise UnknownName(f"{path} has no body '{body}'{suggest_name(body, list(carried)) or '; it has no bodies'}")
-    there = carried[body] if body else [i for each in carried.values() for i in each]
+    there = sorted(set(carried[body] if body else [i for each in carried.values() for i in each]))
     if name and name not in there:
         raise UnknownName(
             f"'{body or path}' has no instrument '{name}'{suggest_name(name, there) or '; it has no instruments'}"

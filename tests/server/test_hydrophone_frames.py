@@ -207,7 +207,7 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
         recorder.record_log(log, "a", "ears", tmp_path / "nowhere" / "a.npz")
     with pytest.raises(WaveSimError, match=r"the folder .*nowhere does not exist"):
         recorder.record("nobody", "a", "ears", tmp_path / "nowhere" / "a.npz")
-    with pytest.raises(WaveSimError, match="'a' has no instrument 'nose'"):
+    with pytest.raises(WaveSimError, match=r"'a' has no instrument 'nose'; allowed: ears$"):
         recorder.record_log(log, "a", "nose", tmp_path / "d.wav")
     assert UnknownPart.exit_code == 18
 
