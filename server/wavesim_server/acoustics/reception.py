@@ -214,22 +214,13 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     signal, node = m.signals[s], m.nodes[j]
     x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
     point = Vector(x, y, z)
-    if w.mode == a.ISOVELOCITY:
-        propagation_path = straight_path(m, scene, s, path, point)
-        if propagation_path.length != propagation_path.length:  # no such path leads to its current position
-            return -1
-        travel = propagation_path.length / w.speed
-    else:
-        travel = travel_time(m, scene, s, e, point, True)
-        if travel != travel:
-            if candidate.first:
-                record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
-            return -1
-        path = a.to_row(candidate.path)  # it may have become another
-        propagation_path = reflected_path(m, s, point) if candidate.bed else refracted_path(m, s, path, point)
-    arrival, gain, doppler = Arrival(s, j, path, time), 0.0, 1.0
-    if may_meet_moving_surface(m, path):
-        propagation_path, gain, doppler = meet_surface(m, scene, s, e, point, propagation_path, travel)
+    there, propagation_path, gain, doppler = arriving_path(m, scene, e, point)
+    if not there:
+        if w.mode != a.ISOVELOCITY and candidate.first:
+            record_loss(m, Arrival(s, j, path, time), a.SHADOW, point)
+        return -1
+    path = a.to_row(candidate.path)  # it may have become another
+    arrival = Arrival(s, j, path, time)
     level = level_of(m, s, j, propagation_path, tick, time) + gain
     if node.fluctuation > 0.0:
         level += node.fluctuation * normal(np.uint64(node.key ^ (signal.key * 3)), signal.draw * 64 + path, 5)
