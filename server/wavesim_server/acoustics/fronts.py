@@ -26,7 +26,7 @@ from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import free_candidate, take_candidate
 from wavesim_server.acoustics.front_arrays import GROW_FRONTS, PATHS, FrontArrays, FrontTable
 from wavesim_server.acoustics.image_paths import AcousticScene
-from wavesim_server.acoustics.medium import find_arrival
+from wavesim_server.acoustics.medium import check_arrival
 from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
 from wavesim_server.acoustics.moving_paths import may_meet_moving_surface
 from wavesim_server.acoustics.propagation import PropagationPath, is_blocked, source_image, straight_path
@@ -346,8 +346,8 @@ def _receive_fronts(m: Medium, f: FrontArrays, scene: AcousticScene, tick: TickI
         e = take_candidate(m, tick.number)
         s = a.to_row(m.candidates[e].signal)
         m.counters[0].receptions = 0  # the medium of the hydrophones keeps no record of losses
-        arrives, time = find_arrival(m, scene, e, tick)
-        if arrives:
+        time = check_arrival(m, scene, e, tick, False)
+        if time == time:
             _record_front(m, f, scene, e, time, tick)
             free_candidate(m, e)
         _retire_if_received(m, s)

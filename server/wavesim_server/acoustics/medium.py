@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_kernels.compiler import always_inline, device_function, kernel
+from wavesim_kernels.compiler import device_function, kernel
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import (
@@ -249,59 +249,9 @@ def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickI
 
 
 @device_function
-def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> None:
-    """Process the arrival of a candidate at its exact time in this tick, or schedule its next check."""
-    candidate, w, end = m.candidates[e], m.water[0], tick.end
-    s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
-    signal, place = m.signals[s], m.places[tick.number & 1, j]
-    emission = signal.emission
-    if m.nodes[j].active == 0 or m.nodes[j].since > emission:
-        if candidate.first and m.nodes[j].asleep == 0:
-            record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
-        free_candidate(m, e)
-        return
-    moving = may_meet_moving_surface(m, path)
-    if w.mode == a.ISOVELOCITY and not moving:
-        arrives, t = _check_straight_arrival(m, scene, e, tick)
-        if not arrives:
-            return
-    else:
-        t = end
-        for k in range(4):  # at the end of the tick, then at the node position of the improved time
-            x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
-            here = Vector(x, y, z)
-            travel = moving_travel_time(m, scene, s, e, here) if moving else travel_time(m, scene, s, e, here, False)
-            if travel != travel:
-                if candidate.first:
-                    record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))
-                free_candidate(m, e)
-                return
-            gap = travel - (end - emission)
-            if k == 0 and gap > 0.0:
-                schedule_candidate(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
-                return
-            settled = w.mode == a.VOLUME and abs(emission + travel - t) < a.SETTLED_S
-            t = emission + travel
-            if settled:
-                break
-    if t != t:  # the state of one of them diverged in this tick: no sound arrives
-        if candidate.first:
-            record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))
-        free_candidate(m, e)
-        return
-    if m.nodes[j].asleep != 0:
-        free_candidate(m, e)
-        return
-    t = min(max(t, emission, tick.start), end)
-    push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
-
-
-# `_check_arrival` and `begin_arrival` repeat the lines of `find_arrival` and `arriving_path`: with shared functions, the
-# medium took 12 to 21 % more time (`benchmarks.paired`).
-@always_inline
-def find_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
-    """Return (whether a candidate arrives in this tick, time of arrival). If it does not arrive, the function schedules
-    its next check, or frees it because it can never arrive.
+def check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval, has_event: bool) -> float:
+    """Return the time at which a candidate arrives in this tick; with ``has_event``, also add the event of its arrival.
+    If it does not arrive, the function schedules its next check, or frees it because it can never arrive, and returns NaN.
     """
     candidate, w, end = m.candidates[e], m.water[0], tick.end
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
@@ -311,12 +261,12 @@ def find_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) ->
         if candidate.first and m.nodes[j].asleep == 0:
             record_loss(m, Arrival(s, j, path, end), a.RECEIVER_LEFT, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
-        return False, 0.0
+        return math.nan
     moving = may_meet_moving_surface(m, path)
     if w.mode == a.ISOVELOCITY and not moving:
         arrives, t = _check_straight_arrival(m, scene, e, tick)
         if not arrives:
-            return False, 0.0
+            return math.nan
     else:
         t = end
         for k in range(4):  # at the end of the tick, then at the node position of the improved time
@@ -327,11 +277,11 @@ def find_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) ->
                 if candidate.first:
                     record_loss(m, Arrival(s, j, path, end), a.SHADOW, Vector(x, y, z))
                 free_candidate(m, e)
-                return False, 0.0
+                return math.nan
             gap = travel - (end - emission)
             if k == 0 and gap > 0.0:
                 schedule_candidate(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
-                return False, 0.0
+                return math.nan
             settled = w.mode == a.VOLUME and abs(emission + travel - t) < a.SETTLED_S
             t = emission + travel
             if settled:
@@ -340,11 +290,14 @@ def find_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) ->
         if candidate.first:
             record_loss(m, Arrival(s, j, path, end), a.FADED, Vector(place.x, place.y, place.z))
         free_candidate(m, e)
-        return False, 0.0
+        return math.nan
     if m.nodes[j].asleep != 0:
         free_candidate(m, e)
-        return False, 0.0
-    return True, min(max(t, emission, tick.start), end)
+        return math.nan
+    t = min(max(t, emission, tick.start), end)
+    if has_event:
+        push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
+    return t
 
 
 # ------------------------------------------------------------------ entry points: `t` is the table of the medium's
@@ -395,7 +348,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
             if m.candidates[e].node == a.RETIRE_NODE:
                 retire_signal(m, e, tick)
             else:
-                _check_arrival(m, scene, e, tick)
+                check_arrival(m, scene, e, tick, True)
             continue
         first = next_event(m)
         if first < 0:
