@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, dataclass_transform
 
 from wavesim_bridges.core import MalformedMessage
+from wavesim_sdk.checksums import crc16
 
 SYNC = 0xFE54
 EVERYBODY = 0xFFFF
@@ -58,26 +59,6 @@ class ImcPacket:
     destination_entity: int = UNKNOWN_ENTITY
 
 
-def _table() -> tuple[int, ...]:
-    found = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0xA001 if byte & 1 else 0)
-        found.append(byte)
-    return tuple(found)
-
-
-_TABLE = _table()
-
-
-def crc(data: bytes) -> int:
-    """Return the CRC-16/ARC of data."""
-    found = 0
-    for byte in data:
-        found = found >> 8 ^ _TABLE[(found ^ byte) & 0xFF]
-    return found
-
-
 def _payload(message: ImcMessage) -> bytes:
     found = b""
     for code, value in zip(message.LAYOUT, vars(message).values(), strict=True):
@@ -107,7 +88,7 @@ def packed(packet: ImcPacket) -> bytes:
         packet.destination,
         packet.destination_entity,
     )
-    return head + payload + struct.pack("<" + _CRC, crc(head + payload))
+    return head + payload + struct.pack("<" + _CRC, crc16(head + payload))
 
 
 def read(data: bytes, versions: Collection[int] = (SYNC,)) -> ImcPacket:
@@ -124,7 +105,7 @@ def read(data: bytes, versions: Collection[int] = (SYNC,)) -> ImcPacket:
         raise MalformedMessage("sync")
     if len(data) != HEADER_SIZE + size + CRC_SIZE:
         raise MalformedMessage("size")
-    if struct.unpack_from(order + _CRC, data, HEADER_SIZE + size)[0] != crc(data[:-CRC_SIZE]):
+    if struct.unpack_from(order + _CRC, data, HEADER_SIZE + size)[0] != crc16(data[:-CRC_SIZE]):
         raise MalformedMessage("crc")
     found: ImcMessage = UnknownMessage(number)
     if number in MESSAGES:

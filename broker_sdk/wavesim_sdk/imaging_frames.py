@@ -130,6 +130,14 @@ FRAME = Table(
 RECORD = FRAME.dtype
 
 
+def frame_record(**fields: Any) -> Any:
+    """Return the record of a frame with these fields; all others are 0."""
+    record = np.zeros((), RECORD)
+    for name, content in fields.items():
+        record[name] = content
+    return record
+
+
 def no_such_source(body: str, name: str, available: Iterable[str]) -> str:
     """Return the error message for a body that does not have a sonar, camera, lidar or hydrophone with this name. If ``body`` is
     empty, the message refers to all bodies.

@@ -15,8 +15,8 @@ import math
 import struct
 from collections.abc import Callable
 
-from wavesim_devices import checksums
 from wavesim_devices.ports import Bytes
+from wavesim_sdk import checksums
 from wavesim_sdk.broker import Step
 
 TYPES = ("pressure", "temperature", "ctd")  #: sensor types that the transmitter uses

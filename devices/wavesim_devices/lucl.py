@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wavesim_devices.checksums import xor
 from wavesim_devices.ports import Bytes
+from wavesim_sdk.checksums import xor
 
 SYNC = 0x2A
 MAX_LENGTH = 127  #: maximum length of data and check byte

@@ -19,10 +19,10 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from wavesim_devices.ais import AisSentences
-from wavesim_devices.checksums import xor
 from wavesim_devices.ports import Bytes
 from wavesim_devices.sensor_selection import NewValueFilter
 from wavesim_sdk.broker import Step
+from wavesim_sdk.checksums import xor
 from wavesim_sdk.epoch import utc
 from wavesim_sdk.guidance.encounters import closest_approach
 from wavesim_sdk.sensors import RADAR_TARGETS

@@ -15,8 +15,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from wavesim_devices.ports import Bytes
-from wavesim_devices.waterlinked_dvl.reports import crc8
 from wavesim_sdk.broker import AsyncBroker, Step
+from wavesim_sdk.checksums import crc8
 from wavesim_sdk.tables import SignalKind
 from wavesim_sdk.wire.items import Reception
 

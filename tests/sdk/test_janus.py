@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from wavesim_sdk.checksums import crc8
 from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.janus import (
     JanusReceiver,
@@ -91,7 +92,7 @@ def test_fields_return_from_their_bytes_and_any_wrong_bit_is_found() -> None:
 def test_another_version_and_values_that_do_not_fit_are_refused() -> None:
     head = bytes([0x42, *bytes(6)])
     with pytest.raises(InvalidArgument, match="expected JANUS version 3, got version 4"):
-        Packet.from_bytes(head + bytes([packet.crc8(head)]))
+        Packet.from_bytes(head + bytes([crc8(head)]))
     with pytest.raises(InvalidArgument, match="8 bytes, got 3"):
         Packet.from_bytes(b"abc")
     for wrong, text in (

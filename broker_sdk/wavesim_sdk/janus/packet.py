@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from wavesim_sdk.checksums import crc8
 from wavesim_sdk.errors import InvalidArgument
 
 __all__ = ["Message", "Packet", "cargo_size", "message", "reservation_time"]
@@ -29,16 +30,6 @@ _FIELDS = (
     ("application", 6),
     ("block", 34),
 )
-
-
-def crc8(data: bytes) -> int:
-    """Return the 8-bit check sum of a packet: polynomial 0x07, start value 0, not reflected."""
-    crc = 0
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x07 if crc & 0x80 else crc << 1) & 0xFF
-    return crc
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from wavesim_devices.checksums import xor
+from wavesim_sdk.checksums import xor
 from wavesim_sdk.wire.items import Reception
 
 CHECKSUM_ERROR, UNKNOWN_COMMAND, INVALID_ARGUMENT, BUSY, NOT_SENT = 1, 2, 3, 4, 5  #: error codes in CAERR,...,NMEA

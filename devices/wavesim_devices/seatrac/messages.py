@@ -7,9 +7,9 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from wavesim_devices.checksums import crc16
 from wavesim_sdk.acoustics import direction_of_arrival
 from wavesim_sdk.algebra import matvec
+from wavesim_sdk.checksums import crc16
 from wavesim_sdk.frames import quaternion, rotation
 
 SETTINGS_BYTES = 110

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wavesim_devices.checksums import xor
+from wavesim_sdk.checksums import xor
 
 Numbers = Mapping[str, Sequence[float]]  #: mapping from the name of each quantity to its values
 

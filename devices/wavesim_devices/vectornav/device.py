@@ -7,12 +7,12 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from wavesim_devices.checksums import xor
 from wavesim_devices.ports import Bytes
 from wavesim_devices.splitters import LineSplitter
 from wavesim_devices.vectornav.codec import BinaryOutput, Numbers, crc16, is_known, line
 from wavesim_devices.vectornav.sample import Sampler
 from wavesim_sdk.broker import Step
+from wavesim_sdk.checksums import xor
 
 #: sensor types that the VectorNav device uses
 TYPES = ("ahrs", "imu", "magnetometer", "gps", "ctd", "pressure")

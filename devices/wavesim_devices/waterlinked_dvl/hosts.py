@@ -16,6 +16,7 @@ from wavesim_devices.waterlinked_dvl import reports
 from wavesim_devices.waterlinked_dvl.dead_reckoning import LocalPosition
 from wavesim_devices.waterlinked_dvl.instrument import DvlInstrument
 from wavesim_devices.waterlinked_dvl.measurement import Measurement
+from wavesim_sdk.checksums import crc8
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 #: lines of a PD6 ensemble that the DVL sends
@@ -199,7 +200,7 @@ class SerialConnection(HostConnection):
         """Execute the commands in bytes received from the host."""
         for line in self._splitter.feed(data):
             text, star, checksum = line.partition("*")
-            if star and checksum != f"{reports.crc8(text.encode('ascii', errors='replace')):02x}":
+            if star and checksum != f"{crc8(text.encode('ascii', errors='replace')):02x}":
                 self._reply("wr!", is_error=True)
             elif not text.startswith("wc") or len(text) < 3:
                 self._reply("wr?", is_error=True)

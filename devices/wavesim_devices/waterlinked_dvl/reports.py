@@ -8,6 +8,7 @@ from typing import Any
 
 from wavesim_devices.waterlinked_dvl.dead_reckoning import LocalPosition
 from wavesim_devices.waterlinked_dvl.measurement import NOISE_DBM, Measurement
+from wavesim_sdk.checksums import crc8
 
 FORMAT = "json_v3.3"
 _DIGITS = 9  #: number of decimal places; with this number, each message stays below 2000 bytes
@@ -70,16 +71,6 @@ def _or(value: float, otherwise: float) -> float:
 
 
 # ------------------------------------------------------------------ serial protocol
-
-
-def crc8(data: bytes) -> int:
-    """Return the CRC-8 of the serial protocol: polynomial 07, initial value 0."""
-    crc = 0
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x07 if crc & 0x80 else crc << 1) & 0xFF
-    return crc
 
 
 def serial_line(text: str) -> bytes:

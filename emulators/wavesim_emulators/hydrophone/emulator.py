@@ -237,23 +237,20 @@ def level(samples: Array, block: SampleBlock) -> float:
 
 def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
     """Return a frame record with all fields that stay the same from block to block."""
-    record = np.zeros((), frames.RECORD)
     low, high = c.band
-    for field, value in {
-        "generation": generation,
-        "body": body,
-        "name": name,
-        "preset": b"hydrophone",
-        "kind": frames.FRAME_KINDS.index("hydrophone"),
-        "beams": len(c.element_positions),
-        "sample_bytes": np.dtype(frames.sample_type(c.bits)).itemsize,
-        "frequency": c.sampling,
-        "bandwidth": high - low,
-        "gain": c.gain,
-        "tvg": c.bits,
-        "floor": c.sensitivity,
-        "span": c.full_scale,
-        "altitude": math.nan,
-    }.items():
-        record[field] = value
-    return record
+    return frames.frame_record(
+        generation=generation,
+        body=body,
+        name=name,
+        preset=b"hydrophone",
+        kind=frames.FRAME_KINDS.index("hydrophone"),
+        beams=len(c.element_positions),
+        sample_bytes=np.dtype(frames.sample_type(c.bits)).itemsize,
+        frequency=c.sampling,
+        bandwidth=high - low,
+        gain=c.gain,
+        tvg=c.bits,
+        floor=c.sensitivity,
+        span=c.full_scale,
+        altitude=math.nan,
+    )

@@ -264,23 +264,20 @@ class CameraEmulator(SceneEmulator):
 
 def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
     """Return a frame record with all fields that stay the same from image to image."""
-    record = np.zeros((), frames.RECORD)
     f = lens.focal_length(c.width, c.view)
-    for field, value in {
-        "generation": generation,
-        "body": body,
-        "name": name,
-        "preset": b"camera",
-        "kind": frames.FRAME_KINDS.index("camera"),
-        "beams": c.height,
-        "bins": 3 * c.width,
-        "sample_bytes": 1,
-        "labels": int(c.depth) + 2 * int(c.truth),
-        "range": c.range,
-        "tvg": c.gamma,
-        "sector": c.view,
-        "fan_height": 2.0 * math.atan(0.5 * c.height / f),
-        "altitude": math.nan,
-    }.items():
-        record[field] = value
-    return record
+    return frames.frame_record(
+        generation=generation,
+        body=body,
+        name=name,
+        preset=b"camera",
+        kind=frames.FRAME_KINDS.index("camera"),
+        beams=c.height,
+        bins=3 * c.width,
+        sample_bytes=1,
+        labels=int(c.depth) + 2 * int(c.truth),
+        range=c.range,
+        tvg=c.gamma,
+        sector=c.view,
+        fan_height=2.0 * math.atan(0.5 * c.height / f),
+        altitude=math.nan,
+    )

@@ -153,19 +153,33 @@ class SonarEmulator(SceneEmulator):
 def describe(d: SonarDesign, body: bytes, name: bytes, generation: int, preset: str) -> Any:
     """Return a frame record with all fields that stay the same from frame to frame."""
     p = d.preset
-    record = np.zeros((), frames.RECORD)
     beams, bins, sample_bytes = {
         "bathymetry": (p.beams, len(frames.SOUNDING_COLUMNS), 8),
         "3d": (p.rows, p.beams, frames.PIXEL_3D.itemsize),
     }.get(p.kind, (p.beams, d.bins, d.bits // 8))
-    for field, value in {
-        "generation": generation, "body": body, "name": name, "preset": preset.encode(), "kind": frames.FRAME_KINDS.index(p.kind),
-        "beams": beams, "bins": bins, "sample_bytes": sample_bytes,
-        "labels": int(d.labels and p.kind != "bathymetry"), "range": d.range,
-        "sector": p.sector if p.kind in ("forward", "bathymetry", "3d") else 0.0, "tilt": p.tilt, "frequency": p.frequency,
-        "bandwidth": p.bandwidth, "sound_speed": d.sound_speed, "absorption": d.absorption,
-        "source_level": p.source_level, "gain": d.gain, "tvg": d.tvg, "hold": d.hold, "floor": d.floor, "span": d.span,
-        "beam_width": p.beam, "fan_height": p.height or p.vertical,
-    }.items():  # fmt: skip
-        record[field] = value
-    return record
+    return frames.frame_record(
+        generation=generation,
+        body=body,
+        name=name,
+        preset=preset.encode(),
+        kind=frames.FRAME_KINDS.index(p.kind),
+        beams=beams,
+        bins=bins,
+        sample_bytes=sample_bytes,
+        labels=int(d.labels and p.kind != "bathymetry"),
+        range=d.range,
+        sector=p.sector if p.kind in ("forward", "bathymetry", "3d") else 0.0,
+        tilt=p.tilt,
+        frequency=p.frequency,
+        bandwidth=p.bandwidth,
+        sound_speed=d.sound_speed,
+        absorption=d.absorption,
+        source_level=p.source_level,
+        gain=d.gain,
+        tvg=d.tvg,
+        hold=d.hold,
+        floor=d.floor,
+        span=d.span,
+        beam_width=p.beam,
+        fan_height=p.height or p.vertical,
+    )

@@ -164,23 +164,20 @@ class LidarEmulator(SceneEmulator):
 
 def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
     """Return a frame record with all fields that stay the same from scan to scan."""
-    record = np.zeros((), frames.RECORD)
     first, last = c.azimuths
-    for field, value in {
-        "generation": generation,
-        "body": body,
-        "name": name,
-        "preset": b"lidar" if c.preset == "none" else c.preset.encode(),
-        "kind": frames.FRAME_KINDS.index("lidar"),
-        "beams": c.channels,
-        "bins": c.columns,
-        "sample_bytes": frames.PIXEL_3D.itemsize,
-        "range": c.range,
-        "sector": last - first,
-        "fan_height": c.upper - c.lower,
-        "tilt": -0.5 * (c.upper + c.lower),
-        "span": 1.0,
-        "altitude": math.nan,
-    }.items():
-        record[field] = value
-    return record
+    return frames.frame_record(
+        generation=generation,
+        body=body,
+        name=name,
+        preset=b"lidar" if c.preset == "none" else c.preset.encode(),
+        kind=frames.FRAME_KINDS.index("lidar"),
+        beams=c.channels,
+        bins=c.columns,
+        sample_bytes=frames.PIXEL_3D.itemsize,
+        range=c.range,
+        sector=last - first,
+        fan_height=c.upper - c.lower,
+        tilt=-0.5 * (c.upper + c.lower),
+        span=1.0,
+        altitude=math.nan,
+    )

@@ -15,8 +15,20 @@ def _crc16_table() -> tuple[int, ...]:
 _CRC16_TABLE = _crc16_table()  # noise on a line costs a CRC per byte
 
 
+def crc8(data: bytes) -> int:
+    """Return the CRC-8 with the polynomial 07, the initial value 0 and no reflection."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x07 if crc & 0x80 else crc << 1) & 0xFF
+    return crc
+
+
 def crc16(data: bytes, initial: int = 0) -> int:
-    """Return the CRC-16 with the reflected polynomial A001. With the initial value FFFF, this is the CRC of Modbus."""
+    """Return the CRC-16 with the reflected polynomial A001: CRC-16/ARC with the initial value 0, the CRC of Modbus with
+    FFFF.
+    """
     crc = initial
     for byte in data:
         crc = crc >> 8 ^ _CRC16_TABLE[(crc ^ byte) & 0xFF]
