@@ -17,26 +17,15 @@ payload. A reader copies the frame and then checks ``begun``: the copy is valid 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import time
 from typing import Any
 
 import numpy as np
-import posix_ipc
 
-from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
+from wavesim_sdk.errors import AttachError, UnknownPart
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame, no_such_source
-from wavesim_sdk.shared_memory import (
-    create_memory,
-    is_process_alive,
-    map_memory,
-    no_such_server,
-    process_start,
-    running_servers,
-    segment_name,
-)
+from wavesim_sdk.shared_memory import RingSegment, require_owner, segment_name
 
 MAGIC = b"WAVESONR"
 VERSION = 3
@@ -44,10 +33,15 @@ HEADER_NUMBERS = 12  #: number of 8-byte integers in the header
 HEADER, RING = 4096, 64
 SLOTS = 4
 LOOK_S = 0.0005  #: interval in s at which to check whether the log writer has read a frame
-
-
-def _hash() -> bytes:
-    return hashlib.sha256(repr(RECORD.descr).encode()).hexdigest()[:16].encode()
+SEGMENT = RingSegment(
+    "sonars",
+    MAGIC,
+    VERSION,
+    hashlib.sha256(repr(RECORD.descr).encode()).hexdigest()[:16].encode(),
+    HEADER,
+    "segment of frame rings",
+    "imaging sonars, cameras, lidars or hydrophones",
+)
 
 
 class FrameRings:
@@ -68,36 +62,19 @@ class FrameRings:
         """Create the segment of frame rings for a server. Raises OSError on failure. ``first`` contains the indices of
         the first lidar ring, which equals the number of sonar rings, and of the first hydrophone ring.
         """
-        total = HEADER + rings * (RING + SLOTS * size)
-        memory = create_memory(segment_name(server, "sonars"), total, group)
-        header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
-        own = total, os.getpid(), process_start(os.getpid())
-        header[1], header[4:] = VERSION, (*own, rings, SLOTS, size, *first)
-        memory[16:32] = _hash()
-        memory[0:8] = MAGIC
+        SEGMENT.create(server, HEADER + rings * (RING + SLOTS * size), (rings, SLOTS, size, *first), group)
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrameRings:
         """Map the frame rings of a server. Raises NotRunning or AttachError, with the reason, on failure."""
-        name = segment_name(server, "sonars")
-        try:
-            memory = map_memory(name, MAGIC, HEADER, "segment of frame rings", writable)
-        except posix_ipc.ExistentialError:
-            if server not in dict(running_servers()):
-                raise no_such_server(server) from None
-            raise NotRunning(
-                f"the server '{server}' has no imaging sonars, cameras, lidars or hydrophones; add them under <sensors>"
-            ) from None
-        if memory[16:32] != _hash() or int(np.frombuffer(memory, np.int64, 2)[1]) != VERSION:
-            raise AttachError(f"{name} was created by another release; install the same release on both sides")
+        memory = SEGMENT.attach(server, writable)
         header = [int(n) for n in np.frombuffer(memory, np.int64, HEADER_NUMBERS)]
         rings, slots, size = header[7:10]
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
             raise AttachError(
-                f"{name} is damaged: {rings} rings of {slots} x {size} bytes do not fit into its {len(memory)} bytes"
+                f"{segment_name(server, SEGMENT.part)} is damaged: {rings} rings of {slots} x {size} bytes do not fit into its {len(memory)} bytes"
             )
-        if not is_process_alive(header[5], header[6]):
-            raise no_such_server(server)
+        require_owner(server, memory)
         return cls(memory)
 
     def ring_index(self, type_: str, place: int) -> int:
@@ -188,8 +165,4 @@ def remove_rings(server: str) -> list[str]:
     """Remove the segment of frame rings of a server if it exists. Return its name in a list, which is empty if the
     segment did not exist.
     """
-    name = segment_name(server, "sonars")
-    with contextlib.suppress(posix_ipc.ExistentialError):
-        posix_ipc.unlink_shared_memory(name)
-        return [name]
-    return []
+    return SEGMENT.remove(server)

@@ -16,28 +16,17 @@ the recent records that are needed to continue, and readers discard everything f
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 from typing import Any
 
 import numpy as np
-import posix_ipc
 
 from wavesim_sdk.arrays import Record
-from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.errors import AttachError
 from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
-from wavesim_sdk.shared_memory import (
-    create_memory,
-    is_process_alive,
-    map_memory,
-    no_such_server,
-    process_start,
-    running_servers,
-    segment_name,
-)
+from wavesim_sdk.shared_memory import RingSegment, require_owner, segment_name
 
-__all__ = ["FrontBatch", "FrontReader", "FrontRings", "remove_front_rings"]
+__all__ = ["FrontBatch", "FrontReader", "FrontRings"]
 
 MAGIC = b"WAVEFRNT"
 VERSION = 1
@@ -47,10 +36,15 @@ MAX_FRONTS, WAVEFORMS = 131_072, 4096  #: maximum capacity of the ring of fronts
 #: indices of numbers in the header
 FRONT_CAPACITY, WAVEFORM_CAPACITY, EPOCH, TIME = 7, 8, 9, 10
 FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE = range(11, 17)
-
-
-def _hash() -> bytes:
-    return hashlib.sha256(repr((WAVEFORM.dtype.descr, FRONT.dtype.descr)).encode()).hexdigest()[:16].encode()
+SEGMENT = RingSegment(
+    "fronts",
+    MAGIC,
+    VERSION,
+    hashlib.sha256(repr((WAVEFORM.dtype.descr, FRONT.dtype.descr)).encode()).hexdigest()[:16].encode(),
+    HEADER,
+    "segment of fronts",
+    "hydrophones",
+)
 
 
 def front_capacity(hydrophones: int) -> int:
@@ -72,32 +66,21 @@ class FrontRings:
         """Create the segment of a server with this number of hydrophones. Raises OSError on failure."""
         capacity = front_capacity(hydrophones)
         size = HEADER + WAVEFORMS * WAVEFORM.dtype.itemsize + capacity * FRONT.dtype.itemsize
-        memory = create_memory(segment_name(server, "fronts"), size, group)
-        header = np.frombuffer(memory, np.int64, HEADER_NUMBERS, 0)
-        header[1], header[4:9] = VERSION, (size, os.getpid(), process_start(os.getpid()), capacity, WAVEFORMS)
-        memory[16:32] = _hash()
-        memory[0:8] = MAGIC
+        memory = SEGMENT.create(server, size, (capacity, WAVEFORMS), group)
         return cls(memory)
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrontRings:
         """Map the rings of a server. Raises NotRunning or AttachError, with the reason, on failure."""
-        name = segment_name(server, "fronts")
-        try:
-            memory = map_memory(name, MAGIC, HEADER, "segment of fronts", writable)
-        except posix_ipc.ExistentialError:
-            if server not in dict(running_servers()):
-                raise no_such_server(server) from None
-            raise NotRunning(f"the server '{server}' has no hydrophones; add them under <sensors>") from None
+        memory = SEGMENT.attach(server, writable)
         header = [int(n) for n in np.frombuffer(memory, np.int64, HEADER_NUMBERS)]
-        if memory[16:32] != _hash() or header[1] != VERSION:
-            raise AttachError(f"{name} was created by another release; install the same release on both sides")
         fronts, waveforms = header[FRONT_CAPACITY], header[WAVEFORM_CAPACITY]
         size = HEADER + waveforms * WAVEFORM.dtype.itemsize + fronts * FRONT.dtype.itemsize
         if min(fronts, waveforms) < 1 or size > len(memory):
-            raise AttachError(f"{name} is damaged: its rings do not fit into its {len(memory)} bytes")
-        if not is_process_alive(header[5], header[6]):
-            raise no_such_server(server)
+            raise AttachError(
+                f"{segment_name(server, SEGMENT.part)} is damaged: its rings do not fit into its {len(memory)} bytes"
+            )
+        require_owner(server, memory)
         return cls(memory)
 
     def write(self, batch: FrontBatch) -> None:
@@ -169,14 +152,3 @@ def _read(header: Any, begun: int, ring: Record, number: int) -> tuple[Record, i
     copy = ring[np.arange(first, done) % capacity]
     valid = min(max(first, int(header[begun]) - capacity), done)
     return copy[valid - first :], done, valid - number
-
-
-def remove_front_rings(server: str) -> list[str]:
-    """Remove the segment of fronts of a server if it exists. Return its name in a list, which is empty if the segment
-    did not exist.
-    """
-    name = segment_name(server, "fronts")
-    with contextlib.suppress(posix_ipc.ExistentialError):
-        posix_ipc.unlink_shared_memory(name)
-        return [name]
-    return []

@@ -22,7 +22,7 @@ import platform
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import posix_ipc
@@ -253,6 +253,59 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
     if memory[:8] != magic:
         raise AttachError(f"{name} is not a {description}")
     return memory
+
+
+class RingSegment(NamedTuple):
+    """Identity of a shared-memory segment with rings. Its header consists of integers of 8 bytes: magic, version, the
+    hash of the records (16 bytes), size, PID and start time of the server, and further numbers.
+    """
+
+    part: str  #: last part of the segment's name
+    magic: bytes
+    version: int
+    record_hash: bytes
+    header_bytes: int
+    description: str  #: name of the segment in messages
+    contents: str  #: instruments that a server without this segment lacks
+
+    def create(self, server: str, size: int, numbers: Sequence[int], group: bool) -> Any:
+        """Create the segment of a server, with further numbers in its header. Raises OSError on failure."""
+        memory = create_memory(segment_name(server, self.part), size, group)
+        header = np.frombuffer(memory, np.int64, 7 + len(numbers), 0)
+        header[1], header[4:] = self.version, (size, os.getpid(), process_start(os.getpid()), *numbers)
+        memory[16:32] = self.record_hash
+        memory[0:8] = self.magic  # last, because readers take it for a sign that the rest is there
+        return memory
+
+    def attach(self, server: str, writable: bool) -> Any:
+        """Map the segment of a server. Raises NotRunning or AttachError, with the reason, on failure."""
+        name = segment_name(server, self.part)
+        try:
+            memory = map_memory(name, self.magic, self.header_bytes, self.description, writable)
+        except posix_ipc.ExistentialError:
+            if server not in dict(running_servers()):
+                raise no_such_server(server) from None
+            raise NotRunning(f"the server '{server}' has no {self.contents}; add them under <sensors>") from None
+        if memory[16:32] != self.record_hash or int(np.frombuffer(memory, np.int64, 2)[1]) != self.version:
+            raise AttachError(f"{name} was created by another release; install the same release on both sides")
+        return memory
+
+    def remove(self, server: str) -> list[str]:
+        """Remove the segment of a server if it exists. Return its name in a list, which is empty if the segment did not
+        exist.
+        """
+        name = segment_name(server, self.part)
+        with contextlib.suppress(posix_ipc.ExistentialError):
+            posix_ipc.unlink_shared_memory(name)
+            return [name]
+        return []
+
+
+def require_owner(server: str, memory: Any) -> None:
+    """Raise NotRunning if the server that created a segment with rings has ended."""
+    pid, start = (int(n) for n in np.frombuffer(memory, np.int64, 2, 40))
+    if not is_process_alive(pid, start):
+        raise no_such_server(server)
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:

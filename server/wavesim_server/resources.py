@@ -129,7 +129,7 @@ def remove_leftovers(server: str) -> list[str]:
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
     found += frame_rings.remove_rings(server)
-    found += front_rings.remove_front_rings(server)
+    found += front_rings.SEGMENT.remove(server)
     found += remove_semaphores(server, all_sensor_tables())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))

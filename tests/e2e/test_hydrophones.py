@@ -118,7 +118,7 @@ def test_killed_replaced_and_the_same_bytes_everywhere(
                 first.wait(30)
                 killed = int(ears.rings.done[ears.ring])
             if tick == 55:
-                assert int(ears.rings.done[ears.ring]) == killed, "nobody makes blocks"
+                assert int(ears.rings.done[ears.ring]) == killed, "no emulator makes blocks"
                 emulate()
             broker.answer({})
         got.update({f.first_sample: f for f in broker.take_frames()})
@@ -126,7 +126,7 @@ def test_killed_replaced_and_the_same_bytes_everywhere(
     assert server.process.wait(60) == 0
 
     logged = list(frames(tmp_path / "run.mcap", "rov", "ears"))
-    lab = Lab(config(WORLD.format(client="none")), imaging=True)  # in which nobody has to join
+    lab = Lab(config(WORLD.format(client="none")), imaging=True)  # no client has to join
     lab.advance(TICKS)
     expected = lab.take_frames()
     assert [f.first_sample for f in logged] == [f.first_sample for f in expected][: len(logged)]

@@ -1,4 +1,4 @@
-"""Rings of fronts: what a reader receives, in order and without gaps, and what it is told if it was too slow."""
+"""A reader of the rings receives every front in order and without gaps; a slow reader learns how many it lost."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def rings(monkeypatch: pytest.MonkeyPatch) -> Iterator[FrontRings]:
     monkeypatch.setattr(front_rings, "WAVEFORMS", 16)
     name = f"fronts-{os.getpid()}"
     yield FrontRings.create(name, 1)
-    assert front_rings.remove_front_rings(name) == [f"/wavesim.{name}.fronts"]
-    assert front_rings.remove_front_rings(name) == []
+    assert front_rings.SEGMENT.remove(name) == [f"/wavesim.{name}.fronts"]
+    assert front_rings.SEGMENT.remove(name) == []
 
 
 def test_readers_receive_all_records_in_order(rings: FrontRings) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.physics.courses import HYDROPHONE, world
 from tests.server.harbour import Harbour
-from wavesim_sdk.front_rings import FrontReader, FrontRings, remove_front_rings
+from wavesim_sdk.front_rings import SEGMENT, FrontReader, FrontRings
 from wavesim_sdk.tables import RunState
 from wavesim_server import Simulation
 from wavesim_server.engine.time_changes import Served
@@ -21,7 +21,7 @@ PINGER = 'source_level="190 dB" pulse="50 ms" recharge="0 s"'
 def rings() -> Iterator[FrontRings]:
     name = f"delivery-{os.getpid()}"
     yield FrontRings.create(name, 1)
-    remove_front_rings(name)
+    SEGMENT.remove(name)
 
 
 def test_readers_in_other_processes_receive_what_a_library_run_receives(rings: FrontRings) -> None:

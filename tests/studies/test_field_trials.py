@@ -13,6 +13,7 @@ from scipy import stats
 
 from tests.studies.detection_twin import KEEPER, RECEIVERS, TOWED, Twin, reading, twin
 from wavesim_sdk.errors import LogError
+from wavesim_studies.comparison.block_bootstrap import share_interval
 from wavesim_studies.field_trials.clock_solution import ClockSolution, coarse_offsets, solve_clocks
 from wavesim_studies.field_trials.detection_files import read_trial, within, write_trial
 from wavesim_studies.field_trials.medium_fit import MediumFit, enough_receivers, fit_shares, fit_survey
@@ -22,7 +23,7 @@ from wavesim_studies.field_trials.towed_track import (
     held_out_errors,
     solve_together,
 )
-from wavesim_studies.field_trials.trial_comparison import block_probability, wilson
+from wavesim_studies.field_trials.trial_comparison import block_probability
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +167,8 @@ def test_blocks_of_a_receiver_are_not_counted_as_independent_arrivals() -> None:
 
 
 def test_interval_of_a_share() -> None:
-    assert wilson(0.0, 10.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert wilson(0.5, 10.0) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert share_interval(np.zeros(10), 10.0)[1:] == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert share_interval(np.tile([0.0, 1.0], 5), 10.0)[1:] == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
 def test_clocks_are_inverted(made: Twin, solved: ClockSolution) -> None:

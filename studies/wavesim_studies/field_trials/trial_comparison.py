@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from wavesim_sdk.arrays import Floats, Ints, Mask
+from wavesim_studies.comparison.block_bootstrap import share_interval
 from wavesim_studies.field_trials.clock_solution import ClockSolution, Survey, solve_clocks
 from wavesim_studies.field_trials.detection_files import DetectionTrial
 from wavesim_studies.field_trials.towed_track import (
@@ -169,13 +169,6 @@ class ShareBin:
         return self.interval[0] <= self.simulated <= self.interval[1]
 
 
-def wilson(share: float, count: float) -> tuple[float, float]:
-    """Return the 95 % interval of a share of ``count`` independent chances (Wilson 1927)."""
-    z = float(stats.norm.ppf(0.975))
-    middle, half = share + z * z / (2.0 * count), z * math.sqrt(share * (1.0 - share) / count + (0.5 * z / count) ** 2)
-    return max((middle - half) / (1.0 + z * z / count), 0.0), min((middle + half) / (1.0 + z * z / count), 1.0)
-
-
 def compare_shares(recorded: Analysis, simulated: list[Analysis], seed: int = 0) -> list[ShareBin]:
     """Compare the shares of detections by distance, over pings that four receivers or more heard.
 
@@ -203,7 +196,7 @@ def compare_shares(recorded: Analysis, simulated: list[Analysis], seed: int = 0)
                 float(high),
                 int(chances.sum()),
                 share,
-                wilson(share, min(independent, float(chances.sum()))),
+                share_interval(heard[inside], independent)[1:],
                 hit / max(total, 1),
             )
         )
