@@ -51,12 +51,10 @@ class Console:
     def __init__(self) -> None:
         self._poll = select.poll()
         self._poll.register(sys.stderr, select.POLLOUT)
-        self.lost_count = 0
 
     def print_line(self, text: str) -> None:
         """Print one or several lines."""
         if not self._poll.poll(0):
-            self.lost_count += 1
             return
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"wavesim: {text}"[:LINE_BYTES] + "\n")

@@ -8,8 +8,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wavesim_sdk.errors import LogError
 from wavesim_studies.campaign.report import INK, STYLE, embedded_picture, html_table, new_figure
 from wavesim_studies.identification import recorded_trials as rt
@@ -223,9 +221,3 @@ def page(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head>'
         f"<body>{''.join(parts)}</body></html>\n"
     )
-
-
-def correlation_table(result: FitResult) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the correlations (n, n) of the unknowns."""
-    sd = np.sqrt(np.diagonal(result.uncertainty.covariance))
-    return np.asarray(result.uncertainty.covariance / np.outer(sd, sd), float)
