@@ -48,17 +48,31 @@ class _VehiclesGroup(click.Group):
     list``.
     """
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        self._load()
+        return super().list_commands(ctx)
+
+    def _load(self) -> None:
+        """Add the commands of other packages."""
+        for entry in entry_points(group="wavesim.vehicles"):
+            if entry.name not in self.commands:
+                self.add_command(entry.load(), entry.name)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):
             args = ["list", *args]
-        elif args[0] not in self.commands and not args[0].startswith("-"):
+        elif self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             args = ["explain", *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(cls=_VehiclesGroup)
 def vehicles() -> None:
-    """List, draw, estimate or import models. `vehicles` lists the library; `vehicles NAME` explains one model."""
+    """List, draw, estimate, import or linearise models. `vehicles` lists the library; `vehicles NAME` explains one model."""
 
 
 @vehicles.command("list")

@@ -19,11 +19,9 @@ from wavesim_sdk.elementary import atan2, sin_cos
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.dynamics import work_rows as W
-from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.fleet import VehicleType
-from wavesim_server.dynamics.sizes import FINS, LANES, SLOT_FIN, TABLE_POINTS, THRUSTERS
-from wavesim_server.row_pool import aligned_zeros
+from wavesim_server.dynamics.single_body import SingleBody
+from wavesim_server.dynamics.sizes import SLOT_FIN, SLOTS
 
 ITERATIONS = 50  #: maximum number of Newton iterations
 MAX_ANGLE = 0.2  #: maximum change of an angle in rad in one iteration
@@ -48,12 +46,7 @@ class Flight:
     """Forces and moments on an aircraft in straight, level flight at a speed in m/s."""
 
     def __init__(self, form: VehicleType, speed: float) -> None:
-        self.form, self.speed, self._kind = form, speed, form.compiled
-        self._block = np.zeros((B.ROWS, LANES))
-        self._block[B.PRESENT], self._block[B.PZ] = 1.0, -1000.0
-        self._block[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
-        self._scratch = effort.make_scratch(aligned_zeros(W.SIZE))
-        self._out = np.zeros((LANES, effort.EFFORT))
+        self.form, self.speed, self._body = form, speed, SingleBody(form)
         self.thrusters, self.fins = len(form.model.thruster), len(form.model.fin)
 
     def motion(self, x: Floats) -> tuple[tuple[float, float], tuple[float, float, float]]:
@@ -64,26 +57,14 @@ class Flight:
 
     def forces(self, unknowns: Floats) -> Floats:
         """Return the sum of all forces and moments (n, 6) for n sets of unknowns (n, unknowns)."""
-        found = []
-        for first in range(0, len(unknowns), LANES):
-            some = unknowns[first : first + LANES]
-            last = np.zeros((LANES, B.RIGID_ROWS))
-            for lane, x in enumerate(some):
-                (roll, pitch), velocity = self.motion(x)
-                self._block[B.QW : B.QW + 4, lane] = frames.quaternion(roll, pitch, 0.0)
-                self._block[B.NU : B.NU + 3, lane] = last[lane, B.NU : B.NU + 3] = velocity
-                self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + self.thrusters, lane] = x[SHAFT]
-                fins = B.ACTUATOR_STATE + SLOT_FIN
-                self._block[fins : fins + self.fins, lane] = x[FIRST_FIN:]
-            bodies = BodyArrays(
-                self._block.reshape(1, -1), np.arange(LANES), np.array([[LANES, 0, 0]]), self._kind.params[None]
-            )
-            models = ModelArrays(self._kind.ints[None], np.zeros((1, 2, TABLE_POINTS)))
-            effort.fill_efforts(
-                bodies, models, self._scratch, np.arange(LANES), last, np.zeros(LANES, np.int64), 1.0, self._out
-            )
-            found.append(self._out[: len(some), effort.TOTAL : effort.TOTAL + 6].copy())
-        return np.concatenate(found)
+        states, actual = np.zeros((len(unknowns), B.RIGID_ROWS)), np.zeros((len(unknowns), SLOTS))
+        states[:, B.PZ] = -1000.0
+        for k, x in enumerate(unknowns):
+            (roll, pitch), states[k, B.NU : B.NU + 3] = self.motion(x)
+            states[k, B.QW : B.QW + 4] = frames.quaternion(roll, pitch, 0.0)
+        actual[:, : self.thrusters] = unknowns[:, SHAFT, None]
+        actual[:, SLOT_FIN : SLOT_FIN + self.fins] = unknowns[:, FIRST_FIN:]
+        return self._body.efforts(states, actual)[:, effort.TOTAL : effort.TOTAL + 6]
 
 
 def find_trim(form: VehicleType, speed: float) -> Trim:

@@ -13,13 +13,10 @@ from wavesim_sdk.algebra import dot, matvec, norm, pseudo_inverse, vecmat
 from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import effort
-from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_server.dynamics import work_rows as W
-from wavesim_server.dynamics.bodies import BodyArrays, ModelArrays
 from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
-from wavesim_server.dynamics.sizes import FINS, LANES, SLOTS, TABLE_POINTS, THRUSTERS
-from wavesim_server.row_pool import aligned_zeros, grown_to
+from wavesim_server.dynamics.single_body import SingleBody
+from wavesim_server.dynamics.sizes import LANES
 
 MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force that acts along surge; other thrusters are not used
 #: maximum remaining lateral force as a fraction of the thrust; for moments, as a fraction of the thrust times half the
@@ -35,54 +32,27 @@ class TowedModel:
     """Forces from a model's actuators and hull at a constant surge speed and a level attitude."""
 
     def __init__(self, form: VehicleType, speed: float) -> None:
-        kind = form.compiled
-        self.vehicle_type, self.actuator_state = form, ActuatorState(form)
-        self._ints = kind.ints.copy()
-        self._ints[M.ACTUATOR_TABLES :][self._ints[M.ACTUATOR_TABLES :] >= 0] += 1
-        self._tables = grown_to(np.zeros((1, 2, TABLE_POINTS)), 1 + len(kind.tables))
-        for k, table in enumerate(kind.tables):
-            self._tables[1 + k] = table
-        block = np.zeros((B.ROWS, LANES))
-        block[B.QW] = block[B.PRESENT] = 1.0
-        block[B.PZ] = 100.0 * kind.params[P.BOUNDING_RADIUS]  # fully submerged; heave, roll and pitch are ignored
-        block[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
-        block[B.NU] = speed
-        self._rest = np.tile(kind.rest_values[:, None], LANES)
-        self._block, self._scratch = block, effort.make_scratch(aligned_zeros(W.SIZE))
-        self._out, self._last = np.zeros((LANES, effort.EFFORT)), np.zeros((LANES, B.RIGID_ROWS))
-        self._last[:, B.NU] = speed
+        self.vehicle_type, self.actuator_state, self._body = form, ActuatorState(form), SingleBody(form)
+        self._state = np.zeros(B.RIGID_ROWS)
+        self._state[B.QW], self._state[B.NU] = 1.0, speed
+        # fully submerged; heave, roll and pitch are ignored
+        self._state[B.PZ] = 100.0 * form.compiled.params[P.BOUNDING_RADIUS]
 
     def forces(self, actual: Floats) -> tuple[Floats, Floats]:
         """Return the actuator forces and the hull forces, each of shape (6, lanes), for actuator values of shape
         (SLOTS, lanes).
         """
-        self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS] = actual
-        bodies = BodyArrays(
-            self._block.reshape(1, -1),
-            np.arange(LANES),
-            np.array([[LANES, 0, 0]]),
-            self.vehicle_type.compiled.params[None],
-        )
-        effort.fill_efforts(
-            bodies,
-            ModelArrays(self._ints[None], self._tables),
-            self._scratch,
-            np.arange(LANES),
-            self._last,
-            np.zeros(LANES, np.int64),
-            1.0,
-            self._out,
-        )
-        of_actuators, of_hull = (self._out[:, k : k + 6].T.copy() for k in (effort.ACTUATORS, effort.DRAG))
+        out = self._body.efforts(np.tile(self._state, (LANES, 1)), actual.T)
+        of_actuators, of_hull = (out[:, k : k + 6].T.copy() for k in (effort.ACTUATORS, effort.DRAG))
         return of_actuators, of_hull
 
     def at_rest(self) -> Floats:
         """Return the values of the actuators before any command, in all lanes."""
-        return self._rest.copy()
+        return np.tile(self._body.rest_values[:, None], LANES)
 
     @functools.cached_property
     def _idle(self) -> Floats:
-        return self.forces(self._rest)[0]
+        return self.forces(self.at_rest())[0]
 
     def thrusts(self, k: int, commands: Floats) -> Floats:
         """Return the thrust of thruster k for each command, along the thruster's column of the allocation matrix."""
