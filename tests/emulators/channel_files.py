@@ -19,9 +19,8 @@ def write_channel(
     stored["real"], stored["imag"] = response.real, response.imag
     with h5py.File(path, "w") as file:
         file["h_hat"] = stored
-        file["version"] = np.full((1, 1), 1.0)
         for name, value in (("fs_delay", delay_rate), ("fs_time", time_rate), ("fc", carrier)):
             file[f"params/{name}"] = np.full((1, 1), value)
-        for name, value in fields.items():
+        for name, value in ({"version": 1.0} | fields).items():
             file[name] = np.atleast_2d(np.asarray(value, float))
     return path

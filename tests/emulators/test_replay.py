@@ -17,6 +17,9 @@ from wavesim_emulators.hydrophone.replay import ReplayChannel
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SeaSettings
 from wavesim_emulators.hydrophone.synthesis import Synthesiser
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.errors import ConfigError
+from wavesim_server import Lab
+from wavesim_world.config import LoadedConfig
 from wavesim_world.ocean.measured_channels import read_channel
 
 pytest.importorskip("h5py", reason="needs h5py: make")
@@ -192,3 +195,43 @@ def test_the_start_is_drawn_for_each_signal(tmp_path: Path) -> None:
     assert min(starts) < 0.02 * room and 0.98 * room < max(starts) <= room
     assert channel.start_sample(row, 7) == starts[-1] != channel.start_sample(row, 8)
     assert ReplayChannel(channel.channel, 1.5, False).start_sample(row, 7) == 1.5 * FS_DELAY
+
+
+SEA = """<time step="10 ms"/><world><bed depth="200 m"/></world>
+<acoustics sound_speed="1500 m/s" absorption="0 dB/m" ambient_noise="70 dB">{replay}</acoustics>
+<fleet><vehicle name="rov" model="bluerov2-heavy" position="0 0 5 m"><transducer listen_low="10 kHz" listen_high="14 kHz"/>
+<sensors><hydrophone name="ears" sampling="48 kHz" rate="20 Hz" gain="40 dB" ambient="no"/></sensors></vehicle>
+<buoy name="pinger" model="buoy" position="30 0 5 m"><transducer source_level="160 dB" pulse="4 ms" recharge="100 ms">
+<pinger frequency="12 kHz" period="0.3 s" offset="0.1 s"/></transducer>
+<mooring anchor="30 0 200 m" length="194.9 m" stiffness="1500 N/m" damping="150 N s/m"/></buoy></fleet>"""
+
+
+def test_a_lab_hears_the_measured_channel(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
+    """The echo is that of the file, and receptions of transducers are those of the medium. The values in the log say that
+    the signal was replayed.
+    """
+    h = np.zeros((61, 1, 200), complex)
+    h[:, 0, [20, 100]] = 1.0, 0.5  # an echo after 10 ms
+    write_channel(tmp_path / "echo.mat", h, FS_DELAY, FS_TIME, FC)
+
+    def run(replay: str) -> tuple[Floats, list[float], list[Any]]:
+        lab = Lab(config(SEA.format(replay=replay)), imaging=True)
+        replayed = []
+        for _ in range(22):
+            lab.advance(1)
+            if "ears" in lab.sensors("rov"):
+                replayed.append(float(lab.sensors("rov").ears.replayed))
+        return np.hstack([f.pressures for f in lab.take_frames()])[0], replayed, lab.heard()
+
+    plain, no_replays, receptions = run("")
+    sound, replayed, same = run('<replay from="pinger" to="rov" file="echo.mat"/>')
+    assert same == receptions and len(receptions) > 0
+    assert set(no_replays) == {0.0} and max(replayed) == 1.0
+    pulse = slice(round(0.118 * FS), round(0.126 * FS))
+    echo = slice(pulse.start + round(0.01 * FS), pulse.stop + round(0.01 * FS))
+    scale = 1.0 / np.sqrt(1.0 + 0.25)
+    assert difference(sound[pulse], scale * plain[pulse]) < -40.0
+    assert difference(sound[echo], 0.5 * scale * plain[pulse]) < -40.0
+    assert not plain[echo].any()
+    with pytest.raises(ConfigError, match="cannot carry the pings of 'pinger'"):
+        run('<replay from="pinger" to="rov" file="echo.mat" start="3 s"/>')

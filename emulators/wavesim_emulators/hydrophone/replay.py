@@ -80,9 +80,7 @@ class ReplayChannel:
 
     def refusal(self, wave: Record) -> str:
         """Return why the channel cannot carry the signal of a row of WAVEFORM, or an empty string."""
-        return self.channel.refusal(
-            float(wave["frequency"]), float(wave["band"]), float(wave["duration"]), self.start
-        )
+        return self.channel.refusal(float(wave["frequency"]), float(wave["band"]), float(wave["duration"]), self.start)
 
     def start_sample(self, wave: Record, key: int) -> int:
         """Return the number of the sample in the file, at the sampling rate of the delays, at which a signal starts."""
@@ -109,9 +107,13 @@ class ReplayChannel:
             delays, late = splines.real.shape[1], 0
             if c.drifts:
                 window = turned[start : start + count + delays]
-                late = max(math.ceil(-float(np.min(window, initial=0.0)) * c.delay_rate / (2.0 * math.pi * c.carrier)), 0)
+                late = max(
+                    math.ceil(-float(np.min(window, initial=0.0)) * c.delay_rate / (2.0 * math.pi * c.carrier)), 0
+                )
             out = np.empty((2, count + delays + late))
-            filter_baseband(splines, c.time_rate / c.delay_rate, float(start - _PAD), real[:count], imaginary[:count], out)
+            filter_baseband(
+                splines, c.time_rate / c.delay_rate, float(start - _PAD), real[:count], imaginary[:count], out
+            )
             place = np.clip(np.arange(out.shape[1]) + (start - _PAD), 0, len(turned) - 1)
             s, cs = sin_cos(turned[place])
             out = np.stack([out[0] * cs - out[1] * s, out[0] * s + out[1] * cs])
@@ -178,9 +180,7 @@ def extended(fronts: Record, lead: float, tail: float) -> Record:
 
 def _splines(real: Floats, imaginary: Floats) -> ResponseSplines:
     """Return the not-a-knot splines of impulse responses (times, delays) over the time."""
-    return ResponseSplines(
-        *(np.ascontiguousarray(x) for x in (real, imaginary, _bends(real), _bends(imaginary)))
-    )
+    return ResponseSplines(*(np.ascontiguousarray(x) for x in (real, imaginary, _bends(real), _bends(imaginary))))
 
 
 def _bends(y: Floats) -> Floats:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone import replay as replays
+from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
 from wavesim_emulators.hydrophone.noise import AmbientNoise
 from wavesim_emulators.hydrophone.replay import ReplayChannel, ReplayedWave, extended

@@ -27,7 +27,9 @@ def check(loaded: LoadedConfig) -> None:
             fail_at(replay.place, f"<replay>: '{replay.source}' has no transducer, so it transmits nothing")
         found = list(hydrophones(loaded, replay))
         if not found:
-            fail_at(replay.place, f"<replay>: there is no hydrophone '{replay.receiver}'; add a <hydrophone> or change `to`")
+            fail_at(
+                replay.place, f"<replay>: there is no hydrophone '{replay.receiver}'; add a <hydrophone> or change `to`"
+            )
         _check_receivers(replay, found)
         for instrument in found:
             pair = replay.source, listener, instrument.name

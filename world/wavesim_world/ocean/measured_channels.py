@@ -137,7 +137,10 @@ def _channel(path: Path, file: Any, receivers: list[int]) -> MeasuredChannel:
     if times < LEAST_TIMES:
         _fail(path, f"`h_hat` has {times} impulse responses; the minimum is {LEAST_TIMES}")
     if times * delays * len(receivers) > MAX_VALUES:
-        _fail(path, f"the impulse responses have more than {MAX_VALUES // 1_000_000} million values; use fewer `receivers`")
+        _fail(
+            path,
+            f"the impulse responses have more than {MAX_VALUES // 1_000_000} million values; use fewer `receivers`",
+        )
     real, imaginary = _complex(path, stored, receivers)
     name = next((n for n in ("phi_hat", "theta_hat") if n in file), "")
     phase = np.zeros((len(receivers), 1))
@@ -151,7 +154,10 @@ def _channel(path: Path, file: Any, receivers: list[int]) -> MeasuredChannel:
     if not (real.any() or imaginary.any()):
         _fail(path, "all values of `h_hat` are 0")
     if rates["fc"] < 0.5 * rates["fs_delay"]:
-        _fail(path, f"`params.fc` {rates['fc']:g} Hz is less than half of `params.fs_delay`, so the band extends below 0 Hz")
+        _fail(
+            path,
+            f"`params.fc` {rates['fc']:g} Hz is less than half of `params.fs_delay`, so the band extends below 0 Hz",
+        )
     return MeasuredChannel(
         path.name, real, imaginary, phase, name == "phi_hat", rates["fs_delay"], rates["fs_time"], rates["fc"], stretch
     )
@@ -178,24 +184,20 @@ def _number(path: Path, file: Any, name: str) -> float:
 
 def _complex(path: Path, stored: Any, receivers: list[int]) -> tuple[Floats, Floats]:
     """Return the real and imaginary parts of impulse responses (receivers, times, delays)."""
-    parts: list[Floats] = []
     names = stored.dtype.names
     if names is not None and not {"real", "imag"} <= set(names):
         _fail(path, "`h_hat` is not an array of complex numbers")
-    for part in ("real", "imag"):
-        rows = [stored[:, r, :] for r in receivers]
-        if names is not None:
-            rows = [row[part] for row in rows]
-        else:
-            rows = [getattr(row, part) for row in rows]
-        parts.append(np.ascontiguousarray(rows, float))
-    return parts[0], parts[1]
+    rows = [stored[:, r, :] for r in receivers]
+    real, imaginary = ([row[part] if names else getattr(row, part) for row in rows] for part in ("real", "imag"))
+    return np.ascontiguousarray(real, float), np.ascontiguousarray(imaginary, float)
 
 
 def _phase(path: Path, stored: Any, name: str, known: int) -> Floats:
     """Return the phases (receivers, samples) of all receivers."""
     if stored.dtype.kind not in "fiu" or len(stored.shape) != 2 or stored.shape[1] != known:
-        _fail(path, f"`{name}` must be an array of numbers with two dimensions, receiver and time, for {known} receivers")
+        _fail(
+            path, f"`{name}` must be an array of numbers with two dimensions, receiver and time, for {known} receivers"
+        )
     return np.ascontiguousarray(np.asarray(stored[()], float).T)
 
 
