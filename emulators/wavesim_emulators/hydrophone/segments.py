@@ -28,6 +28,10 @@ class PathSegments(NamedTuple):
     times: Floats
     fades: Ints
 
+    def chosen(self, rows: Mask) -> PathSegments:
+        """Return the segments in some rows."""
+        return PathSegments(self.signals[rows], self.paths[rows], self.values[rows], self.times[rows], self.fades[rows])
+
 
 class FrontStore:
     """The fronts that arrived at a hydrophone and are still needed."""

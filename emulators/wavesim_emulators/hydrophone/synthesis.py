@@ -168,7 +168,7 @@ class Synthesiser:
         for signal, row in list(self._rows.items()):
             if row["emission"] + row["duration"] + _MAX_TRAVEL_S < time:
                 for known in (self._rows, self._waves, self._replays, self._first_paths):
-                    known.pop(signal, None)  # type: ignore[attr-defined]
+                    known.pop(signal, None)
                 self._refused.discard(signal)
 
     # -- signals --------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Synthesiser:
             if signal not in self._first_paths:
                 self._first_paths[signal] = self._fronts.first_path(signal)
             heard &= (found.signals != signal) | (found.paths == self._first_paths[signal])
-        return PathSegments(*(values[heard] for values in found))
+        return found.chosen(heard)
 
     def _add_tones(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
         chosen = [k for k, wave in enumerate(waves) if isinstance(wave, ToneWave)]

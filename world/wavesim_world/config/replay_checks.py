@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from wavesim_sdk.front_tables import MAX_ELEMENTS
 from wavesim_sdk.names import suggest_name
@@ -54,7 +55,8 @@ def _check_receivers(replay: Replay, found: list[InstrumentConfig]) -> None:
     if not numbers or len(numbers) > MAX_ELEMENTS or any(n != int(n) for n in numbers):
         fail_at(replay.place, f"<replay>: `receivers` must be 1 to {MAX_ELEMENTS} whole numbers from 1")
     for instrument in found:
-        elements = len(instrument.parameters.element_positions)
+        hydrophone: Any = instrument.parameters
+        elements = len(hydrophone.element_positions)
         if len(numbers) not in (1, elements):
             fail_at(
                 replay.place,

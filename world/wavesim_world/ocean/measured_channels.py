@@ -44,12 +44,12 @@ class MeasuredChannel(NamedTuple):
     @property
     def duration(self) -> float:
         """Time from the first impulse response to the last one in s."""
-        return (self.real.shape[1] - 1) / self.time_rate
+        return float((self.real.shape[1] - 1) / self.time_rate)
 
     @property
     def spread(self) -> float:
         """Length of an impulse response in s."""
-        return self.real.shape[2] / self.delay_rate
+        return float(self.real.shape[2] / self.delay_rate)
 
     @property
     def mean_power(self) -> float:
