@@ -230,8 +230,9 @@ def test_a_lab_hears_the_measured_channel(config: Callable[..., LoadedConfig], t
     pulse = slice(round(0.118 * FS), round(0.126 * FS))
     echo = slice(pulse.start + round(0.01 * FS), pulse.stop + round(0.01 * FS))
     scale = 1.0 / np.sqrt(1.0 + 0.25)
-    assert difference(sound[pulse], scale * plain[pulse]) < -40.0
-    assert difference(sound[echo], 0.5 * scale * plain[pulse]) < -40.0
+    # the band of the file does not contain all of the edges of a pulse
+    assert difference(sound[pulse], scale * plain[pulse]) < -30.0
+    assert difference(sound[echo], 0.5 * scale * plain[pulse]) < -30.0
     assert not plain[echo].any()
     with pytest.raises(ConfigError, match="cannot carry the pings of 'pinger'"):
         run('<replay from="pinger" to="rov" file="echo.mat" start="3 s"/>')
