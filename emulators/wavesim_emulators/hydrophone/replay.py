@@ -241,7 +241,7 @@ def _refined(signal: Floats, by: int) -> Floats:
     fine = np.zeros((2, coarse * by))
     fine[:, :half], fine[:, -half:] = parts[:, :half] * by, parts[:, half:] * by
     fourier.inverse(*fine)
-    return fine[:, : count * by]
+    return np.ascontiguousarray(fine[:, : count * by])
 
 
 def load_kernels() -> None:
