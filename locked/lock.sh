@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 parts=$(mktemp)
 trap 'rm -f $parts' EXIT
-printf -- '-e ./%s\n' */pyproject.toml | sed 's,/pyproject.toml,,; s,/wavesim$,&[extend\,plots\,scenes\,studies],' > "$parts"
+printf -- '-e ./%s\n' */pyproject.toml | sed 's,/pyproject.toml,,; s,/wavesim$,&[channels\,extend\,plots\,scenes\,studies],' > "$parts"
 own=$(sed -n 's/^name = "\(.*\)"/--no-emit-package \1/p' */pyproject.toml)
 upgrade=${1:-}
 

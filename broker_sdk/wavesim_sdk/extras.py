@@ -10,6 +10,7 @@ from wavesim_sdk.errors import WaveSimError
 EXTRAS = {
     "assimp_py": "hulls",
     "embreex": "scenes",
+    "h5py": "channels",
     "matplotlib": "plots",
     "PIL": "plots",
     "pymavlink": "autopilots",

@@ -139,6 +139,8 @@ _BUILT_IN = (
             value("samples", "", "Number of samples of each channel in a block."),
             value("level", "dB re 1 uPa", "Root-mean-square level of all channels in the newest block; NaN = silence."),
             value("clipped", "", "Number of samples of the newest block that were clipped."),
+            value("replayed", "", "Number of signals in the newest block that a measured channel shaped (<replay>)."),
+            value("refused", "", "Number of signals in the newest block that take the paths of the medium because their measured channel cannot carry them."),
         ),
         (value("next", "", "Number of the first sample of the next block."),),
     ),

@@ -77,6 +77,8 @@ ELSEWHERE = {
     ("docs/bridges/dune.md", "[Require auv"): "DUNE's own configuration",
     ("docs/bridges/dune.md", "[Navigation.AUV"): "DUNE's own configuration",
     ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",
+    ("docs/hydrophones.md", "<acoustics>"): "tests/world/test_measured_channels.py reads the same",
+    ("docs/hydrophones.md", "import h5py"): "tests/world/test_measured_channels.py runs it, with the extra package",
     ("docs/networks.md", "import library"): "test_mac.py does the same",
     ("docs/broker.md", "1110.62 m"): "test_broker_page.py compares it",
     ("docs/janus.md", "    0.0313 s"): "test_janus_page.py compares it",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wavesim_world.config.loaded import LoadedConfig
-from wavesim_world.ocean import mesh, sound
+from wavesim_world.ocean import measured_channels, mesh, sound
 from wavesim_world.ocean.bed import triangulated_bed
 from wavesim_world.ocean.water import Water
 
@@ -17,6 +17,7 @@ def check(loaded: LoadedConfig) -> None:
         sound.sound_speed_profile(loaded, water, 100.0)
     elif loaded.config.acoustics.profile == "volume":
         sound.sound_speed_volume(loaded, water)
+    measured_channels.check(loaded)
     if loaded.config.network.keys:
         from wavesim_sdk.wire import seal
 

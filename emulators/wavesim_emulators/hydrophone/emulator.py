@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch
+from wavesim_emulators.hydrophone.replay import ReplayChannel
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SampleBlock, SeaSettings, Spectrum
 from wavesim_emulators.hydrophone.synthesis import Synthesiser, load_kernels
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
@@ -29,8 +30,9 @@ from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
 from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
+from wavesim_world.config import replay_checks as replays
 from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
-from wavesim_world.ocean import sound
+from wavesim_world.ocean import measured_channels, sound
 
 SLACK = 2  #: samples by which the first block ends earlier than it might, so that rounding delays none of the others
 MAX_BLOCKS = 64  #: maximum number of blocks that a process makes up for at once
@@ -43,6 +45,7 @@ class HydrophoneReceiver(NamedTuple):
     identity: tuple[int, int]  #: generation of the instrument, and key of its random numbers
     synthesiser: Synthesiser
     record: Any
+    channels: dict[str, ReplayChannel]  #: measured channels to this hydrophone, by the body that transmits
 
 
 class HydrophoneEmulator(FrameEmulator):
@@ -60,6 +63,9 @@ class HydrophoneEmulator(FrameEmulator):
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
         #: the values of each hydrophone and the tick at which they were measured, for a second call at this tick
         self._measured: dict[int, tuple[int, Any]] = {}
+        self._sources: dict[int, str] = {}  # name of the body that transmits each signal, if it has a measured channel
+        self._channels = replay_channels(loaded)
+        self._replaying = {r.source for r in loaded.config.acoustics.replay}
         self.lost = 0  #: number of fronts that were overwritten before they were read
 
     def open(self, server: str) -> None:
@@ -88,15 +94,19 @@ class HydrophoneEmulator(FrameEmulator):
             self._unplaced.clear()
             self._generations.clear()
             self._waveforms.clear()
+            self._sources.clear()
             self._measured.clear()
         self._forget_replaced(view)
         if len(batch.waveforms):
             for record in batch.waveforms:
                 self._waveforms[int(record["signal"])] = record
+                source = bytes(view.identity["name"][int(record["source"])]).decode()
+                if source in self._replaying:
+                    self._sources[int(record["signal"])] = source
             while len(self._waveforms) > WAVEFORMS:
-                self._waveforms.popitem(last=False)
+                self._sources.pop(self._waveforms.popitem(last=False)[0], None)
             for receiver in self._receivers.values():
-                receiver.synthesiser.add_waveforms(batch.waveforms)
+                self._add_waveforms(receiver, batch.waveforms)
         for place in np.unique(batch.fronts["receiver"]).tolist():
             fronts = batch.fronts[batch.fronts["receiver"] == place]
             if place in self._receivers:
@@ -106,6 +116,13 @@ class HydrophoneEmulator(FrameEmulator):
                 kept.append(fronts)
                 while sum(map(len, kept)) > UNPLACED_FRONTS:
                     kept.pop(0)
+
+    def _add_waveforms(self, receiver: HydrophoneReceiver, records: Record) -> None:
+        """Add waveforms to a hydrophone, and the measured channels through which it hears them."""
+        receiver.synthesiser.add_waveforms(records)
+        for signal in records["signal"].tolist() if receiver.channels else ():
+            if (channel := receiver.channels.get(self._sources.get(signal, ""))) is not None:
+                receiver.synthesiser.replay(signal, channel)
 
     def _forget_replaced(self, view: FleetSnapshot) -> None:
         """Forget the hydrophones whose row another one now uses, before its fronts are added."""
@@ -149,6 +166,7 @@ class HydrophoneEmulator(FrameEmulator):
                 out["frame"][i] = self.write(place, record, samples.tobytes())
                 out["channels"][i], out["samples"][i] = len(samples), count
                 out["level"][i], out["clipped"][i] = level(samples, block), record["saturated"]
+                out["replayed"][i], out["refused"][i] = hears.replayed, hears.refused
                 first, count = first + count, c.block_samples
             out["next"][i] = first
             if out["frame"][i] == 0:
@@ -177,15 +195,33 @@ class HydrophoneEmulator(FrameEmulator):
             )
             if self.is_instant:
                 synthesiser.overlap = 1.01 * c.block_samples / c.sampling  # with the drift of the clock
+            body, name = self.names_of(now, i, place)
+            known = self._receivers[place] = HydrophoneReceiver(
+                (generation, key),
+                synthesiser,
+                describe(c, body, name, generation),
+                self._channels.get((body.decode(), name.decode()), {}),
+            )
             if self._waveforms:
-                synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
+                self._add_waveforms(known, np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):
                 synthesiser.add_fronts(fronts)
-            known = HydrophoneReceiver(
-                (generation, key), synthesiser, describe(c, *self.names_of(now, i, place), generation)
-            )
-            self._receivers[place] = known
         return known
+
+
+def replay_channels(loaded: LoadedConfig) -> dict[tuple[str, str], dict[str, ReplayChannel]]:
+    """Return the measured channels to each hydrophone, given by its body and name, by the body that transmits.
+
+    Raises ConfigError if a file is invalid or cannot carry the signals that the configuration declares.
+    """
+    found: dict[tuple[str, str], dict[str, ReplayChannel]] = {}
+    for replay in loaded.config.acoustics.replay:
+        channel = measured_channels.read_replay(loaded, replay)
+        made = ReplayChannel(channel, measured_channels.start_of(replay), replay.level == "file")
+        for instrument in replays.hydrophones(loaded, replay):
+            listener = replay.receiver.partition(".")[0], instrument.name
+            found.setdefault(listener, {})[replay.source] = made
+    return found
 
 
 def settings_of(c: Declared, step: float) -> HydrophoneSettings:

@@ -23,9 +23,14 @@ class PathSegments(NamedTuple):
     """
 
     signals: Ints
+    paths: Ints
     values: Floats
     times: Floats
     fades: Ints
+
+    def chosen(self, rows: Mask) -> PathSegments:
+        """Return the segments in some rows."""
+        return PathSegments(self.signals[rows], self.paths[rows], self.values[rows], self.times[rows], self.fades[rows])
 
 
 class FrontStore:
@@ -89,7 +94,13 @@ class FrontStore:
         )
         fade_in = ~before[chosen] & (a["number"] > 0)
         fades = FADE_IN * fade_in + FADE_OUT * tail[chosen]
-        return PathSegments(a["signal"].copy(), values, t, fades.astype(np.int64))
+        return PathSegments(a["signal"].copy(), a["path"].copy(), values, t, fades.astype(np.int64))
+
+    def first_path(self, signal: int) -> int:
+        """Return the path on which the first of the known fronts of a signal arrives."""
+        self._sort()
+        f = self._fronts[self._fronts["signal"] == signal]
+        return int(f["path"][np.argmin(f["arrival"])])
 
     def _times(self, after: Mask) -> Floats:
         """Return arrival times and rates at both ends of the segment that begins at each front (fronts, elements, 4)."""

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_emulators.hydrophone import replay as replays
 from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
 from wavesim_emulators.hydrophone.noise import AmbientNoise
+from wavesim_emulators.hydrophone.replay import ReplayChannel, ReplayedWave, extended
 from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
 from wavesim_emulators.hydrophone.waveforms import (
@@ -21,6 +23,7 @@ from wavesim_emulators.hydrophone.waveforms import (
     sampled_wave,
 )
 from wavesim_sdk.arrays import Array, Floats, Record
+from wavesim_sdk.elementary import power
 from wavesim_sdk.front_tables import FRONT, WAVEFORM
 
 _MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
@@ -40,11 +43,16 @@ class Synthesiser:
         #: time in s by which a block may begin before the end of the previous one
         self.overlap = 0.0
         self.unknown = 0  #: number of fronts whose signal has no row in WAVEFORM
+        self.replayed = 0  #: number of signals in the newest block that took their shape from a measured channel
+        self.refused = 0  #: number of signals in the newest block that their measured channel cannot carry
         self._clock = np.array([settings.sampling, settings.clock_offset, settings.clock_drift])
         self._noise = None if sea.noise is None else AmbientNoise(sea.key, sea.noise, settings)
         self._fronts = FrontStore(settings.elements)
         self._rows: dict[int, Record] = {}
-        self._waves: dict[int, ToneWave | SampledWave] = {}
+        self._waves: dict[int, ToneWave | SampledWave | ReplayedWave] = {}
+        self._replays: dict[int, ReplayChannel] = {}  # by signal
+        self._refused: set[int] = set()
+        self._first_paths: dict[int, int] = {}  # path on which a replayed signal arrives first
         self._samples: dict[int, tuple[Floats, float]] = {}
         self._table: Array | None = None
 
@@ -60,11 +68,22 @@ class Synthesiser:
         self.sea = self.sea._replace(key=key)
         if self._noise is not None:
             self._noise.restart(key)
+        for signal in self._replays:  # the part of the measured channel is drawn with the key
+            self._waves.pop(signal, None)
 
     def add_waveforms(self, records: Record) -> None:
         """Add records of the WAVEFORM table."""
         for row in records:
             self._rows[int(row["signal"])] = row.copy()
+
+    def replay(self, signal: int, channel: ReplayChannel) -> None:
+        """Hear a signal through a measured channel, if the channel can carry it. The waveform of the signal must have
+        been added, and none of its fronts.
+        """
+        if channel.refusal(self._rows[signal]):
+            self._refused.add(signal)
+        else:
+            self._replays[signal] = channel
 
     def add_samples(self, number: int, samples: Array, sampling: float) -> None:
         """Add the samples of a waveform under the number that the ``samples`` column of WAVEFORM refers to. Their scale
@@ -78,6 +97,11 @@ class Synthesiser:
         """Add records of the FRONT table. They must belong to this hydrophone, and the waveform of their signal must
         have been added before the block in which they arrive is made.
         """
+        for signal, channel in self._replays.items():
+            mine = records["signal"] == signal
+            if mine.any():
+                tail = channel.tail(float(self._rows[signal]["duration"]))
+                records = np.concatenate([records[~mine], extended(records[mine], channel.lead, tail)])
         self._fronts.add(records)
 
     def first_after(self, time: float) -> int:
@@ -96,10 +120,11 @@ class Synthesiser:
         """
         out = np.zeros((self.settings.elements, count))
         start, end = self.time_of(first), self.time_of(first + count)
-        found = self._fronts.segments(start, end)
+        found = self._heard(self._fronts.segments(start, end))
         waves = [self._wave(int(s)) for s in found.signals]
         self._add_tones(found, waves, first, out)
         self._add_samples(found, waves, first, out)
+        self._add_replayed(found, waves, first, out)
         if self._noise is not None:
             self._noise.add(first, out, noise)
         self._fronts.forget(end - self.overlap)
@@ -117,7 +142,7 @@ class Synthesiser:
 
     # -- waveforms ------------------------------------------------------------------------------
 
-    def _wave(self, signal: int) -> ToneWave | SampledWave | None:
+    def _wave(self, signal: int) -> ToneWave | SampledWave | ReplayedWave | None:
         """Return the waveform of a signal, or None if it is unknown."""
         made = self._waves.get(signal)
         row = self._rows.get(signal)
@@ -128,20 +153,38 @@ class Synthesiser:
         if number and number not in self._samples:
             self.unknown += 1
             return None
+        channel = self._replays.get(signal)
+        absorption = None if channel is not None else self.sea.absorption  # it is in the impulse response
         if number:
-            made = sampled_wave(*self._samples[number], row, self.settings, self.sea.absorption)
+            made = sampled_wave(*self._samples[number], row, self.settings, absorption)
         else:
-            made = nominal_wave(row, self.settings, self.sea.absorption)
+            made = nominal_wave(row, self.settings, absorption)
+        if channel is not None:
+            made = channel.received(made, row, self.sea.key)
         self._waves[signal] = made
         return made
 
     def _forget_waves(self, time: float) -> None:
         for signal, row in list(self._rows.items()):
             if row["emission"] + row["duration"] + _MAX_TRAVEL_S < time:
-                del self._rows[signal]
-                self._waves.pop(signal, None)
+                for known in (self._rows, self._waves, self._replays, self._first_paths):
+                    known.pop(signal, None)
+                self._refused.discard(signal)
 
     # -- signals --------------------------------------------------------------------------------
+
+    def _heard(self, found: PathSegments) -> PathSegments:
+        """Return the segments that are heard: of a replayed signal, only those on the path on which it arrived first."""
+        if not (self._replays or self._refused):
+            return found
+        present = set(found.signals.tolist())
+        self.replayed, self.refused = len(present & self._replays.keys()), len(present & self._refused)
+        heard = np.ones(len(found.signals), bool)
+        for signal in present & self._replays.keys():
+            if signal not in self._first_paths:
+                self._first_paths[signal] = self._fronts.first_path(signal)
+            heard &= (found.signals != signal) | (found.paths == self._first_paths[signal])
+        return found.chosen(heard)
 
     def _add_tones(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
         chosen = [k for k, wave in enumerate(waves) if isinstance(wave, ToneWave)]
@@ -190,6 +233,32 @@ class Synthesiser:
                     out,
                 )
 
+    def _add_replayed(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
+        """Add the signals that a measured channel has shaped."""
+        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, ReplayedWave)]
+        if not chosen:
+            return
+        if self._table is None:
+            self._table = interpolation_table()
+        for values, k in zip(self._values(found, chosen, waves), chosen, strict=True):
+            wave, times = waves[k], found.times[k]
+            signal = int(found.signals[k])
+            values[:2] -= wave.start
+            values[tone_kernels.PHASE] = values[tone_kernels.PHASE_CHANGE] = 0.0
+            if self._replays[signal].is_absolute:
+                level = power(10.0, 0.05 * float(self._rows[signal]["source_level"]))
+                values[tone_kernels.AMPLITUDE] = values[tone_kernels.AMPLITUDE_END] = level
+            several = len(wave.channels) > 1  # the file then contains the delays between the elements
+            for e in range(len(out)):
+                sample_kernels.add_samples(
+                    (values, times[:1] if several else times[e : e + 1], int(found.fades[k]), sample_kernels.CONSTANT),
+                    (wave.channels[e if several else 0], wave.channels[0][:0], wave.sampling),
+                    self._table,
+                    self._clock,
+                    first,
+                    out[e : e + 1],
+                )
+
     def _values(self, found: PathSegments, chosen: list[int], waves: list[Any]) -> Floats:
         """Return the values of the chosen segments for the kernels."""
         values = found.values[chosen]
@@ -213,3 +282,4 @@ def load_kernels() -> None:
     made.add_samples(1, np.ones(16), 16e3)
     made.add_fronts(fronts)
     made.block(0, 64)
+    replays.load_kernels()

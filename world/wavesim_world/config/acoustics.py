@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_world.config.schema import Vector, child, children, choice, content, flag, key, text
+from wavesim_world.config.schema import Vector, child, children, choice, content, flag, key, key_or_word, place, text
 
 # ------------------------------------------------------------------ the medium
 
@@ -41,6 +41,44 @@ class Multipath:
     bottom_attenuation: float = key(
         "Attenuation of sound in the sea bottom, dB per wavelength.", default=0.8, low=0.0, high=10.0
     )
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Replay of a measured channel: what a hydrophone hears of the signals of a body takes its shape from a measured
+    impulse response instead of the paths of the medium.
+
+    The medium still determines when the first sound arrives and, with level="medium", how strong the sound is.
+    Receptions of transducers do not change.
+    """
+
+    source: str = text("Name of the body whose transducer transmits.", name="from")
+    receiver: str = text(
+        "Hydrophone that hears the body: the name of a body, for all its hydrophones, or `body.hydrophone`.", name="to"
+    )
+    file: str = text("Path of the measured channel, a file of the uwa-channels format 1.0.")
+    start: float | str = key_or_word(
+        "drawn",
+        "Time in the file at which each signal starts. drawn: a random time for each signal and hydrophone, which "
+        "depends on the seed.",
+        "time",
+        "drawn",
+        low=0.0,
+    )
+    level: str = choice(
+        "Level of the sound. medium: its mean power is that of the first path of the medium. file: the pressure "
+        "at 1 m times the impulse response of the file.",
+        ("medium", "file"),
+        "medium",
+    )
+    receivers: Vector = key(
+        "Numbers, from 1, of the receivers in the file. One number: all elements of the hydrophone use this receiver. "
+        "One number for each element: the file also contains the delays between the elements.",
+        default=(1.0,),
+        count=0,
+        low=1.0,
+    )
+    place: str = place()
 
 
 @dataclass(frozen=True)
@@ -150,6 +188,7 @@ class Acoustics:
         True,
     )
     multipath: Multipath | None = child(Multipath, "Echoes from the surface and the bottom.")
+    replay: tuple[Replay, ...] = children(Replay, "Replay of a measured channel between a body and a hydrophone.")
 
 
 # ------------------------------------------------------------------ instruments

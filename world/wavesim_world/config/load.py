@@ -13,7 +13,7 @@ from typing import Any
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
-from wavesim_world.config import fault_checks, semantic_checks, xml
+from wavesim_world.config import fault_checks, replay_checks, semantic_checks, xml
 from wavesim_world.config.build import build_root, library, parse_file, read_included_models
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.missions import read_missions
@@ -39,6 +39,7 @@ def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
     loaded = read_missions(loaded)
     semantic_checks.check(loaded.config, loaded.models, loaded.path)
     fault_checks.check(loaded)
+    replay_checks.check(loaded)
     return loaded
 
 

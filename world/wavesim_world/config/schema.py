@@ -89,8 +89,8 @@ def key_or_word(
     return _field(Key(name, "number", doc, quantity, count, default, low, high, words=(word,)), default)
 
 
-def text(doc: str, default: Any = REQUIRED) -> Any:
-    return _field(Key("", "text", doc, default=default), default)
+def text(doc: str, default: Any = REQUIRED, *, name: str = "") -> Any:
+    return _field(Key(name, "text", doc, default=default), default)
 
 
 def choice(doc: str, choices: tuple[str, ...], default: Any = REQUIRED) -> Any:

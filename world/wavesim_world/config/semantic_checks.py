@@ -283,6 +283,7 @@ def _files(config: Config, path: Path) -> None:
     samples = (*world.samples.temperature, *world.samples.salinity) if world.samples is not None else ()
     sources = (world.soundings, world.volume, world.samples, *samples, *world.obstacles.mesh)
     named = [config.acoustics.file, config.network.keys, *(s.file for s in sources if s is not None)]
+    named += [r.file for r in config.acoustics.replay]
     named += [b.program.run for b in config.fleet.bodies if b.program]
     for name in named:
         if name and not (folder / name).is_file():
