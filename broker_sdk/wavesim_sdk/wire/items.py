@@ -43,7 +43,7 @@ _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "action: goto, loiter, return, pause, resume or abort"
 _POINT = "target: north, east and down in W, and speed (0 = the vehicle's default cruise speed); nil = no target. `goto` needs a target"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
-_KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
+_KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound"
 
 
 class EventKind(IntEnum):

@@ -18,7 +18,7 @@ import numpy as np
 
 from wavesim_emulators.base import Batch
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SampleBlock, SeaSettings, Spectrum
-from wavesim_emulators.hydrophone.synthesis import Synthesiser, load_kernels
+from wavesim_emulators.hydrophone.synthesis import Synthesiser, can_be_heard, load_kernels
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.arrays import Array, Record
@@ -26,7 +26,7 @@ from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
-from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch, StoredSound
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.hydrophone import HydrophoneArrayConfig as Declared
@@ -58,6 +58,7 @@ class HydrophoneEmulator(FrameEmulator):
         self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
         self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
+        self._sounds: dict[int, StoredSound] = {}  # sounds to which these waveforms refer, by number
         #: the values of each hydrophone and the tick at which they were measured, for a second call at this tick
         self._measured: dict[int, tuple[int, Any]] = {}
         self.lost = 0  #: number of fronts that were overwritten before they were read
@@ -88,15 +89,10 @@ class HydrophoneEmulator(FrameEmulator):
             self._unplaced.clear()
             self._generations.clear()
             self._waveforms.clear()
+            self._sounds.clear()
             self._measured.clear()
         self._forget_replaced(view)
-        if len(batch.waveforms):
-            for record in batch.waveforms:
-                self._waveforms[int(record["signal"])] = record
-            while len(self._waveforms) > WAVEFORMS:
-                self._waveforms.popitem(last=False)
-            for receiver in self._receivers.values():
-                receiver.synthesiser.add_waveforms(batch.waveforms)
+        self._add_waveforms(batch)
         for place in np.unique(batch.fronts["receiver"]).tolist():
             fronts = batch.fronts[batch.fronts["receiver"] == place]
             if place in self._receivers:
@@ -106,6 +102,23 @@ class HydrophoneEmulator(FrameEmulator):
                 kept.append(fronts)
                 while sum(map(len, kept)) > UNPLACED_FRONTS:
                     kept.pop(0)
+
+    def _add_waveforms(self, batch: FrontBatch) -> None:
+        if not len(batch.waveforms):
+            return
+        for record in batch.waveforms:
+            self._waveforms[int(record["signal"])] = record
+        while len(self._waveforms) > WAVEFORMS:
+            self._waveforms.popitem(last=False)
+        if batch.sounds or self._sounds:
+            self._sounds |= {sound.number: sound for sound in batch.sounds}
+            now = 1e-9 * batch.time_ns
+            heard = {int(r["samples"]) for r in self._waveforms.values() if can_be_heard(r, now)}
+            self._sounds = {number: sound for number, sound in self._sounds.items() if number in heard}
+        for receiver in self._receivers.values():
+            for sound in batch.sounds:
+                receiver.synthesiser.add_samples(sound.number, sound.samples, sound.sampling)
+            receiver.synthesiser.add_waveforms(batch.waveforms)
 
     def _forget_replaced(self, view: FleetSnapshot) -> None:
         """Forget the hydrophones whose row another one now uses, before its fronts are added."""
@@ -177,6 +190,8 @@ class HydrophoneEmulator(FrameEmulator):
             )
             if self.is_instant:
                 synthesiser.overlap = 1.01 * c.block_samples / c.sampling  # with the drift of the clock
+            for sound in self._sounds.values():
+                synthesiser.add_samples(sound.number, sound.samples, sound.sampling)
             if self._waveforms:
                 synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):

@@ -11,14 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_kernels import randomness
+from wavesim_kernels.occupied_band import occupied_band
 from wavesim_sdk import units
-from wavesim_sdk.arrays import Floats, Record
+from wavesim_sdk.arrays import Array, Floats, Record
+from wavesim_sdk.front_tables import FrontBatch
 from wavesim_sdk.names import shorten
-from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, SignalKind
+from wavesim_sdk.sounds import USABLE, checked_sound, level_of_sound
+from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, Outcome, SignalKind
 from wavesim_server import array_tables
 from wavesim_server.acoustics import front_arrays, medium, medium_arrays, medium_setup, modems, sea_history
 from wavesim_server.acoustics.hydrophones import SENSOR as HYDROPHONE_SENSOR
 from wavesim_server.acoustics.hydrophones import Hydrophones
+from wavesim_server.acoustics.sound_store import SoundStore
 from wavesim_server.acoustics.types import Records
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
@@ -49,7 +53,7 @@ class ActiveTransducer:
     transducer: TransducerConfig
     clock: tuple[float, float]  # offset (s) and drift
     head: int
-    payloads: set[int] = field(default_factory=set)  # payloads of planned packets
+    payloads: set[int] = field(default_factory=set)  # handles of planned packets and sounds
     packets: int = 0  # random numbers drawn for packets by the type of modem
     next_departure: float = -math.inf  # end of the last planned packet, by the node's clock, s
 
@@ -71,6 +75,7 @@ class AcousticChannel:
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
         self.hydrophones: Hydrophones | None = None
+        self._sounds = SoundStore()
         self._set_medium(medium_setup.make_medium(loaded, water, capacity, step, signals, out))
         if count := loaded.sensor_rows.get(HYDROPHONE_SENSOR, 0):
             self.hydrophones = Hydrophones(self.medium, count, step, seed)
@@ -194,6 +199,7 @@ class AcousticChannel:
         medium_setup.drop_node(self.medium, row)
         for handle in node.payloads:
             self._payloads.pop(handle, None)
+            self._sounds.drop(-handle)
         if node.head >= 0:
             self._head_pool.release(node.head)
         if node.transducer.beam is not None:
@@ -309,6 +315,35 @@ class AcousticChannel:
         if kind is not None and asked.at is not None:
             node.next_departure = asked.at * 1e-9 + length
 
+    def transmit(self, row: int, samples: Any, sampling_rate: Any, scale: str, asked: EmissionRequest) -> None:
+        """Schedule a sound; see :meth:`wavesim_server.Simulation.transmit`."""
+        node = self._node(row)
+        t, (x, sampling) = node.transducer, checked_sound(samples, sampling_rate, scale)
+        low, high = _usable_band(x, sampling)
+        if low < t.listen_low or high > t.listen_high:
+            raise ValueError(
+                f"the sound occupies {low:.0f} to {high:.0f} Hz; the transducer's band is {t.listen_low:g} to "
+                f"{t.listen_high:g} Hz (listen_low and listen_high)"
+            )
+        level = t.source_level if asked.level is None else _checked_number("level", asked.level, "dB", 0.0, 260.0)
+        if level > t.source_level:
+            raise ValueError(
+                f"level {level:g} dB is above the transducer's source level, which is {t.source_level:g} dB"
+            )
+        self._blank_emission(SignalKind.SOUND, 0.5 * (low + high), len(x) / sampling, high - low)
+        number = self._sounds.add(x, sampling, self._signals_in_use)
+        self._emission.handle = -number
+        try:
+            self._plan_emission(row, asked._replace(level=level_of_sound(x, level, scale)))
+        except ValueError:
+            self._sounds.drop(number)
+            raise
+        node.payloads.add(-number)
+
+    def _signals_in_use(self) -> set[int]:
+        """Return the numbers of the signals that hydrophones can still hear."""
+        return set() if self.hydrophones is None else self.hydrophones.signals_in_use
+
     def _packet(self, row: int, kind: SignalKind, to: int, payload: bytes, duration: float | None) -> float:
         """Turn the requested emission into a modem packet, and return the duration of the packet in s."""
         modem = self._modem(row)
@@ -404,20 +439,33 @@ class AcousticChannel:
 
     def collect(self) -> None:
         """Collect the records that the medium has written during an advance."""
+        if self._record_counts[0][0] or self._record_counts[1][0]:
+            self._collect_records()
         if self.hydrophones is not None:
-            self.hydrophones.collect()
-        if not (self._record_counts[0][0] or self._record_counts[1][0]):
-            return
+            self.hydrophones.collect(self._sounds)
+
+    def _collect_records(self) -> None:
         sent, receptions = medium_setup.take_records(self.medium)
-        if self._payloads:
+        if self._payloads or self._sounds.planned:
             handles = np.asarray(self.medium.sent)["handle"][: len(sent)]
             for k in np.flatnonzero(handles):
                 handle, source = int(handles[k]), int(sent[k]["source"])
                 sent[k]["payload"] = self._payloads.pop(handle, b"")
+                if handle < 0:
+                    is_heard = self.hydrophones is not None and int(sent[k]["outcome"]) == Outcome.HEARD
+                    self._sounds.note_sent(-handle, int(sent[k]["id"]), is_heard)
                 if source in self.nodes:
                     self.nodes[source].payloads.discard(handle)
         self._sent.append(sent)
         self._receptions.append(receptions)
+
+    def take_fronts(self, time_ns: int) -> FrontBatch:
+        """Return the waveforms, fronts and sounds since the last call; see
+        :meth:`wavesim_server.Simulation.take_fronts`. Call this only if there are hydrophones.
+        """
+        assert self.hydrophones is not None
+        batch = self.hydrophones.take(time_ns)
+        return batch._replace(sounds=self._sounds.of(batch.waveforms))
 
     def take_records(self) -> tuple[Record, Record]:
         """Return (sent, receptions) since the last call, in chronological order."""
@@ -447,6 +495,17 @@ class AcousticChannel:
         """Return the numbers of signals sent and received since the start, and the number of signals in transit."""
         sent, heard, live = self._totals
         return int(sent[0]), int(heard[0]), int(live[0])
+
+
+def _usable_band(samples: Array, sampling: float) -> tuple[float, float]:
+    """Return the edges of the band that a sound occupies, in Hz. Raises ValueError if its sampling rate is too low."""
+    low, high = occupied_band(samples, sampling)
+    if high > USABLE * sampling:
+        raise ValueError(
+            f"the sound contains frequencies up to {high:.0f} Hz; with a sampling rate of {sampling:g} Hz, the maximum is "
+            f"{USABLE * sampling:.0f} Hz. Use a sampling rate of at least {math.ceil(high / USABLE)} Hz"
+        )
+    return low, high
 
 
 def _check_pinger(pinger: Pinger) -> None:
