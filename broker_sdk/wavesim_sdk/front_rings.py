@@ -109,9 +109,11 @@ class FrontRings:
         """Store a sound, unless it is already there. Those whose slot or place it takes can no longer be heard."""
         end, table = sound.offset + len(sound.samples), self.sounds
         row = table[sound.slot]
-        if row["number"] == sound.number and row["offset"] == sound.offset and row["count"] == len(sound.samples):
-            if np.array_equal(self.samples[sound.offset : end], sound.samples):
-                return
+        is_there = (
+            row["number"] == sound.number and row["offset"] == sound.offset and row["count"] == len(sound.samples)
+        )
+        if is_there and np.array_equal(self.samples[sound.offset : end], sound.samples):
+            return
         table["number"][(table["offset"] < end) & (table["offset"] + table["count"] > sound.offset)] = 0
         row["number"] = 0
         row["offset"], row["count"], row["sampling"] = sound.offset, len(sound.samples), sound.sampling

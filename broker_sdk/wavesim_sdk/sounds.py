@@ -6,6 +6,9 @@ reach a tenth of the largest one; silence before and after a packet therefore do
 
 from __future__ import annotations
 
+import base64
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,15 +16,17 @@ import numpy as np
 from wavesim_sdk.arguments import number
 from wavesim_sdk.arrays import Array, Floats
 from wavesim_sdk.elementary import log10
-from wavesim_sdk.errors import InvalidArgument
+from wavesim_sdk.errors import InvalidArgument, LogError
 from wavesim_sdk.names import shorten
 from wavesim_sdk.tables import MAX_SIGNAL_S
+from wavesim_sdk.wire.items import MAX_SOUND_SAMPLES, SOUND_PART_BYTES, SoundPart
 
 SCALES = ("rms", "peak")
 USABLE = 0.40  #: highest frequency of a sound, as a share of its sampling rate
 MIN_SAMPLING, MAX_SAMPLING = 1e3, 1e6  #: sampling rates of a sound in Hz
-MAX_SAMPLES = 2**23  #: maximum number of samples of a sound, and of all sounds that can still be heard
+MAX_SAMPLES = MAX_SOUND_SAMPLES  #: maximum number of samples of a sound, and of all sounds that can still be heard
 MIN_SOUND_S = 1e-4
+MAX_PARTS = -(-4 * MAX_SAMPLES // SOUND_PART_BYTES) + 1  #: number of requests for the longest sound
 _SILENT = 0.1  #: share of the largest sample below which a sample is silence
 
 
@@ -73,6 +78,33 @@ def _single(samples: Any) -> Array:
             return np.ascontiguousarray(x, np.float32)
     except (TypeError, ValueError):
         raise InvalidArgument("the samples must be real numbers, for example a NumPy array of float32") from None
+
+
+def check_band(high: float, sampling: float) -> None:
+    """Raise InvalidArgument if the sampling rate is too low for a sound with frequencies up to ``high`` (Hz)."""
+    if high > USABLE * sampling:
+        raise InvalidArgument(
+            f"the sound contains frequencies up to {high:.0f} Hz; with a sampling rate of {sampling:g} Hz, the maximum is "
+            f"{USABLE * sampling:.0f} Hz. Use a sampling rate of at least {math.ceil(high / USABLE)} Hz"
+        )
+
+
+def sound_parts(sound: int, samples: Array) -> Iterator[SoundPart]:
+    """Return the requests that send a sound, in order. ``sound`` is a number that the sender chooses."""
+    step = SOUND_PART_BYTES // 4
+    for first in range(0, len(samples), step):
+        yield SoundPart(sound, first, len(samples), samples[first : first + step].astype("<f4").tobytes())
+
+
+def logged_sound(message: Mapping[str, Any]) -> tuple[Array, float]:
+    """Return the samples and the sampling rate in Hz of a message on the topic `/acoustics/sound` of a log. Raises
+    LogError if the message is damaged.
+    """
+    try:
+        data, sampling = base64.b64decode(message["samples"], validate=True), float(message["sampling_rate"])
+        return np.frombuffer(data, "<f4"), sampling
+    except (KeyError, TypeError, ValueError):
+        raise LogError("the message does not contain a sound: its samples or its sampling rate are damaged") from None
 
 
 def mean_square(samples: Array) -> float:

@@ -16,7 +16,8 @@ OUTSIDE = 0.005  #: share of the energy below the band, and above it
 def occupied_band(samples: Array, sampling: float) -> tuple[float, float]:
     """Return the lower and the upper edge in Hz of the band that contains 99 % of the energy of a sound.
 
-    The spectrum is the mean of the spectra of overlapping sections of 4096 samples with a Hann window.
+    The spectrum is the sum of the spectra of overlapping sections of 4096 samples. The window of a section is the root of
+    a Hann window, so that every sample has the same weight.
     """
     power = _power(samples)
     total = np.cumsum(power)
@@ -31,7 +32,7 @@ def _power(samples: Array) -> Floats:
     sections = math.ceil(len(samples) / half) + 1
     padded = np.zeros((sections + 1) * half)
     padded[half : half + len(samples)] = samples
-    window, total = fourier.window(SIZE), np.zeros(half + 1)
+    window, total = np.sqrt(fourier.window(SIZE)), np.zeros(half + 1)
     for k in range(0, sections, 2):  # two real sections are one complex transform
         re = padded[k * half : k * half + SIZE] * window
         im = np.zeros(SIZE)

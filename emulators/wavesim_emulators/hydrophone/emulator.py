@@ -111,13 +111,13 @@ class HydrophoneEmulator(FrameEmulator):
         while len(self._waveforms) > WAVEFORMS:
             self._waveforms.popitem(last=False)
         if batch.sounds or self._sounds:
-            self._sounds |= {sound.number: sound for sound in batch.sounds}
+            self._sounds |= {played.number: played for played in batch.sounds}
             now = 1e-9 * batch.time_ns
             heard = {int(r["samples"]) for r in self._waveforms.values() if can_be_heard(r, now)}
-            self._sounds = {number: sound for number, sound in self._sounds.items() if number in heard}
+            self._sounds = {n: played for n, played in self._sounds.items() if n in heard}
         for receiver in self._receivers.values():
-            for sound in batch.sounds:
-                receiver.synthesiser.add_samples(sound.number, sound.samples, sound.sampling)
+            for played in batch.sounds:
+                receiver.synthesiser.add_samples(played.number, played.samples, played.sampling)
             receiver.synthesiser.add_waveforms(batch.waveforms)
 
     def _forget_replaced(self, view: FleetSnapshot) -> None:
@@ -190,8 +190,8 @@ class HydrophoneEmulator(FrameEmulator):
             )
             if self.is_instant:
                 synthesiser.overlap = 1.01 * c.block_samples / c.sampling  # with the drift of the clock
-            for sound in self._sounds.values():
-                synthesiser.add_samples(sound.number, sound.samples, sound.sampling)
+            for played in self._sounds.values():
+                synthesiser.add_samples(played.number, played.samples, played.sampling)
             if self._waveforms:
                 synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):

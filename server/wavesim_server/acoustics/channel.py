@@ -13,10 +13,10 @@ import numpy as np
 from wavesim_kernels import randomness
 from wavesim_kernels.occupied_band import occupied_band
 from wavesim_sdk import units
-from wavesim_sdk.arrays import Array, Floats, Record
-from wavesim_sdk.front_tables import FrontBatch
+from wavesim_sdk.arrays import Floats, Record
+from wavesim_sdk.front_tables import FrontBatch, StoredSound
 from wavesim_sdk.names import shorten
-from wavesim_sdk.sounds import USABLE, checked_sound, level_of_sound
+from wavesim_sdk.sounds import check_band, checked_sound, level_of_sound
 from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, Outcome, SignalKind
 from wavesim_server import array_tables
 from wavesim_server.acoustics import front_arrays, medium, medium_arrays, medium_setup, modems, sea_history
@@ -28,6 +28,7 @@ from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import BeamPattern, Modem, Pinger
 from wavesim_world.ocean.water import Water
+from wavesim_world.pinger_sounds import PingerSound, pinger_sounds
 
 #: attributes of the channel that follow from its other attributes
 _DERIVED = frozenset({"table", "_record_counts", "_totals", "_paths_dropped", "_emission_array", "_emission"})
@@ -54,6 +55,7 @@ class ActiveTransducer:
     clock: tuple[float, float]  # offset (s) and drift
     head: int
     payloads: set[int] = field(default_factory=set)  # handles of planned packets and sounds
+    sound: int = 0  # number of the sound that its pinger plays
     packets: int = 0  # random numbers drawn for packets by the type of modem
     next_departure: float = -math.inf  # end of the last planned packet, by the node's clock, s
 
@@ -75,7 +77,7 @@ class AcousticChannel:
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
         self.hydrophones: Hydrophones | None = None
-        self._sounds = SoundStore()
+        self._sounds, self._pinger_sounds = SoundStore(), pinger_sounds(loaded)
         self._set_medium(medium_setup.make_medium(loaded, water, capacity, step, signals, out))
         if count := loaded.sensor_rows.get(HYDROPHONE_SENSOR, 0):
             self.hydrophones = Hydrophones(self.medium, count, step, seed)
@@ -162,8 +164,21 @@ class AcousticChannel:
         key = randomness.key(self.seed, name, "acoustics")
         installed = medium_setup.InstalledTransducer(t, key, node.clock, beam, head)
         medium_setup.set_node(self.medium, self.acoustics, row, installed, time)
+        if (sound := self._sound_of_pinger(t)) is not None:
+            self._set_pinger_sound(row, node, sound)
         self._set_carrier_conditions(row, t)
         self._count_listener(t, +1)
+
+    def _sound_of_pinger(self, t: TransducerConfig) -> PingerSound | None:
+        return None if t.pinger is None else self._pinger_sounds.get(t.pinger.waveform)
+
+    def _set_pinger_sound(self, row: int, node: ActiveTransducer, sound: PingerSound) -> None:
+        """Make a pinger play a sound at each ping."""
+        n = self.medium.nodes[row]
+        number = self._sounds.add(sound.samples, sound.sampling, self._signals_in_use, keep=True)
+        n.ping_handle, n.ping_duration = -number, sound.duration
+        n.ping_frequency, n.ping_band = 0.5 * (sound.low + sound.high), sound.high - sound.low
+        node.sound = number
 
     def start_pinger(self, row: int, time: float) -> None:
         """Schedule the first ping of a pinger, or all pings if their times are given. Its position must be known."""
@@ -172,8 +187,11 @@ class AcousticChannel:
         t, (offset, drift) = self.nodes[row].transducer, self.nodes[row].clock
         if t.pinger is None or not t.pinger.rows:
             return
-        emission = self._blank_emission(SignalKind.PULSE, t.pinger.frequency, t.pulse, t.band)
-        emission.code, emission.source_level = t.code, t.source_level
+        n = self.medium.nodes[row]
+        emission = self._blank_emission(
+            SignalKind.PULSE, float(n.ping_frequency), float(n.ping_duration), float(n.ping_band)
+        )
+        emission.code, emission.source_level, emission.handle = t.code, t.source_level, n.ping_handle
         for shown in t.pinger.rows:
             when = (shown - offset) / (1.0 + drift)
             while when >= time and not medium.request_emission(self.table, row, when, self._emission_array):
@@ -200,6 +218,7 @@ class AcousticChannel:
         for handle in node.payloads:
             self._payloads.pop(handle, None)
             self._sounds.drop(-handle)
+        self._sounds.drop(node.sound)
         if node.head >= 0:
             self._head_pool.release(node.head)
         if node.transducer.beam is not None:
@@ -263,7 +282,7 @@ class AcousticChannel:
         if t.modem is not None:
             n.modem_absorption, n.modem_noise = self.carrier_conditions(t.modem.frequency, t.modem.bandwidth)
         if t.pinger is not None:
-            n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.band)
+            n.ping_absorption, n.ping_noise = self.carrier_conditions(float(n.ping_frequency), float(n.ping_band))
 
     def set_wind(self, wind: float) -> None:
         """Update the sea noise after a change in the mean wind; signals in transit keep their noise."""
@@ -319,7 +338,8 @@ class AcousticChannel:
         """Schedule a sound; see :meth:`wavesim_server.Simulation.transmit`."""
         node = self._node(row)
         t, (x, sampling) = node.transducer, checked_sound(samples, sampling_rate, scale)
-        low, high = _usable_band(x, sampling)
+        low, high = occupied_band(x, sampling)
+        check_band(high, sampling)
         if low < t.listen_low or high > t.listen_high:
             raise ValueError(
                 f"the sound occupies {low:.0f} to {high:.0f} Hz; the transducer's band is {t.listen_low:g} to "
@@ -452,12 +472,15 @@ class AcousticChannel:
                 handle, source = int(handles[k]), int(sent[k]["source"])
                 sent[k]["payload"] = self._payloads.pop(handle, b"")
                 if handle < 0:
-                    is_heard = self.hydrophones is not None and int(sent[k]["outcome"]) == Outcome.HEARD
-                    self._sounds.note_sent(-handle, int(sent[k]["id"]), is_heard)
+                    self._sounds.note_sent(-handle, int(sent[k]["id"]), int(sent[k]["outcome"]) != Outcome.NOT_SENT)
                 if source in self.nodes:
                     self.nodes[source].payloads.discard(handle)
         self._sent.append(sent)
         self._receptions.append(receptions)
+
+    def sound_of(self, signal: int) -> StoredSound | None:
+        """Return the sound that a signal consists of; None if it is another signal, or can no longer be heard."""
+        return self._sounds.sounds.get(self._sounds.signals.get(signal, 0))
 
     def take_fronts(self, time_ns: int) -> FrontBatch:
         """Return the waveforms, fronts and sounds since the last call; see
@@ -497,21 +520,12 @@ class AcousticChannel:
         return int(sent[0]), int(heard[0]), int(live[0])
 
 
-def _usable_band(samples: Array, sampling: float) -> tuple[float, float]:
-    """Return the edges of the band that a sound occupies, in Hz. Raises ValueError if its sampling rate is too low."""
-    low, high = occupied_band(samples, sampling)
-    if high > USABLE * sampling:
-        raise ValueError(
-            f"the sound contains frequencies up to {high:.0f} Hz; with a sampling rate of {sampling:g} Hz, the maximum is "
-            f"{USABLE * sampling:.0f} Hz. Use a sampling rate of at least {math.ceil(high / USABLE)} Hz"
-        )
-    return low, high
-
-
 def _check_pinger(pinger: Pinger) -> None:
     """Raise ValueError unless a pinger has either a period or times in ascending order."""
     if bool(pinger.rows) == (pinger.period > 0.0):
         raise ValueError("a <pinger> needs either `period` or the times of its pings between its tags")
+    if bool(pinger.waveform) == (pinger.frequency > 0.0):
+        raise ValueError("a <pinger> needs either `frequency` or `waveform`")
     if pinger.rows and pinger.offset:
         raise ValueError("`offset` of a <pinger> has no effect on given times; remove it")
     if 0.0 < pinger.period < 0.01:

@@ -54,17 +54,15 @@ class SoundStore:
             offset = end
         return None if slot is None or offset + count > MAX_SAMPLES else (slot, offset)
 
-    def note_sent(self, number: int, signal: int, is_heard: bool) -> None:
-        """Record that a sound was sent as a signal, or that it was not sent. ``is_heard`` states whether hydrophones can
-        hear it.
-        """
+    def note_sent(self, number: int, signal: int, was_sent: bool) -> None:
+        """Record that a planned sound was sent as a signal, or that it was refused at the time of its emission."""
         if number not in self.sounds:
             return
-        if is_heard:
+        if was_sent:
             self.signals[signal] = number
         if not self.planned.get(number, False):
             self.planned.pop(number, None)
-            if not is_heard:
+            if not was_sent:
                 del self.sounds[number]
 
     def drop(self, number: int) -> None:
