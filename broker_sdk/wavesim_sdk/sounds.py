@@ -53,14 +53,14 @@ def checked_sound(samples: Any, sampling_rate: Any, scale: str = "rms") -> tuple
         raise InvalidArgument(
             f"the sound has {len(x)} samples; the maximum is {MAX_SAMPLES}, which is {MAX_SAMPLES / sampling:.1f} s"
         )
-    if len(x) < MIN_SOUND_S * sampling:
-        raise InvalidArgument(f"the sound lasts {1e3 * len(x) / sampling:.3f} ms; the minimum is 0.1 ms")
     finite = np.isfinite(x)
     if not finite.all():
         raise InvalidArgument(f"sample {int(np.argmin(finite))} of the sound is not a finite number")
     largest = float(abs(x).max())
     if largest == 0.0:
         raise InvalidArgument("all samples of the sound are 0, so it cannot have a level")
+    if len(x) < MIN_SOUND_S * sampling:
+        raise InvalidArgument(f"the sound lasts {1e3 * len(x) / sampling:.3f} ms; the minimum is 0.1 ms")
     if scale == "peak" and largest > 1.0:
         raise InvalidArgument(
             f"with scale='peak', samples are between -1 and 1; sample {int(abs(x).argmax())} is {largest:g}"

@@ -193,8 +193,10 @@ def test_samples_are_those_of_the_closed_form() -> None:
 
     def wave(s: Floats) -> Floats:
         inside = 0.5 - 0.5 * np.cos(np.pi * np.clip(np.minimum(s, 0.25 - s) * sampling / 960.0, 0.0, 1.0))
-        return np.asarray(5.0 * inside * np.exp(1j * (2.0 * np.pi * 24e3 * s + 0.3)) / np.sqrt((x**2).mean()))
+        return np.asarray(5.0 * inside * np.exp(1j * (2.0 * np.pi * 24e3 * s + 0.3)) / np.sqrt((loud**2).mean()))
 
+    loud = x[np.flatnonzero(abs(x) >= 0.1 * abs(x).max())[0] :]
+    loud = loud[: np.flatnonzero(abs(loud) >= 0.1 * abs(x).max())[-1] + 1]
     e = moving(duration=0.25, samples=7, band=2e3)
     s = heard(e)
     s.add_samples(7, x, sampling)
@@ -274,9 +276,9 @@ def test_front_without_a_waveform_is_counted() -> None:
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        (np.array([1.0, math.nan]), "sample 1 of a waveform is not a finite number"),
+        (np.array([1.0, math.nan]), "sample 1 of the sound is not a finite number"),
         (np.zeros(5), "cannot have a level"),
-        (np.ones((2, 2)), "its shape is"),
+        (np.ones((2, 2)), "their shape is"),
     ],
 )
 def test_samples_that_are_not_a_waveform(samples: Floats, message: str) -> None:
