@@ -120,15 +120,15 @@ def quiet() -> Lab:
 @pytest.mark.parametrize(("wrong", "message"), BAD)
 def test_refusals(quiet: Lab, wrong: dict[str, Any], message: str) -> None:
     right: dict[str, Any] = {"body": "player", "samples": sweep(), "sampling_rate": RATE, "level": 180.0}
-    with pytest.raises(ValueError, match=f"(?i){message}"):
+    with pytest.raises(InvalidArgument, match=f"(?i){message}"):
         quiet.transmit(**right | wrong)
     assert not quiet.channel._sounds.sounds, "a refused sound takes no room"
 
 
 def test_body_without_a_transducer_is_refused() -> None:
-    lab = Lab('<wavesim><fleet><vehicle name="auv" model="bluerov2"/></fleet></wavesim>')
-    with pytest.raises(InvalidArgument, match="'auv' has no transducer"):
-        lab.transmit("auv", sweep(), RATE)
+    lab = Lab('<wavesim><fleet><vehicle name="uav" model="aerosonde" position="0 0 -100 m"/></fleet></wavesim>')
+    with pytest.raises(InvalidArgument, match="'uav' has no transducer"):
+        lab.transmit("uav", sweep(), RATE)
 
 
 def test_full_store_refuses_until_the_oldest_sound_has_been_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_invalid_files_of_pingers(tmp_path: Path, samples: np.ndarray, rate: int
     ],
 )
 def test_invalid_pingers(tmp_path: Path, pinger: str, message: str) -> None:
-    text = f'<wavesim><fleet><buoy name="b" model="buoy"><transducer>{pinger}</transducer></buoy></fleet></wavesim>'
+    text = f'<wavesim><fleet><buoy name="b" model="buoy" position="0 0 0 m"><transducer>{pinger}</transducer></buoy></fleet></wavesim>'
     with pytest.raises(ConfigError, match=message):
         data_files.check(load_text(text, tmp_path))
 

@@ -14,6 +14,7 @@ from wavesim_kernels import randomness
 from wavesim_kernels.occupied_band import occupied_band
 from wavesim_sdk import units
 from wavesim_sdk.arrays import Floats, Record
+from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.front_tables import FrontBatch, StoredSound
 from wavesim_sdk.names import shorten
 from wavesim_sdk.sounds import check_band, checked_sound, level_of_sound
@@ -134,7 +135,7 @@ class AcousticChannel:
     # -- nodes -------------------------------------------------------------------------------
 
     def prepare(self, t: TransducerConfig | None) -> PreparedTransducer | None:
-        """Prepare the data of a transducer. Raises ValueError for an invalid beam, pinger or head."""
+        """Prepare the data of a transducer. Raises InvalidArgument for an invalid beam, pinger or head."""
         if t is None:
             return None
         if t.pinger is not None:
@@ -143,7 +144,7 @@ class AcousticChannel:
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
-                raise ValueError("the transducer's beam pattern is invalid")
+                raise InvalidArgument("the transducer's beam pattern is invalid")
         if t.modem is not None:
             modems.modem_type_of(t.modem)
         if t.head is not None:
@@ -341,13 +342,13 @@ class AcousticChannel:
         low, high = occupied_band(x, sampling)
         check_band(high, sampling)
         if low < t.listen_low or high > t.listen_high:
-            raise ValueError(
+            raise InvalidArgument(
                 f"the sound occupies {low:.0f} to {high:.0f} Hz; the transducer's band is {t.listen_low:g} to "
                 f"{t.listen_high:g} Hz (listen_low and listen_high)"
             )
         level = t.source_level if asked.level is None else _checked_number("level", asked.level, "dB", 0.0, 260.0)
         if level > t.source_level:
-            raise ValueError(
+            raise InvalidArgument(
                 f"level {level:g} dB is above the transducer's source level, which is {t.source_level:g} dB"
             )
         self._blank_emission(SignalKind.SOUND, 0.5 * (low + high), len(x) / sampling, high - low)
@@ -369,9 +370,11 @@ class AcousticChannel:
         modem = self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
-            raise ValueError(f"a payload must be bytes, got {type(payload).__name__}")
+            raise InvalidArgument(f"a payload must be bytes, got {type(payload).__name__}")
         if len(payload) > modem.payload:
-            raise ValueError(f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}")
+            raise InvalidArgument(
+                f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}"
+            )
         coding = modems.modem_type_of(modem) if payload or kind is SignalKind.DATA else None
         bits = sent = 8.0 * len(payload)
         if coding is not None:
@@ -411,18 +414,18 @@ class AcousticChannel:
         """Schedule an acoustic range query; see :meth:`wavesim_server.Simulation.range_request`."""
         self._packet(row, SignalKind.RANGE_REQUEST, to, payload, duration)
         if to == 0:
-            raise ValueError("a range request needs the address of one modem")
+            raise InvalidArgument("a range request needs the address of one modem")
         self._plan_packet(row, payload, asked)
 
     def _node(self, row: int) -> ActiveTransducer:
         if row not in self.nodes:
-            raise ValueError("it has no transducer")
+            raise InvalidArgument("it has no transducer")
         return self.nodes[row]
 
     def _modem(self, row: int) -> Modem:
         modem = self._node(row).transducer.modem
         if modem is None:
-            raise ValueError("it has no modem")
+            raise InvalidArgument("it has no modem")
         return modem
 
     def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
@@ -451,7 +454,7 @@ class AcousticChannel:
             offset, drift = node.clock
             time = max((_checked_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
         if time > now + MAX_AHEAD:
-            raise ValueError("a signal can be planned at most one hour ahead")
+            raise InvalidArgument("a signal can be planned at most one hour ahead")
         while not medium.request_emission(self.table, row, time, self._emission_array):
             self.grow()
 
@@ -523,15 +526,15 @@ class AcousticChannel:
 def _check_pinger(pinger: Pinger) -> None:
     """Raise ValueError unless a pinger has either a period or times in ascending order."""
     if bool(pinger.rows) == (pinger.period > 0.0):
-        raise ValueError("a <pinger> needs either `period` or the times of its pings between its tags")
+        raise InvalidArgument("a <pinger> needs either `period` or the times of its pings between its tags")
     if bool(pinger.waveform) == (pinger.frequency > 0.0):
-        raise ValueError("a <pinger> needs either `frequency` or `waveform`")
+        raise InvalidArgument("a <pinger> needs either `frequency` or `waveform`")
     if pinger.rows and pinger.offset:
-        raise ValueError("`offset` of a <pinger> has no effect on given times; remove it")
+        raise InvalidArgument("`offset` of a <pinger> has no effect on given times; remove it")
     if 0.0 < pinger.period < 0.01:
-        raise ValueError(f"the pinger's period is {pinger.period:g} s; the least period is 0.01 s")
+        raise InvalidArgument(f"the pinger's period is {pinger.period:g} s; the least period is 0.01 s")
     if any(later <= earlier for earlier, later in pairwise(pinger.rows)):
-        raise ValueError("the times of a <pinger> must be in ascending order")
+        raise InvalidArgument("the times of a <pinger> must be in ascending order")
 
 
 def _concatenated(parts: list[Record]) -> Record:
@@ -547,11 +550,11 @@ def _checked_duration(value: float) -> float:
 def _checked_number(what: str, value: Any, unit: str, low: float, high: float) -> float:
     number = units.to_real(value)
     if not low <= number <= high:
-        raise ValueError(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
+        raise InvalidArgument(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
     return number
 
 
 def _checked_integer(what: str, value: Any, most: int) -> int:
     if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
-        raise ValueError(f"{what} {shorten(value, 20)} is out of range (0 to {most})")
+        raise InvalidArgument(f"{what} {shorten(value, 20)} is out of range (0 to {most})")
     return int(value)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wavesim_sdk.arrays import Array, Record
+from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.front_tables import SOUND_SLOTS, StoredSound
 from wavesim_sdk.sounds import MAX_SAMPLES
 
@@ -25,7 +26,7 @@ class SoundStore:
 
     def add(self, samples: Array, sampling: float, in_use: Callable[[], set[int]], keep: bool = False) -> int:
         """Add a sound, and return its number. ``in_use`` returns the numbers of the signals that can still be heard;
-        with ``keep``, the sound belongs to a pinger. Raises ValueError if there is no room.
+        with ``keep``, the sound belongs to a pinger. Raises InvalidArgument if there is no room.
         """
         place = self._place(len(samples))
         if place is None:
@@ -33,7 +34,7 @@ class SoundStore:
             place = self._place(len(samples))
         if place is None:
             used = sum(len(s.samples) for s in self.sounds.values())
-            raise ValueError(
+            raise InvalidArgument(
                 f"no room for a sound of {len(samples)} samples: {len(self.sounds)} sounds with {used} samples are planned "
                 f"or can still be heard; the maximum is {MAX_SAMPLES} samples in {SOUND_SLOTS} sounds"
             )
