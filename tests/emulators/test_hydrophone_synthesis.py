@@ -9,6 +9,7 @@ import pytest
 
 from tests.emulators import hydrophone_twin as twin
 from tests.emulators.hydrophone_twin import C, Emission, Path, at_rest, circle, straight
+from wavesim_emulators.hydrophone import waveforms
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SeaSettings
 from wavesim_emulators.hydrophone.synthesis import Synthesiser
 from wavesim_emulators.hydrophone.waveforms import nominal_wave
@@ -204,6 +205,24 @@ def test_samples_are_those_of_the_closed_form() -> None:
     p = s.pressure(first, 27000).pressure
     truth = e.pressure(times(s, first, 27000), wave)
     assert np.sqrt(((p - truth) ** 2).mean()) < 1e-4 * np.sqrt((truth**2).mean())
+
+
+def test_long_sound_is_filtered_in_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Band, absorption and Hilbert transform are those of the whole sound."""
+    x = np.random.default_rng(2).normal(size=30_000)
+    spectrum = np.fft.rfft(x)
+    spectrum[: 30_000 * 18 // 96] = spectrum[30_000 * 32 // 96 :] = 0.0
+    x, row = np.fft.irfft(spectrum), Emission(at_rest(0, 0, 20), at_rest(900, 0, 20)).waveform()[0]
+    row["frequency"], row["band"] = 25e3, 14e3
+    made = []
+    for section in (waveforms.SECTION, 2**13):
+        monkeypatch.setattr(waveforms, "SECTION", section)
+        monkeypatch.setattr(waveforms, "MARGIN", section // 8)
+        wave = waveforms.sampled_wave(x, 96e3, row, HydrophoneSettings(), ainslie_mccolm)
+        made.append(np.stack(wave.version(wave.number(2000.0))))
+    whole, parts = made
+    assert parts.shape == whole.shape == (2, 30_000 + 2 * waveforms.TAPS)
+    assert abs(parts - whole).max() < 1e-3 * abs(whole).max(), "with a margin of 1024 samples, a 64th of the usual one"
 
 
 def test_absorption_is_a_filter() -> None:
