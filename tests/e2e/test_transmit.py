@@ -20,7 +20,6 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.log import frames, read
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.sounds import logged_sound
-from wavesim_sdk.tables import SignalKind
 from wavesim_server import Lab
 from wavesim_server.in_process.trial import InProcessTrial
 from wavesim_world.config import LoadedConfig
@@ -90,7 +89,7 @@ def check(log: Path, expected: list[bytes]) -> None:
     samples, rate = logged_sound(message)
     assert (time_ns, message["body"], message["signal"], rate) == (PLAYED, "rov", 1, RATE)
     assert samples.tobytes() == program()["sound"]().astype("<f4").tobytes()
-    assert found.table("/acoustics/sent")["kind"].tolist() == [SignalKind.SOUND]
+    assert found.table("/acoustics/sent")["kind"].tolist() == ["sound"]
 
 
 def test_over_the_network(

@@ -396,9 +396,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class SoundPart:
-    """Part of the samples of a sound. The parts are sent in order, and TRANSMIT plays the sound. Incomplete sounds of
-    a session are discarded when it sends another sound.
-    """
+    """Part of the samples of a sound. The parts are sent in order, and TRANSMIT plays the sound."""
 
     sound: int = record_field(UINT32, "number of the sound, chosen by its sender; the same in all parts of the sound")
     first: int = record_field(Int(0, MAX_SOUND_SAMPLES - 1), "number of the first sample of this part, from 0")
