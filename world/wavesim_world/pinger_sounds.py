@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_kernels.occupied_band import occupied_band
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import ConfigError, InvalidArgument
 from wavesim_sdk.sounds import check_band, checked_sound
@@ -42,6 +41,8 @@ def pinger_sounds(loaded: LoadedConfig) -> dict[str, PingerSound]:
 
 def read_sound(path: Path) -> PingerSound:
     """Read a WAV file with one channel. Raises ConfigError if it cannot be a sound."""
+    from wavesim_kernels.occupied_band import occupied_band  # imports Numba, so only when needed
+
     try:
         with WavFile(path) as file:
             if file.channels != 1:
