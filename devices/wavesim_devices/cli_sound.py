@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     type=Quantity("level"),
     default=185.0,
     show_default=True,
-    help="Source level in dB of a signal whose samples have an rms value of 1; a sine of amplitude 1 has 3 dB less.",
+    help="Source level in dB of a sine between -1 and 1.",
 )
 @click.option(
     "--output-rate",

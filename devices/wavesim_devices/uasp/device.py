@@ -40,7 +40,7 @@ CONVERTER_PARAMETERS = ("iseqno", "iblksize", "irate", "irates", "ichannels")
 
 @dataclass(frozen=True)
 class UaspModel:
-    """Output of the device: the source level in dB at an rms value of 1, and the initial sampling rate in Hz."""
+    """Output of the device: the source level in dB of a sine between -1 and 1, and the initial sampling rate in Hz."""
 
     level: float = 185.0
     rate: int = 96000
@@ -358,14 +358,14 @@ class UaspDevice:
         if at is not None and at <= self.time_ns:
             at = None
         output = SignalOutput(client, own_id, duration)
-        power = float(np.mean(np.square(samples, dtype=np.float64)))
-        if self.muted or power == 0.0:
+        if self.muted or not samples.any():
             output.start_ns = self.time_ns if at is None else at
             self._outputs.append(output)
             return
-        level = self.model.level + self.output_gain + 10.0 * math.log10(power)
         try:
-            request = self.broker.transmit(samples, self.output_rate, level, at=at)
+            request = self.broker.transmit(
+                samples, self.output_rate, self.model.level + self.output_gain, at=at, scale="peak"
+            )
         except InvalidArgument as error:
             self._refuse(output, str(error))
         else:
