@@ -13,44 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.devices.modems import FakeBroker
+from tests.devices.modems import SoundBroker
 from wavesim_devices.ports import UdpTarget
 from wavesim_devices.uasp.device import LONGEST_LINE, OUTPUT_BUFFER, UaspDevice, UaspModel
 from wavesim_devices.uasp.packets import PacketCutter
-from wavesim_sdk.imaging_frames import FRAME_KINDS, ImagingFrame, frame_record, sample_type
 
 RATE = 96000
-TICK_NS = 10_000_000
-
-
-class SoundBroker(FakeBroker):
-    """Broker that also has blocks of a hydrophone. Sample k of channel c has the value (k + c) mod 1000."""
-
-    def __init__(self, channels: int = 1, bits: int = 16) -> None:
-        super().__init__()
-        self.channels, self.bits, self.frames = channels, bits, list[ImagingFrame]()
-
-    def subscribe_frames(self, name: str) -> None:
-        self.hydrophone = name
-
-    def take_frames(self) -> list[ImagingFrame]:
-        found, self.frames = self.frames, []
-        return found
-
-    def transmit(
-        self, samples: Any, sampling_rate: float, level: float, at: int | None = None, *, scale: str = "rms"
-    ) -> int:
-        self.requests.append((scale, samples, sampling_rate, level, at))
-        return len(self.requests)
-
-    def block(self, first: int, count: int, rate: int = RATE) -> None:
-        values = (np.arange(first, first + count) + np.arange(self.channels)[:, None]) % 1000
-        samples = values.astype(sample_type(self.bits)) if self.bits else (values * 1e-3).astype("<f4")
-        record = frame_record(
-            name=self.hydrophone.encode(), kind=FRAME_KINDS.index("hydrophone"), beams=self.channels, bins=count,
-            frequency=rate, tvg=self.bits, span=2.0, ping_ns=round(first * 1e9 / rate), sample_bytes=samples.itemsize,
-        )  # fmt: skip
-        self.frames.append(ImagingFrame(record, samples.tobytes()))
 
 
 class Client:
@@ -83,7 +51,7 @@ class Bench:
     """Device at a broker without a server."""
 
     def __init__(self, channels: int = 1, bits: int = 16) -> None:
-        self.broker = SoundBroker(channels, bits)
+        self.broker = SoundBroker(channels, bits, RATE)
         self.target, self.refusals, self.packets = UdpTarget(), list[str](), list[bytes]()
         self.device = UaspDevice(
             self.broker,
@@ -200,7 +168,8 @@ def test_requests_about_the_hydrophone_wait_for_its_first_block() -> None:
     assert bench.client.ask("get", param="irate", id=1) == [] == bench.client.ask("version", id=2)
     other = Client(bench)
     assert other.get("orate") == RATE
-    bench.broker.block(0, 100, rate=48000)
+    bench.broker.rate = 48000
+    bench.broker.block(0, 100)
     bench.step(0.1)
     assert [a["id"] for a in bench.client.said()] == [1, 2] and bench.client.get("irate") == 48000
     silent = Bench()
