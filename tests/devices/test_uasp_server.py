@@ -112,6 +112,16 @@ class UaspClient:
         return first, np.concatenate(parts).T.astype(float)
 
 
+def start_emulator(server: Server, loaded: LoadedConfig, processes: list[subprocess.Popen[str]]) -> None:
+    """Start the emulator of hydrophones, and wait until the server waits for it."""
+    processes.append(launch("emulate", "hydrophone", loaded.path, "-s", server.name))
+    header = SharedState(server.name).vehicles["hydrophone"].header
+    limit = time.monotonic() + 100.0
+    while not (header[OWNER] and header[SYNCHRONOUS]):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
 def chirp(t: Any) -> Any:
     """20 to 30 kHz in 20 ms."""
     inside = (t >= 0.0) & (t < 0.02)
@@ -168,12 +178,7 @@ def test_range_and_doppler_from_samples(
 ) -> None:
     loaded = config(SEA)
     server = serve(loaded.path, "--log", str(tmp_path / "run.mcap"))
-    processes.append(launch("emulate", "hydrophone", loaded.path, "-s", server.name))
-    header = SharedState(server.name).vehicles["hydrophone"].header
-    limit = time.monotonic() + 100.0
-    while not (header[OWNER] and header[SYNCHRONOUS]):
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    start_emulator(server, loaded, processes)
     names = ("ears", "still", "swimmer")
     commands = [["uasp", name, "--command", "tcp:0", "--lockstep", "20ms"] for name in names]
     with open_devices(server, *commands) as places:

@@ -99,7 +99,7 @@ def test_parameters() -> None:
 
 
 def test_a_baseband_signal_is_transmitted() -> None:
-    """A carrier of 100 ms: its passband has 96 kHz (8 x 12 kHz are needed for 24 + 6 kHz) and the level of `phy`."""
+    """A carrier of 100 ms. The band ends at 24 + 6 kHz; 7 x 12 kHz is the first rate of which this is less than 0.4."""
     bench = Bench()
     bench.step(1.0)
     bench.parameter("signalPowerLevel", -8)
@@ -200,7 +200,11 @@ def test_passband_blocks() -> None:
         (TX, {}, "list of numbers"),
         (TX, {"signal": []}, "empty"),
         (TX, {"signal": [0, 0] * 100}, "are 0"),
-        (TX, {"signal": [1, float("nan")] * 100}, "finite"),
+        (TX, {"signal": [1, float("nan")] * 100}, "list of numbers"),
+        (TX, {"signal": [1, 10**400] * 100}, "list of numbers"),
+        (TX, {"signal": {"clazz": "[F", "data": "AADAfw=="}, "fc": 0}, "0.1 ms"),
+        (TX, {"signal": {"clazz": "[F", "data": "AADAfw==" * 20}, "fc": 0}, "padding"),
+        (TX, {"signal": {"clazz": "[F", "data": "AADA"}}, "buffer size"),
         (TX, {"signal": [1, 0] * 100, "fc": -5}, "fc"),
         (TX, {"signal": [1, 0] * 100, "fc": 2e5, "fs": 1e5}, "too high"),
         (TX, {"signal": [1, 0] * 100, "txTime": "now"}, "txTime"),

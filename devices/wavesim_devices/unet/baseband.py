@@ -42,7 +42,7 @@ def from_json_numbers(value: Any) -> Any:
     """Return the numbers in a list or in a base64 object. Raises ValueError if the value is neither."""
     if isinstance(value, dict) and value.get("clazz") in _NUMBERS and isinstance(value.get("data"), str):
         return np.frombuffer(base64.b64decode(value["data"], validate=True), _NUMBERS[value["clazz"]]).astype(float)
-    if isinstance(value, list) and all(type(v) in (int, float) for v in value):
+    if isinstance(value, list) and all(type(v) in (int, float) and abs(v) < 1e30 for v in value):
         return np.array(value, float)
     raise ValueError("the signal must be a list of numbers")
 
