@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 @device.command(
-    help="Serve hydrophone and transducer of NAME over UASP2.\n\n"
-    "Software modems (UnetStack 5) and other clients receive the samples of a `hydrophone` of body NAME, and play their "
-    "own samples through its transducer. Commands are JSON lines over TCP. The samples go to the UDP port on loopback "
+    help="Emulate the converters of a software modem (UASP2).\n\n"
+    "Software modems (such as UnetStack 5) receive the samples of a `hydrophone` of body NAME, and play their own "
+    "samples through its transducer. Commands are JSON lines over TCP. The samples go to the UDP port on loopback "
     "that a client sets with `istart`; a second `istart` moves them.\n\n"
     "Not emulated: `ostop` (a signal is always sent completely), further sampling rates of the hydrophone, several "
     f"output channels.\n\nWHERE is {PLACES}, all on loopback."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SampleBlock:
+class HydrophoneBlock:
     """Samples (channels, n) as 32-bit floating-point values, where 1 is the full scale of the converter. Sample ``k``
     is taken at the time ``k / rate`` of the hydrophone's clock; ``first`` is the number of the first sample, and
     ``rate`` is in Hz.
@@ -26,13 +26,13 @@ class SampleBlock:
     samples: Any
 
 
-def sample_block(frame: ImagingFrame) -> SampleBlock:
+def sample_block(frame: ImagingFrame) -> HydrophoneBlock:
     """Return the samples of a hydrophone's frame."""
     bits = int(frame.record["tvg"])
     scale = 1.0 / (1 << (bits - 1)) if bits else 1.0 / float(frame.record["span"])
     rate = frame.sampling_rate
     samples = frame.samples.astype(np.float32) * np.float32(scale)
-    return SampleBlock(frame.first_sample, int(rate) if rate == int(rate) else rate, samples)
+    return HydrophoneBlock(frame.first_sample, int(rate) if rate == int(rate) else rate, samples)
 
 
 class HydrophoneBlocks:
@@ -42,7 +42,7 @@ class HydrophoneBlocks:
         self.broker, self.hydrophone = broker, hydrophone
         broker.subscribe_frames(hydrophone)
 
-    def take(self) -> list[SampleBlock]:
+    def take(self) -> list[HydrophoneBlock]:
         """Return the blocks received since the last call."""
         return [sample_block(f) for f in self.broker.take_frames() if f.name == self.hydrophone]
 
@@ -60,7 +60,7 @@ class SampleHistory:
         self._parts: deque[tuple[int, Any]] = deque()  # number of the first sample, and the samples
         self._start = 0  # number of the first sample after the start or a gap
 
-    def add(self, block: SampleBlock) -> None:
+    def add(self, block: HydrophoneBlock) -> None:
         """Add a block. After a gap, the earlier samples are dropped."""
         self.rate = block.rate
         if not self._parts or self.end != block.first:

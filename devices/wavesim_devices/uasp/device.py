@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_devices.hydrophone_blocks import HydrophoneBlocks, SampleBlock
+from wavesim_devices.hydrophone_blocks import HydrophoneBlocks, HydrophoneBlock
 from wavesim_devices.ports import Bytes, Connection, UdpTarget
 from wavesim_devices.splitters import LineSplitter
 from wavesim_devices.uasp.packets import PacketCutter, decode_samples, encode_packet
@@ -46,19 +46,19 @@ class UaspModel:
     rate: int = 96000
 
 
-class InvalidCommand(Exception):
+class RejectedCommand(Exception):
     """Raised for a command that the device rejects."""
 
 
 def _number(value: Any, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InvalidCommand
+        raise RejectedCommand
     return float(value)
 
 
 def _whole(value: Any, low: int, high: int) -> int:
     if _number(value, low, high) != int(value):
-        raise InvalidCommand
+        raise RejectedCommand
     return int(value)
 
 
@@ -120,16 +120,16 @@ class UaspConnection:
         try:
             command = json.loads(line)
             if not isinstance(command, dict):
-                raise InvalidCommand
+                raise RejectedCommand
             needed = command.get("param") in CONVERTER_PARAMETERS and command.get("action") in ("get", "set")
             if needed and not self.device.is_known:
                 self._wait(line)
                 return
             handler = _HANDLERS.get(command.get("action"))
             if handler is None:
-                raise InvalidCommand
+                raise RejectedCommand
             handler(self, command)
-        except (InvalidCommand, ValueError, TypeError, OverflowError, RecursionError):
+        except (RejectedCommand, ValueError, TypeError, OverflowError, RecursionError):
             self.errors += 1
 
     def say(self, **message: Any) -> None:
@@ -166,7 +166,7 @@ class UaspConnection:
     def _append_output(self, command: dict[str, Any]) -> None:
         samples = decode_samples(base64.b64decode(command.get("data", ""), validate=True))
         if self.buffered + len(samples) > OUTPUT_BUFFER:
-            raise InvalidCommand
+            raise RejectedCommand
         self.buffer.append(samples)
         self.buffered += len(samples)
 
@@ -174,7 +174,7 @@ class UaspConnection:
         time = command.get("time")
         time = None if time is None else _whole(time, 0, 2**63)
         if not self.buffer:
-            raise InvalidCommand
+            raise RejectedCommand
         samples = np.concatenate(self.buffer)
         self._clear_output(command)
         self.device.play(self, samples, time, identifier(command))
@@ -269,7 +269,7 @@ class UaspDevice:
     # -- parameters ------------------------------------------------------------------------
 
     def value(self, name: Any) -> Any:
-        """Return the value of a parameter. Raises InvalidCommand if there is no such parameter."""
+        """Return the value of a parameter. Raises RejectedCommand if there is no such parameter."""
         values: dict[Any, Any] = {
             "time": self._microseconds(self.time_ns),
             "iseqno": self._cutter.number,
@@ -286,11 +286,11 @@ class UaspDevice:
             "omute": self.muted,
         }
         if not isinstance(name, str) or name not in values:
-            raise InvalidCommand
+            raise RejectedCommand
         return values[name]
 
     def change(self, name: Any, value: Any) -> None:
-        """Set a parameter. Raises InvalidCommand if the value is invalid."""
+        """Set a parameter. Raises RejectedCommand if the value is invalid."""
         if name == "igain":
             self.input_gain = _number(value, -MAX_GAIN_DB, MAX_GAIN_DB)
         elif name == "ogain":
@@ -301,7 +301,7 @@ class UaspDevice:
             if name == "orate":
                 self.output_rate = int(value)
         else:
-            raise InvalidCommand
+            raise RejectedCommand
 
     def _microseconds(self, time_ns: float) -> int:
         return round((time_ns - self.origin_ns) * 1e-3)
@@ -328,7 +328,7 @@ class UaspDevice:
         """Stop sending samples."""
         self._receiver, self.target.address = None, None
 
-    def _stream(self, block: SampleBlock) -> None:
+    def _stream(self, block: HydrophoneBlock) -> None:
         if (block.rate, len(block.samples)) != (self._rate, self._channels):
             self._rate, self._channels = block.rate, len(block.samples)
             self._cutter = PacketCutter(self._channels)
@@ -353,7 +353,7 @@ class UaspDevice:
         """Transmit samples at a time of the device's clock in us; None, or a time in the past, means now."""
         duration = len(samples) / self.output_rate
         if duration > MAX_OUTPUT_S:
-            raise InvalidCommand
+            raise RejectedCommand
         at = None if time is None else self.origin_ns + 1000 * time
         if at is not None and at <= self.time_ns:
             at = None

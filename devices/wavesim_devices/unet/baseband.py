@@ -66,8 +66,8 @@ def _factor(rate: float, base: float) -> int:
 
 
 @dataclass(frozen=True)
-class Recording:
-    """Requested recording. ``first`` is the number of the hydrophone's first sample in it."""
+class BasebandRecording:
+    """Recording that a program has requested. ``first`` is the number of the hydrophone's first sample in it."""
 
     message: AgentMessage
     first: int
@@ -85,7 +85,7 @@ class BasebandService:
         self.carrier, self.rate, self.power = carrier, 12000.0, 0.0
         self.block_size, self.blocks_left = 65536, 0  #: size and number of passband blocks to record
         self.history = SampleHistory(HISTORY_S)
-        self._recordings: list[Recording] = []
+        self._recordings: list[BasebandRecording] = []
         self._next_block = 0  # number of the first sample of the next passband block
         phy.services += (SERVICES + "BASEBAND",)
         phy.parameters[-1] |= {
@@ -195,7 +195,7 @@ class BasebandService:
         self.phy.container.agree(message)
         self._finish_recordings()
 
-    def _recording(self, message: AgentMessage) -> Recording:
+    def _recording(self, message: AgentMessage) -> BasebandRecording:
         fields, rate = message.fields, self.history.rate
         if not rate:
             raise ValueError("the hydrophone has not sent any samples yet")
@@ -215,7 +215,7 @@ class BasebandService:
         first = self._sample_now() if time is None else math.ceil(time * 1e-6 * rate - 1e-6)
         if time is not None and first < self.history.end - (HISTORY_S - 1.0) * rate:
             raise ValueError(f"samples are kept for {HISTORY_S:g} s only")
-        return Recording(message, first, count, self.carrier, self.rate, factor)
+        return BasebandRecording(message, first, count, self.carrier, self.rate, factor)
 
     def _finish_recordings(self) -> None:
         for recording in list(self._recordings):
