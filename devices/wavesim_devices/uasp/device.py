@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_devices.hydrophone_blocks import HydrophoneBlocks, HydrophoneBlock
+from wavesim_devices.hydrophone_blocks import HydrophoneBlock, HydrophoneBlocks
 from wavesim_devices.ports import Bytes, Connection, UdpTarget
 from wavesim_devices.splitters import LineSplitter
 from wavesim_devices.uasp.packets import PacketCutter, decode_samples, encode_packet
