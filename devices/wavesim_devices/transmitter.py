@@ -90,12 +90,10 @@ class Transmitter:
         *,
         at: int | None = None,
     ) -> None:
-        """Play samples between -1 and 1 when their turn comes. ``level`` is the source level of a full-scale sine in dB;
-        the other arguments are those of :meth:`Broker.transmit`.
-        """
+        """Play samples when their turn comes. The arguments are those of :meth:`Broker.transmit`."""
         patience = PATIENCE_S if at is None or self.time is None else PATIENCE_S + max(at * 1e-9 - self.time, 0.0)
         self._put(
-            lambda: self.broker.transmit(samples, sampling_rate, level, at=at, scale="peak"),
+            lambda: self.broker.transmit(samples, sampling_rate, level, at=at),
             progress,
             patience,
             timed=at is not None,

@@ -180,14 +180,14 @@ def test_requests_about_the_hydrophone_wait_for_its_first_block() -> None:
 
 
 def test_a_signal_is_sent_and_its_events_follow(bench: Bench) -> None:
-    """A sine of amplitude 0.5 in two parts; a sine of amplitude 1 has the level 185 + 10 dB."""
+    """A sine of amplitude 0.5 in two parts: its level is 185 + 10 - 6.02 dB."""
     sine = np.sin(np.arange(960) * 2 * np.pi / 4) * 0.5
     for part in (sine[:500], sine[500:]):
         bench.client.put(*part)
     bench.client.ask("set", param="ogain", value=10)
     assert bench.client.ask("ostart", id="x") == []
     ((what, samples, rate, level, at),) = bench.broker.requests
-    assert (what, rate, at, level) == ("peak", RATE, None, 195.0)
+    assert (what, rate, at) == ("rms", RATE, None) and level == pytest.approx(188.979, abs=0.01)
     assert samples.dtype == np.float32 and samples == pytest.approx(sine.astype(np.float32))
     bench.step(0.11, sent={1: 0.01})
     assert bench.client.said() == [{"event": "ostart", "time": 110_000, "id": "x"}]

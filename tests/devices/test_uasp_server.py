@@ -37,10 +37,10 @@ TRANSDUCER = (
     '<transducer source_level="190 dB" recharge="0 s" listen_low="10 kHz" listen_high="40 kHz" position="0 0 0 m"/>'
 )
 #: `still` and `swimmer` send, and `ears` receives; `swimmer` approaches it and slows down
-SEA = f"""<time step="10 ms"/><log state_rate="100 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>
+SEA = f"""<time step="10 ms" speed="0.5"/><log state_rate="100 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>
 <world><bed depth="4000 m"/></world><acoustics sound_speed="{SPEED} m/s" absorption="0 dB/m"/><fleet>
 <vehicle name="ears" model="lauv" position="0 0 20 m">{TRANSDUCER}<sensors>
-<hydrophone name="array" ambient="no" bits="24" gain="40 dB" rate="20 Hz"><element position="0 0 0 m"/><element position="0.5 0 0 m"/></hydrophone></sensors></vehicle>
+<hydrophone name="array" ambient="no" bits="24" gain="40 dB"><element position="0 0 0 m"/><element position="0.5 0 0 m"/></hydrophone></sensors></vehicle>
 <vehicle name="still" model="lauv" position="0 1000 20 m">{TRANSDUCER}<sensors><hydrophone position="0.5 0 0 m"/></sensors></vehicle>
 <vehicle name="swimmer" model="lauv" position="1000 0 30 m" attitude="0 0 180 deg" velocity="2 0 0 m/s">{TRANSDUCER}<sensors><hydrophone/></sensors></vehicle></fleet>"""
 

@@ -46,8 +46,7 @@ class Bench:
 
     def parameter(self, name: str, value: Any = None) -> Any:
         self.peer.tell("phy", "org.arl.fjage.param.ParameterReq", param=name, value=value)
-        ((_, data),) = self.peer.take()
-        return data["value"]
+        return self.peer.take()[-1][1]["value"]
 
 
 def floats(data: dict[str, Any]) -> Any:
@@ -105,10 +104,11 @@ def test_a_baseband_signal_is_transmitted() -> None:
     bench.parameter("signalPowerLevel", -8)
     bench.peer.tell("phy", TX, signal=[1, 0] * 1200, txTime=1_500_000)
     ((scale, samples, rate, level, at),) = bench.broker.requests
-    assert (scale, rate, level, at, len(samples)) == ("peak", 84e3, pytest.approx(180.0, abs=1.1), 1_500_000_000, 8400)
-    k = np.arange(8400)
-    volume = 10 ** ((level - 180.0) / 20)  # the ripple at the edges goes beyond 1, so the level is higher
-    assert samples[600:-600] * volume == pytest.approx(np.cos(2 * np.pi * 24e3 / 84e3 * k)[600:-600], abs=1e-3)
+    assert (scale, rate, at, len(samples)) == ("rms", 84e3, 1_500_000_000, 8400)
+    assert level == pytest.approx(180.0, abs=0.02)
+    k, volume = np.arange(8400), np.sqrt(2 * np.mean(samples.astype(float) ** 2))
+    expected = np.cos(2 * np.pi * 24e3 / 84e3 * k)
+    assert samples[600:-600] / volume == pytest.approx(expected[600:-600], abs=5e-3), "the edges ripple"
     bench.step(1.5, sent={1: 0.1})
     bench.step(1.61)
     agreed, left = bench.peer.take()
@@ -117,22 +117,24 @@ def test_a_baseband_signal_is_transmitted() -> None:
 
 
 def test_a_passband_signal_in_base64_is_transmitted_as_it_is() -> None:
+    """Twice the signal is limited to the level of `phy`; with less power, it is 6 dB louder."""
     bench = Bench()
     bench.step(1.0)
     signal = np.sin(np.arange(960)).astype("<f4")
     data = {"clazz": "[F", "data": base64.b64encode(signal.tobytes()).decode()}
     bench.peer.tell("phy", TX, signal=data, fc=0, fs=192000)
-    bench.step(1.1, sent={1: 0.005})
-    bench.step(1.2)
-    bench.peer.tell("phy", TX, signal=(2 * signal).tolist(), fc=0)
-    (_, first, rate, level, _), (_, second, default, louder, _) = bench.broker.requests
-    assert (rate, level, default) == (192000, 188.0, 96000) and (first == signal).all()
-    peak = float(np.abs(2 * signal).max())
-    assert louder == pytest.approx(188.0 + 20 * np.log10(peak)) and np.abs(second).max() == 1.0
+    for k, power in enumerate((0, -20)):
+        bench.step(1.1 + k, sent={1 + k: 0.005})
+        bench.step(1.2 + k)
+        bench.parameter("signalPowerLevel", power)
+        bench.peer.tell("phy", TX, signal=(2 * signal).tolist(), fc=0)
+    (_, first, rate, level, _), (_, second, default, limited, _), (_, _, _, louder, _) = bench.broker.requests
+    assert (rate, default) == (192000, 96000) and (first == signal).all() and np.abs(second).max() == 1.0
+    assert (level, limited, louder) == pytest.approx((188.0, 188.0, 168.0 + 6.02), abs=0.01)
     bench.peer.take()
-    bench.step(1.3, refused={2: "the level is above that of the transducer"})
+    bench.step(2.5, refused={3: "the sound occupies another band"})
     ((said, data),) = bench.peer.take()
-    assert said == "FailureNtf" and "level" in data["reason"]
+    assert said == "FailureNtf" and "band" in data["reason"]
 
 
 def test_a_recording_now_and_one_in_the_past() -> None:

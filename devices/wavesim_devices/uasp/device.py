@@ -24,6 +24,7 @@ from wavesim_devices.uasp.packets import PacketCutter, decode_samples, encode_pa
 from wavesim_sdk import __version__
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import InvalidArgument
+from wavesim_sdk.sounds import level_of_sound
 
 PROTOCOL = "0.2.0"
 DATA_PORT = 9810  #: usual port for the samples; a client sets the port with `istart`
@@ -362,10 +363,9 @@ class UaspDevice:
             output.start_ns = self.time_ns if at is None else at
             self._outputs.append(output)
             return
+        level = level_of_sound(samples, self.model.level + self.output_gain, "peak")
         try:
-            request = self.broker.transmit(
-                samples, self.output_rate, self.model.level + self.output_gain, at=at, scale="peak"
-            )
+            request = self.broker.transmit(samples, self.output_rate, level, at=at)
         except InvalidArgument as error:
             self._refuse(output, str(error))
         else:

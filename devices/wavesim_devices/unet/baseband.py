@@ -1,7 +1,7 @@
 """Baseband service of the physical agent: it transmits signals of the user, and records with a hydrophone.
 
 Samples are between -1 and 1. A baseband signal of magnitude 1, or a passband sine of amplitude 1, has the source level
-``refPowerLevel`` + ``signalPowerLevel`` in dB when it is sent; when it is recorded, its amplitude is the full scale of
+``refPowerLevel`` + ``signalPowerLevel`` in dB when it is sent, but at most the rms level ``refPowerLevel``; when it is recorded, its amplitude is the full scale of
 the hydrophone. The real and imaginary parts of baseband samples alternate. Passband signals have the carrier 0.
 """
 
@@ -21,7 +21,7 @@ from wavesim_devices.unet.conversion import margin, to_baseband, to_passband
 from wavesim_devices.unet.fjage import AgentMessage
 from wavesim_devices.unet.sound import LOWEST_POWER_DB, PhysicalAgent
 from wavesim_sdk.errors import InvalidArgument
-from wavesim_sdk.sounds import USABLE, checked_sound
+from wavesim_sdk.sounds import USABLE, checked_sound, level_of_sound
 from wavesim_sdk.wire.items import SignalSent
 
 LONGEST_LINE = 32_000_000  #: maximum length of a line; samples may be decimal numbers
@@ -131,6 +131,7 @@ class BasebandService:
             samples, rate, level = self._passband(message.fields)
             at = _time_us(message.fields.get("txTime"), "txTime")
             checked_sound(samples, rate, "peak")
+            level = min(level_of_sound(samples, level, "peak"), self.phy.level)
             if self.phy.transmitter.full:
                 raise ValueError("the queue is full")
         except (ValueError, InvalidArgument) as error:
