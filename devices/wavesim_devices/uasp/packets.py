@@ -18,7 +18,8 @@ MAX_PACKET_SAMPLES = 256  #: maximum number of samples per channel in a datagram
 def encode_packet(time_us: int, number: int, samples: Any) -> bytes:
     """Return the packet for samples (channels, n)."""
     channels, count = samples.shape
-    return HEADER.pack(time_us, number % 2**32, count, channels) + samples.T.astype(">f4").tobytes()
+    data: bytes = samples.T.astype(">f4").tobytes()
+    return HEADER.pack(time_us, number % 2**32, count, channels) + data
 
 
 def decode_samples(data: bytes) -> Any:
