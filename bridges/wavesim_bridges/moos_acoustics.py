@@ -15,7 +15,7 @@ from wavesim_sdk.wire.items import Reception
 SEND, RANGE, MESSAGE = "ACOUSTIC_SEND", "BRS_RANGE_REQUEST", "NODE_MESSAGE_LOCAL"
 REQUEST_VARIABLES = (SEND, RANGE, MESSAGE)
 EVERYBODY = "all"
-_KINDS = ("pulse", "data", "range request", "range reply")
+_KINDS = ("pulse", "data", "range request", "range reply", "sound")
 
 
 class TransducerClient(Protocol):

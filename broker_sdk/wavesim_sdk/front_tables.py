@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Array, Record
 from wavesim_sdk.tables import Table, integer, value
 
-__all__ = ["FRONT", "FRONT_INTERVAL_S", "FRONT_TABLES", "MAX_ELEMENTS", "WAVEFORM", "FrontBatch"]
+__all__ = [
+    "FRONT",
+    "FRONT_INTERVAL_S",
+    "FRONT_TABLES",
+    "MAX_ELEMENTS",
+    "SOUND",
+    "SOUND_SLOTS",
+    "WAVEFORM",
+    "FrontBatch",
+    "StoredSound",
+]
 
 MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
+SOUND_SLOTS = 256  #: maximum number of sounds that can be heard at a time
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step
 
 WAVEFORM = Table(
@@ -24,10 +35,12 @@ WAVEFORM = Table(
     (
         integer("signal", "", "Number of the signal."),
         integer("source", "", "Row of the transducer that emitted the signal."),
-        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound."),
         integer("code", "", "Code of the signal; 0 = none."),
-        integer("modulation", "", "Number of the modem's modulation; 0 = none."),
-        integer("samples", "", "Number of the samples of the signal; 0 = the nominal waveform of its kind."),
+        integer("modulation", "", "Number of the modem's modulation; 0 = none, -1 = the signal is a sound."),
+        integer(
+            "samples", "", "Number of the sound that the signal consists of; 0 = the nominal waveform of its kind."
+        ),
         value("emission", "s", "Simulation time at which the emission started."),
         value("duration", "s", "Duration of the signal."),
         value("frequency", "Hz", "Carrier frequency."),
@@ -63,7 +76,29 @@ FRONT = Table(
     ),
 )
 
-FRONT_TABLES = (WAVEFORM, FRONT)
+SOUND = Table(
+    "sound",
+    "A sound that can be heard. Its samples are in the same segment.",
+    "engine",
+    (
+        integer("number", "", "Number of the sound, as in the column `samples` of `waveform`; 0 = an unused row."),
+        integer("offset", "", "Number of its first sample among the samples of all sounds."),
+        integer("count", "", "Number of samples."),
+        value("sampling", "Hz", "Sampling rate."),
+    ),
+)
+
+FRONT_TABLES = (WAVEFORM, FRONT, SOUND)
+
+
+class StoredSound(NamedTuple):
+    """A sound that hydrophones can hear, and its place in shared memory."""
+
+    number: int  #: number of the sound, as in the column ``samples`` of WAVEFORM
+    slot: int
+    offset: int  #: number of the first of its samples among those of all sounds
+    sampling: float  #: sampling rate in Hz
+    samples: Array  #: float32
 
 
 class FrontBatch(NamedTuple):
@@ -79,3 +114,4 @@ class FrontBatch(NamedTuple):
     time_ns: int  #: simulation time in ns up to which the fronts are complete
     is_restarted: bool = False  #: whether the reader must discard everything from earlier batches
     lost: int = 0  #: number of records that were overwritten before they were read, or discarded
+    sounds: tuple[StoredSound, ...] = ()  #: the sounds that the waveforms refer to

@@ -98,7 +98,7 @@ MAILBOX_RECEPTION = Table(
         integer("id", "", "Number of the signal."),
         integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("reception_ns", "ns", "Time of reception, as measured by the receiver with its own clock."),
-        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),

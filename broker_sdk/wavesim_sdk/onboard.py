@@ -284,6 +284,7 @@ class BrokerBase(PrivilegedRequests):
         self._frames: dict[int, deque[ImagingFrame]] = {}
         self._frames_late = 0
         self._takes_missions = self._takes_commands = False
+        self._sounds = 0
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         return make_session(self.join, key)
@@ -406,6 +407,37 @@ class BrokerBase(PrivilegedRequests):
         """
         data, to = arguments.payload_bytes(payload), arguments.whole("address", address)
         return self.request(items.Range(to, _level(level), _whole("at", at), data, _seconds(duration)))
+
+    def transmit(
+        self,
+        samples: Any,
+        sampling_rate: float,
+        level: float | None = None,
+        at: int | None = None,
+        *,
+        scale: str = "rms",
+    ) -> int:
+        """Request that the transducer play a sound, and return the number of the request. Timing is as in :meth:`ping`;
+        without lockstep, the samples first travel to the server.
+
+        ``samples`` are real numbers of one channel, for example a NumPy array of float32, of at most 60 s.
+        ``sampling_rate`` is in Hz. ``level`` is the rms source level in dB re 1 uPa at 1 m, whatever the scale of the
+        samples; by default, it is that of the transducer. With ``scale="peak"``, it is the level of a sine between -1
+        and 1, and the samples are between -1 and 1.
+
+        Hydrophones hear the samples. Transducers lose the signal, but it interferes with others. ``Step.refused``
+        reports a refusal, for example because the band of the sound is not within that of the transducer.
+
+        Raises InvalidArgument if the samples or the other arguments are invalid. In that case, nothing is sent.
+        """
+        from wavesim_sdk import sounds  # imports NumPy, so only when needed
+
+        x, sampling = sounds.checked_sound(samples, sampling_rate, scale)
+        wanted = items.Transmit(self._sounds + 1, sampling, _level(level), _whole("at", at), int(scale == "peak"))
+        self._sounds += 1
+        for part in sounds.sound_parts(self._sounds, x):
+            self.request(part, sounds.MAX_PARTS)
+        return self.request(wanted, sounds.MAX_PARTS)
 
     def subscribe(
         self,

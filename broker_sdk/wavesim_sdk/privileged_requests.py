@@ -23,10 +23,12 @@ class PrivilegedRequests:
 
     session: ClientSession
 
-    def request(self, request: AnyRequest) -> int:
-        """Send any request and return its number."""
+    def request(self, request: AnyRequest, more: int = 0) -> int:
+        """Send any request and return its number. ``more`` is the number of requests by which this one may exceed the
+        usual number of unacknowledged requests.
+        """
         try:
-            return self.session.request(request)
+            return self.session.request(request, more)
         except Malformed as malformed:
             raise arguments.request_error(request, malformed) from None
         except (ValueError, OverflowError) as error:

@@ -87,6 +87,7 @@ class SignalKind(IntEnum):
     DATA = 1  #: packet with a payload
     RANGE_REQUEST = 2  #: request from a modem, to which the addressed modem replies
     RANGE_REPLY = 3
+    SOUND = 4  #: samples of a program's own; a transducer hears them, but understands nothing
 
 
 @dataclass(frozen=True)
@@ -481,7 +482,7 @@ SENT = Table(
         integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("request", "", "Number of the client's request; 0 = none."),
         integer("outcome", "", "Outcome: 0 = sent, 7 = not sent because the transmitter was recharging."),
-        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),
@@ -509,7 +510,7 @@ RECEPTION = Table(
         integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("query_source", "", "Row of the node that sent the query; -1 = none."),
         integer("outcome", "", "Outcome: 0 = received; any other value = the reason for the loss (`Outcome`)."),
-        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),

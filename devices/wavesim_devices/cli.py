@@ -261,4 +261,5 @@ from wavesim_devices import cli_own as cli_own  # noqa: E402
 from wavesim_devices import cli_positioning as cli_positioning  # noqa: E402
 from wavesim_devices import cli_scanning_sonars as cli_scanning_sonars  # noqa: E402
 from wavesim_devices import cli_sonar_3d as cli_sonar_3d  # noqa: E402
+from wavesim_devices import cli_sound as cli_sound  # noqa: E402
 from wavesim_devices import cli_tcp_modems as cli_tcp_modems  # noqa: E402

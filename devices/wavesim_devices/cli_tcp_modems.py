@@ -30,9 +30,10 @@ def _nodes(_context: Any, _option: Any, texts: tuple[str, ...]) -> dict[str, int
 
 @multi_port_command(
     "Emulate a UnetStack modem for UnetSocket clients.\n\n"
-    "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve a single hop. Not "
-    "emulated: routes, fragments, baseband signals, remote access, scheduler, priority and robustness of datagrams, and "
-    "notifications about lost frames. The address cannot be changed.",
+    "The agents are node, phy, uwlink, transport, router, ranging and arp. transport and router serve a single hop. With "
+    "--baseband, phy also transmits signals and records them with a `hydrophone`. Not emulated: routes, fragments, "
+    "preambles of baseband signals, remote access, scheduler, priority and robustness of datagrams, and notifications "
+    "about lost frames. The address cannot be changed.",
     {"fjage": "tcp:1100"},
     address_option(2**31 - 1),
     click.option(
@@ -46,15 +47,32 @@ def _nodes(_context: Any, _option: Any, texts: tuple[str, ...]) -> dict[str, int
     click.option(
         "--node", multiple=True, metavar="NAME=ADDRESS", callback=_nodes, help="Address of another node. Repeatable."
     ),
-    modem=True,
+    click.option(
+        "--baseband", is_flag=True, help="Offer the baseband service, which needs a `hydrophone` on body NAME."
+    ),
+    click.option(
+        "--carrier",
+        type=Quantity("frequency", low=1.0),
+        default="25 kHz",
+        show_default=True,
+        help="Initial carrier frequency of the baseband service.",
+    ),
 )
-def unet(address: int, payload: int, source_level: float, node: dict[str, int]) -> Any:
+def unet(address: int, payload: int, source_level: float, node: dict[str, int], baseband: bool, carrier: float) -> Any:
     from wavesim_devices.serve import DeviceType
-    from wavesim_devices.unet.device import UnetDevice
+    from wavesim_devices.unet.device import BasebandOptions, UnetDevice
+
+    sensor = "hydrophone"
+
+    def make(broker: Any, _: Any, picked: dict[str, str]) -> UnetDevice:
+        options = BasebandOptions(picked[sensor], carrier) if baseband else None
+        return UnetDevice(broker, address, payload, source_level, node, baseband=options)
 
     return DeviceType(
         f"UnetStack modem {address}",
-        lambda b, _send, _: UnetDevice(b, address, payload, source_level, node),
+        make,
+        (sensor,) if baseband else (),
+        sensor if baseband else "",
         uses_acoustics=True,
     )
 

@@ -18,10 +18,10 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> list[str]:
         """Return the complete lines without their line ends, and without empty lines."""
-        found = []
+        found, begin = [], len(self._buffer)  # the earlier bytes contain no line end
         self._buffer += data.replace(b"\n", b"\r")
-        while (end := self._buffer.find(b"\r")) >= 0:
-            line = bytes(self._buffer[:end])
+        while (end := self._buffer.find(b"\r", begin)) >= 0:
+            line, begin = bytes(self._buffer[:end]), 0
             del self._buffer[: end + 1]
             if len(line) > self.limit:
                 self.dropped += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.wire.items import SignalSent
@@ -79,6 +80,24 @@ class Transmitter:
     def range_to(self, address: int, progress: Progress | None = None, *, level: float | None = None) -> None:
         """Request a reply from a modem; the request waits for its turn in the queue."""
         self._put(lambda: self.broker.range_to(address, level), progress, PATIENCE_S)
+
+    def play(
+        self,
+        samples: Any,
+        sampling_rate: float,
+        level: float,
+        progress: Progress | None = None,
+        *,
+        at: int | None = None,
+    ) -> None:
+        """Play samples when their turn comes. The arguments are those of :meth:`Broker.transmit`."""
+        patience = PATIENCE_S if at is None or self.time is None else PATIENCE_S + max(at * 1e-9 - self.time, 0.0)
+        self._put(
+            lambda: self.broker.transmit(samples, sampling_rate, level, at=at),
+            progress,
+            patience,
+            timed=at is not None,
+        )
 
     def cancel(self) -> None:
         """Drop all signals whose transmission has not been requested yet."""

@@ -6,7 +6,7 @@ export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
 export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16,"DEVICE_FAULT":17,"TIME_CHANGED":18});
-export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16,"ATTACH":17,"SERVE":18,"VALUES":19,"WRITTEN":20,"FRAME_PART":21,"FENCE":22,"SNAPSHOT":23});
+export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16,"ATTACH":17,"SERVE":18,"VALUES":19,"WRITTEN":20,"FRAME_PART":21,"FENCE":22,"SNAPSHOT":23,"SOUND_PART":24,"TRANSMIT":25});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3,"EMULATOR":4});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
 export const Refusal = Object.freeze({"COOKIE":1,"NAME_IN_USE":2,"UNKNOWN_NAME":3,"UNKNOWN_MODEL":4,"FULL":5,"BAD_VALUE":6,"KEY":7,"EXPIRED":8,"ROLE":9,"INTERNAL":10});
@@ -1106,6 +1106,52 @@ export function writeSnapshotAction(w, m) {
   w.text(m.name, 1000, "SnapshotAction.name");
 }
 
+export function readSoundPart(r) {
+  const n = r.list(5, 65535);
+  r.int(24, 24);
+  const m = {
+    sound: r.int(0, 4294967295),
+    first: r.int(0, 8388607),
+    count: r.int(1, 8388608),
+    data: r.bin(4, 1120),
+  };
+  for (let k = 5; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeSoundPart(w, m) {
+  w.list(5, 0, 65535, "SoundPart");
+  w.byte(24);
+  w.int(m.sound, 0, 4294967295, "SoundPart.sound");
+  w.int(m.first, 0, 8388607, "SoundPart.first");
+  w.int(m.count, 1, 8388608, "SoundPart.count");
+  w.bin(m.data, 4, 1120, "SoundPart.data");
+}
+
+export function readTransmit(r) {
+  const n = r.list(6, 65535);
+  r.int(25, 25);
+  const m = {
+    sound: r.int(0, 4294967295),
+    sampling_rate: r.number(0, 1000000000),
+    level: r.nil() ? null : r.number(-10000, 10000),
+    at_ns: r.nil() ? null : r.wide(-4611686018427387904n, 4611686018427387904n),
+    is_peak: r.int(0, 1),
+  };
+  for (let k = 6; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function writeTransmit(w, m) {
+  w.list(6, 0, 65535, "Transmit");
+  w.byte(25);
+  w.int(m.sound, 0, 4294967295, "Transmit.sound");
+  w.number(m.sampling_rate, 0, 1000000000, "Transmit.sampling_rate");
+  m.level === null || m.level === undefined ? w.nil() : w.number(m.level, -10000, 10000, "Transmit.level");
+  m.at_ns === null || m.at_ns === undefined ? w.nil() : w.int(m.at_ns, -4611686018427387904n, 4611686018427387904n, "Transmit.at_ns");
+  w.int(m.is_peak, 0, 1, "Transmit.is_peak");
+}
+
 export const MESSAGES = {
   1: { name: "HELLO", fromClient: true, session: false, latestWins: false, read: readHello, write: writeHello },
   2: { name: "CHALLENGE", fromClient: false, session: false, latestWins: false, read: readChallenge },
@@ -1176,4 +1222,6 @@ export const REQUESTS = {
   21: { name: "FRAME_PART", read: readFramePart, write: writeFramePart },
   22: { name: "FENCE", read: readFence, write: writeFence },
   23: { name: "SNAPSHOT", read: readSnapshotAction, write: writeSnapshotAction },
+  24: { name: "SOUND_PART", read: readSoundPart, write: writeSoundPart },
+  25: { name: "TRANSMIT", read: readTransmit, write: writeTransmit },
 };

@@ -46,7 +46,7 @@ struct wavesim_mailbox_reception {
     int64_t id; /* Number of the signal. */
     int64_t query; /* Number of the signal that this signal answers; 0 = none. */
     int64_t reception_ns; /* Time of reception, as measured by the receiver with its own clock. [ns] */
-    int64_t kind; /* Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply. */
+    int64_t kind; /* Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound. */
     int64_t code; /* Code of the signal; 0 = none. */
     int64_t from_address; /* Modem address of the sender; 0 = none. */
     int64_t to_address; /* Modem address of the destination; 0 = all. */

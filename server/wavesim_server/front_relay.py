@@ -13,6 +13,7 @@ import numpy as np
 
 from wavesim_sdk.front_rings import WAVEFORMS
 from wavesim_sdk.front_tables import FrontBatch
+from wavesim_sdk.sounds import MAX_SAMPLES
 
 KEPT_FRONTS = 16_384  #: number of fronts that are kept for each hydrophone, as in the rings of a server
 
@@ -27,7 +28,7 @@ class FrontRelay:
         self._batches: deque[FrontBatch] = deque()
         self._first = 0  # number of the first batch that is kept
         self._epoch = 0
-        self._size = self._waveforms = 0  # numbers of fronts and of waveforms that are kept
+        self._size = self._waveforms = self._samples = 0  # numbers of fronts, waveforms and samples that are kept
 
     def reader(self) -> Callable[[], FrontBatch]:
         """Return a function that returns the fronts since its last call. The first call returns all kept fronts."""
@@ -43,7 +44,9 @@ class FrontRelay:
             number = self._first + len(self._batches)
             waveforms = np.concatenate([newest.waveforms[:0], *(b.waveforms for b in new)])
             fronts = np.concatenate([newest.fronts[:0], *(b.fronts for b in new)])
-            return FrontBatch(waveforms, fronts, newest.time_ns, is_restarted, sum(b.lost for b in new))
+            sounds = {sound.number: sound for b in new for sound in b.sounds}
+            lost = sum(b.lost for b in new)
+            return FrontBatch(waveforms, fronts, newest.time_ns, is_restarted, lost, tuple(sounds.values()))
 
         return take
 
@@ -53,14 +56,24 @@ class FrontRelay:
             self._epoch += 1
             self._first += len(self._batches)
             self._batches.clear()
-            self._size = self._waveforms = 0
+            self._size = self._waveforms = self._samples = 0
         if len(batch.waveforms) or len(batch.fronts) or batch.lost:
             self._batches.append(batch)
             self._size += len(batch.fronts)
             self._waveforms += len(batch.waveforms)
-            while (self._size > self._capacity or self._waveforms > WAVEFORMS) and len(self._batches) > 1:
+            self._samples += _samples(batch)
+            while self._is_full() and len(self._batches) > 1:
                 oldest = self._batches.popleft()
                 self._size -= len(oldest.fronts)
                 self._waveforms -= len(oldest.waveforms)
+                self._samples -= _samples(oldest)
                 self._first += 1
         return batch
+
+    def _is_full(self) -> bool:
+        return self._size > self._capacity or self._waveforms > WAVEFORMS or self._samples > MAX_SAMPLES
+
+
+def _samples(batch: FrontBatch) -> int:
+    """Return the number of samples of all sounds in a batch."""
+    return sum(len(sound.samples) for sound in batch.sounds)

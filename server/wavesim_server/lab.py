@@ -262,6 +262,21 @@ class Lab(Simulation):
         if not self.tracks or self.tracks[-1][0] != now:
             self.tracks.append((now, tuple(self.names), self.state()[self.rows]))
 
+    def transmit(
+        self,
+        body: int | str,
+        samples: Any,
+        sampling_rate: float,
+        level: float | None = None,
+        at: int | None = None,
+        scale: str = "rms",
+        *,
+        number: int = 0,
+    ) -> None:
+        """Play a sound with the transducer of a body, given by its name or its row; see :meth:`Simulation.transmit`."""
+        row = self.row(body) if isinstance(body, str) else body
+        super().transmit(row, samples, sampling_rate, level, at, scale, number=number)
+
     # -- results -------------------------------------------------------------------------------
 
     def states(self) -> States:

@@ -22,6 +22,7 @@ from wavesim_sdk.wire.schema import (
     Int,
     List,
     Malformed,
+    Number,
     Numbers,
     TaggedUnion,
     Text,
@@ -183,6 +184,17 @@ class SoundRefusedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class SoundPlayedEvent:
+    """A sound that was played for the first time, for the log."""
+
+    time_ns: int = record_field(_TIME, "time of emission", "ns")
+    signal: int = record_field(_REQUEST, "number of the signal")
+    name: str = record_field(_NAME, "name of the body that played the sound")
+    sampling: float = record_field(Number(), "sampling rate", "Hz")
+    samples: bytes = record_field(_BLOCK, "samples: 32-bit floating-point values, little-endian")
+
+
+@dataclass(frozen=True, slots=True)
 class BodyPresenceEvent:
     """A body was added or removed."""
 
@@ -260,6 +272,7 @@ EVENTS = TaggedUnion(
         10: SessionFailedEvent,
         11: SlowEmulator,
         12: TimeChangedEvent,
+        13: SoundPlayedEvent,
     },
 )
 EngineEvent = (
@@ -275,6 +288,7 @@ EngineEvent = (
     | SessionFailedEvent
     | SlowEmulator
     | TimeChangedEvent
+    | SoundPlayedEvent
 )
 
 

@@ -477,6 +477,34 @@ class Simulation:
         self._check_transducer(row)
         self.channel.range_request(row, to, payload, duration, EmissionRequest(level, at, number, self.time_s))
 
+    def transmit(
+        self,
+        row: int,
+        samples: Any,
+        sampling_rate: float,
+        level: float | None = None,
+        at: int | None = None,
+        scale: str = "rms",
+        *,
+        number: int = 0,
+    ) -> None:
+        """Play a sound: samples of one channel, for example a NumPy array of float32. Timing is as in :meth:`ping`.
+
+        ``level`` is the rms source level in dB re 1 uPa at 1 m, whatever the scale of the samples; by default, it is
+        that of the transducer. With ``scale="peak"``, it is the level of a sine between -1 and 1, and the samples are
+        between -1 and 1.
+
+        Hydrophones hear the samples. For all other purposes, the sound is a signal of kind 4 with the band that contains
+        99 % of its energy: it interferes with other signals, and transducers lose it with the outcome `foreign`.
+
+        Raises InvalidArgument if the node cannot play the sound: it lasts more than 60 s, its band is not within that
+        of the transducer or reaches above 0.40 of the sampling rate, its level is above that of the transducer, or it
+        contains a value that is not finite.
+        """
+        self._check_transducer(row)
+        asked = EmissionRequest(level, at, number, self.time_s)
+        self.channel.transmit(row, samples, sampling_rate, scale, asked)
+
     def listen(self, row: int, on: bool = True) -> None:
         """Make a transducer start receiving at the next tick, or stop receiving immediately.
 
@@ -585,8 +613,9 @@ class Simulation:
         After a return to a snapshot, the batch repeats the recent records, so that a reader can continue from it. If
         the fronts are not taken, the oldest ones are discarded and counted in ``lost``.
         """
-        hydrophones = self.channel.hydrophones
-        return NO_FRONTS._replace(time_ns=self.time_ns) if hydrophones is None else hydrophones.take(self.time_ns)
+        if self.channel.hydrophones is None:
+            return NO_FRONTS._replace(time_ns=self.time_ns)
+        return self.channel.take_fronts(self.time_ns)
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
         """Return the contacts that have begun since the last call, in chronological order.

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from tests.conftest import Server
 from tests.nursery import launch
 from wavesim_sdk.broker import Step
+from wavesim_sdk.imaging_frames import FRAME_KINDS, ImagingFrame, frame_record, sample_type
 from wavesim_sdk.wire.items import Reception, RequestRefused, SignalSent
 from wavesim_sdk.wire.state import State
 
@@ -45,8 +48,15 @@ def sea(*nodes: dict[str, Any], acoustics: str = "") -> str:
 @contextmanager
 def devices(server: Server, *commands: list[str]) -> Iterator[list[dict[str, int]]]:
     """Run `wavesim device` with each command, as pilots. Yields the TCP ports of each device by name."""
+    with open_devices(server, *([*command, "--pilot"] for command in commands)) as places:
+        yield places
+
+
+@contextmanager
+def open_devices(server: Server, *commands: list[str]) -> Iterator[list[dict[str, int]]]:
+    """Run `wavesim device` with each command. Yields the ports of each device by name."""
     started = [
-        launch("device", *command, "--server", f"127.0.0.1:{server.port}", "--pilot", stdout=subprocess.PIPE)
+        launch("device", *command, "--server", f"127.0.0.1:{server.port}", stdout=subprocess.PIPE)
         for command in commands
     ]
     try:
@@ -108,6 +118,41 @@ class FakeBroker:
             sent=[SignalSent(n, 100 + n, now, 25e3, 188.0, duration) for n, duration in (sent or {}).items()],
             refused=[RequestRefused(n, text) for n, text in (refused or {}).items()],
         )
+
+
+class SoundBroker(FakeBroker):
+    """Broker that also has blocks of a hydrophone, and that can transmit samples."""
+
+    def __init__(self, channels: int = 1, bits: int = 16, rate: float = 96000) -> None:
+        super().__init__()
+        self.channels, self.bits, self.rate, self.frames = channels, bits, rate, list[ImagingFrame]()
+        self.hydrophone = ""
+
+    def subscribe_frames(self, name: str) -> None:
+        self.hydrophone = name
+
+    def take_frames(self) -> list[ImagingFrame]:
+        found, self.frames = self.frames, []
+        return found
+
+    def transmit(
+        self, samples: Any, sampling_rate: float, level: float, at: int | None = None, *, scale: str = "rms"
+    ) -> int:
+        self.requests.append((scale, samples, sampling_rate, level, at))
+        return len(self.requests)
+
+    def block(self, first: int, count: int) -> None:
+        """Add a block. Sample k of channel c has the value (k + c) mod 1000 in units of the converter."""
+        self.hear(first, (np.arange(first, first + count) + np.arange(self.channels)[:, None]) % 1000)
+
+    def hear(self, first: int, values: Any) -> None:
+        """Add a block with these values (channels, n) in units of the converter; without a converter, in mV."""
+        samples = values.astype(sample_type(self.bits)) if self.bits else (values * 1e-3).astype("<f4")
+        record = frame_record(
+            name=self.hydrophone.encode(), kind=FRAME_KINDS.index("hydrophone"), beams=self.channels, bins=values.shape[1],
+            frequency=self.rate, tvg=self.bits, span=2.0, ping_ns=round(first * 1e9 / self.rate), sample_bytes=samples.itemsize,
+        )  # fmt: skip
+        self.frames.append(ImagingFrame(record, samples.tobytes()))
 
 
 def reception(kind: int, sender: int, to: int, payload: bytes | None = None, **more: Any) -> Reception:

@@ -52,8 +52,20 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "sbe45": ("--tcp 0", (b"TS\r\n", b"DS\r\n")),
     "seatrac": ("--beacon 3 --tcp 0", (b"#0161C0\r\n", b"#020000\r\n")),
     "surveyor": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
+    "uasp": (
+        "--command tcp:0",
+        (b'{"action": "version"}\n', b'{"action": "get", "param": "time"}\n', b'{"action": "odata", "data": "AAAA"}\n'),
+    ),
     "ublox": ("--tcp 0", (b"\xb5\x62\x0a\x04\x00\x00\x0e\x34",)),
-    "unet": (f"{MODEM} --fjage tcp:0", (b'{"action": "agents", "id": "1"}\n', b'{"alive": true}\n')),
+    "unet": (
+        f"{MODEM} --fjage tcp:0 --baseband",
+        (
+            b'{"action": "agents", "id": "1"}\n',
+            b'{"alive": true}\n',
+            b'{"action": "send", "message": {"clazz": "org.arl.unet.bb.TxBasebandSignalReq", "data": {"msgID": "1", "perf": '
+            b'"REQUEST", "sender": "g", "recipient": "phy", "signal": [1, 0, -1, 0]}}}\n',
+        ),
+    ),
     "usbl": ("--beacon 1=4 --tcp 0", ()),
     "vectornav": ("--tcp 0", (b"$VNRRG,01*XX\r\n", b"$VNWRG,06,1*XX\r\n")),
     "waterlinked-dvl": (

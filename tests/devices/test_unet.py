@@ -226,7 +226,12 @@ def test_ranges_and_names() -> None:
         assert data["address"] == address
 
 
-@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def is_noise(data: bytes) -> bool:
+    """Whether no line can be valid without an action; Hypothesis also tries texts that it finds in the sources."""
+    return b"alive" not in data and b"inResponseTo" not in data
+
+
+@given((st.binary(max_size=300) | st.text(max_size=300).map(str.encode)).filter(is_noise))
 def test_noise_is_counted_and_harms_nothing(data: bytes) -> None:
     device, _ = modem()
     peer = Peer(device, "g")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.emulators import hydrophone_twin as twin
 from tests.emulators.hydrophone_twin import C, Emission, Path, at_rest, circle, straight
+from wavesim_emulators.hydrophone import waveforms
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SeaSettings
 from wavesim_emulators.hydrophone.synthesis import Synthesiser
 from wavesim_emulators.hydrophone.waveforms import nominal_wave
@@ -193,8 +194,10 @@ def test_samples_are_those_of_the_closed_form() -> None:
 
     def wave(s: Floats) -> Floats:
         inside = 0.5 - 0.5 * np.cos(np.pi * np.clip(np.minimum(s, 0.25 - s) * sampling / 960.0, 0.0, 1.0))
-        return np.asarray(5.0 * inside * np.exp(1j * (2.0 * np.pi * 24e3 * s + 0.3)) / np.sqrt((x**2).mean()))
+        return np.asarray(5.0 * inside * np.exp(1j * (2.0 * np.pi * 24e3 * s + 0.3)) / np.sqrt((loud**2).mean()))
 
+    loud = x[np.flatnonzero(abs(x) >= 0.1 * abs(x).max())[0] :]
+    loud = loud[: np.flatnonzero(abs(loud) >= 0.1 * abs(x).max())[-1] + 1]
     e = moving(duration=0.25, samples=7, band=2e3)
     s = heard(e)
     s.add_samples(7, x, sampling)
@@ -202,6 +205,24 @@ def test_samples_are_those_of_the_closed_form() -> None:
     p = s.pressure(first, 27000).pressure
     truth = e.pressure(times(s, first, 27000), wave)
     assert np.sqrt(((p - truth) ** 2).mean()) < 1e-4 * np.sqrt((truth**2).mean())
+
+
+def test_long_sound_is_filtered_in_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Band, absorption and Hilbert transform are those of the whole sound."""
+    x = np.random.default_rng(2).normal(size=30_000)
+    spectrum = np.fft.rfft(x)
+    spectrum[: 30_000 * 18 // 96] = spectrum[30_000 * 32 // 96 :] = 0.0
+    x, row = np.fft.irfft(spectrum), Emission(at_rest(0, 0, 20), at_rest(900, 0, 20)).waveform()[0]
+    row["frequency"], row["band"] = 25e3, 14e3
+    made = []
+    for section in (waveforms.SECTION, 2**13):
+        monkeypatch.setattr(waveforms, "SECTION", section)
+        monkeypatch.setattr(waveforms, "MARGIN", section // 8)
+        wave = waveforms.sampled_wave(x, 96e3, row, HydrophoneSettings(), ainslie_mccolm)
+        made.append(np.stack(wave.version(wave.number(2000.0))))
+    whole, parts = made
+    assert parts.shape == whole.shape == (2, 30_000 + 2 * waveforms.TAPS)
+    assert abs(parts - whole).max() < 1e-3 * abs(whole).max(), "with a margin of 1024 samples, a 64th of the usual one"
 
 
 def test_absorption_is_a_filter() -> None:
@@ -274,9 +295,9 @@ def test_front_without_a_waveform_is_counted() -> None:
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        (np.array([1.0, math.nan]), "sample 1 of a waveform is not a finite number"),
+        (np.array([1.0, math.nan]), "sample 1 of the sound is not a finite number"),
         (np.zeros(5), "cannot have a level"),
-        (np.ones((2, 2)), "its shape is"),
+        (np.ones((2, 2)), "their shape is"),
     ],
 )
 def test_samples_that_are_not_a_waveform(samples: Floats, message: str) -> None:

@@ -40,7 +40,7 @@ TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParam
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
 PARAMS = "ros_gz_interfaces/msg/ParamVec"
 VERBS = ("start", "pause", "stop")
-KINDS = ("pulse", "data", "range request", "range reply")
+KINDS = ("pulse", "data", "range request", "range reply", "sound")
 
 
 @dataclass(frozen=True)

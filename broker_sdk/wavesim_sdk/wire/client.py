@@ -156,13 +156,14 @@ class ClientSession:
         """Send actuator commands. The server uses only the latest commands that it has received."""
         self._queue(check(Actuate(command)))
 
-    def request(self, request: AnyRequest) -> int:
-        """Queue a request and return its number. The request is repeated until the server acknowledges it.
+    def request(self, request: AnyRequest, more: int = 0) -> int:
+        """Queue a request and return its number. The request is repeated until the server acknowledges it. ``more`` is
+        as in :meth:`Outbox.push`.
 
         Raises OverflowError if the server does not acknowledge requests.
         """
         self._idle_until = -math.inf
-        return self._outbox.push(REQUESTS.encode(check(request)))
+        return self._outbox.push(REQUESTS.encode(check(request)), more)
 
     @property
     def unacknowledged_requests(self) -> int:

@@ -32,6 +32,8 @@ MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
 MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission requires several items
 MAX_MISSION_WAYPOINTS = 4096
 MAX_SNAPSHOT_NAME = 1000  #: maximum number of bytes in the name of a snapshot, or in the path of its file
+MAX_SOUND_SAMPLES = 2**23  #: maximum number of samples of a sound
+SOUND_PART_BYTES = 1120  #: maximum number of bytes of a sound in one item
 MAX_ITEM_CORNERS = 48  #: maximum number of corners of a fence in a request
 #: maximum size of an allocation matrix: six numbers for each of twelve thrusters, the most that fits into a datagram
 ALLOCATION_NUMBERS = 6 * 12
@@ -43,7 +45,7 @@ _POINTS = "four values for each waypoint: north, east and down in W, and speed"
 _ACTION = "action: goto, loiter, return, pause, resume or abort"
 _POINT = "target: north, east and down in W, and speed (0 = the vehicle's default cruise speed); nil = no target. `goto` needs a target"
 COMMAND_POINT = Nullable(Numbers(exact=4, low=-MAX_VALUE, high=MAX_VALUE))
-_KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
+_KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound"
 
 
 class EventKind(IntEnum):
@@ -91,6 +93,8 @@ class Request(IntEnum):
     FRAME_PART = 21
     FENCE = 22
     SNAPSHOT = 23
+    SOUND_PART = 24
+    TRANSMIT = 25
 
 
 class CommandResult(IntEnum):
@@ -391,6 +395,29 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class SoundPart:
+    """Part of the samples of a sound. The parts are sent in order, and TRANSMIT plays the sound."""
+
+    sound: int = record_field(UINT32, "number of the sound, chosen by its sender; the same in all parts of the sound")
+    first: int = record_field(Int(0, MAX_SOUND_SAMPLES - 1), "number of the first sample of this part, from 0")
+    count: int = record_field(Int(1, MAX_SOUND_SAMPLES), "number of samples of the whole sound")
+    data: bytes = record_field(Bin(4, SOUND_PART_BYTES), "samples: 32-bit floating-point values, little-endian")
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Request that the transducer play a sound, whose samples have been sent before."""
+
+    sound: int = record_field(UINT32, "number of the sound, as in SOUND_PART")
+    sampling_rate: float = record_field(Number(0.0, 1e9), "sampling rate", "Hz")
+    level: float | None = record_field(*_LEVEL, default=None)
+    at_ns: int | None = record_field(*_AT, default=None)
+    is_peak: int = record_field(
+        FLAG, "0 = `level` is the rms level of the sound; 1 = `level` is that of a sine between -1 and 1", default=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Observe:
     """Select what an observer receives."""
 
@@ -635,6 +662,8 @@ REQUESTS = TaggedUnion(
         Request.FRAME_PART: FramePart,
         Request.FENCE: Fence,
         Request.SNAPSHOT: SnapshotAction,
+        Request.SOUND_PART: SoundPart,
+        Request.TRANSMIT: Transmit,
     },
 )
 AnyRequest = (
@@ -661,4 +690,6 @@ AnyRequest = (
     | FramePart
     | Fence
     | SnapshotAction
+    | SoundPart
+    | Transmit
 )

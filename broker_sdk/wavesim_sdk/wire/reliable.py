@@ -82,14 +82,15 @@ class Outbox:
         """Return whether any items have never been sent, or must be sent again because of a gap."""
         return self._next <= self.last
 
-    def push(self, item: Any) -> int:
-        """Queue an item, which consists of its type number and its values, and return its sequence number.
+    def push(self, item: Any, more: int = 0) -> int:
+        """Queue an item, which consists of its type number and its values, and return its sequence number. ``more`` is
+        the number of items by which the queue may be longer than MAX_PENDING, for long sequences of items.
 
         Raises OverflowError if the peer does not acknowledge items, and ValueError if the item does not fit into a
         datagram.
         """
-        if len(self._pending) >= MAX_PENDING:
-            raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING} items")
+        if len(self._pending) >= MAX_PENDING + more:
+            raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING + more} items")
         size = len(msgpack.packb(item))
         if size > ITEMS_BYTES:
             raise ValueError(f"the item has {size} bytes; the maximum that fits in a datagram is {ITEMS_BYTES}")

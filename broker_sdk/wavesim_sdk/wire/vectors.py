@@ -76,6 +76,9 @@ _REQUESTS = _items(
     i.Missions(1, "takes 25 waypoints"),
     i.Fence("bay", "outside", (0.0, 0.0, 100.0, 0.0, 0.0, 50.5)),
     i.Fence("bay"),
+    i.SoundPart(1, 280, 282, b"\x00\x00\x80\x3f\x00\x00\x00\xbf"),
+    i.Transmit(1, 96000.0, 180.0, _GREAT),
+    i.Transmit(1, 48000.0, is_peak=1),
 )
 _COMMANDS = _items(
     i.EVENTS, i.CommandReceived(5, "goto", (100.0, -50.0, 10.0, 1.5)), i.CommandReceived(6, "loiter", None)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from wavesim_devices.hydrophone_blocks import HydrophoneBlocks
 from wavesim_devices.ports import Bytes
+from wavesim_devices.splitters import LONG_LINE
 from wavesim_devices.transmitter import PATIENCE_S, Transmitter
 from wavesim_devices.unet.agents import AddressAgent, NodeAgent
+from wavesim_devices.unet.baseband import LONGEST_LINE, BasebandService
 from wavesim_devices.unet.fjage import AgentContainer, GatewayConnection, Later
 from wavesim_devices.unet.sound import (
     ACKNOWLEDGEMENT,
@@ -38,6 +42,14 @@ def read_at_once(call: Callable[[], None]) -> None:
     call()
 
 
+@dataclass(frozen=True)
+class BasebandOptions:
+    """Hydrophone that records for the baseband service, and the initial carrier frequency in Hz."""
+
+    hydrophone: str
+    carrier: float = 25e3
+
+
 class UnetDevice:
     """Virtual modem with the agents of a UnetStack node."""
 
@@ -49,13 +61,21 @@ class UnetDevice:
         source_level: float,
         addresses: Mapping[str, int],
         later: Later | None = None,
+        baseband: BasebandOptions | None = None,
     ) -> None:
         self.address = address
         self.later = later or (read_at_once if broker.lockstep else read_later)
         self.transmitter = Transmitter(broker)
-        self.container = AgentContainer({}, lambda: round((self.transmitter.time or 0.0) * 1000))
+        self.container = AgentContainer(
+            {}, lambda: round((self.transmitter.time or 0.0) * 1000), LONG_LINE if baseband is None else LONGEST_LINE
+        )
         speed = broker.welcome.sound_speed
         self.phy = PhysicalAgent(self.container, self.transmitter, payload - 1, source_level, speed)
+        self.baseband = (
+            None
+            if baseband is None
+            else BasebandService(self.phy, HydrophoneBlocks(broker, baseband.hydrophone), baseband.carrier)
+        )
         self.link = LinkAgent(self.container, self.phy, address)
         self.ranging = RangingAgent(self.container, self.transmitter, address)
         others = [ForwardingAgent(name, self.container, self.link) for name in ("transport", "router")]
@@ -80,6 +100,8 @@ class UnetDevice:
             else:
                 self.ranging.receive(heard)
         self.transmitter.step(step)
+        if self.baseband is not None:
+            self.baseband.step()
         self.link.step(step.time)
         self.ranging.step(step.time)
 

@@ -85,8 +85,8 @@ class Agent(Protocol):
 class AgentContainer:
     """Agents of a modem, and the gateways that are connected to it."""
 
-    def __init__(self, agents: Mapping[str, Agent], sent_at: Callable[[], int]) -> None:
-        self.agents, self.sent_at = agents, sent_at
+    def __init__(self, agents: Mapping[str, Agent], sent_at: Callable[[], int], longest_line: int = LONG_LINE) -> None:
+        self.agents, self.sent_at, self.longest_line = agents, sent_at, longest_line
         self.gateways: list[GatewayConnection] = []
         self.malformed = 0  #: number of lines that were not valid requests or messages
         self._count = 0
@@ -131,7 +131,7 @@ class GatewayConnection:
         self.container, self._send, self._later = container, send, later
         self._arrived: deque[str] = deque()
         self.wanted: frozenset[str] = frozenset()
-        self._lines = LineSplitter(LONG_LINE, "utf-8")
+        self._lines = LineSplitter(container.longest_line, "utf-8")
         self._asked_alive = True  # so that two sides that answer each other do not do so for ever
         container.gateways.append(self)
         send(ALIVE)

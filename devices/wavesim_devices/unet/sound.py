@@ -60,7 +60,7 @@ class UnetDatagram:
 class PhysicalAgent(ParameterAgent):
     """Agent for the physical layer. It sends frames immediately, and publishes the frames that it receives."""
 
-    services = (SERVICES + "PHYSICAL", SERVICES + "DATAGRAM")
+    services: tuple[str, ...] = (SERVICES + "PHYSICAL", SERVICES + "DATAGRAM")
 
     def __init__(
         self, container: AgentContainer, transmitter: Transmitter, mtu: int, level: float, speed: float

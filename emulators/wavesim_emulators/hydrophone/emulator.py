@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from wavesim_emulators.base import Batch
 from wavesim_emulators.hydrophone.replay import ReplayChannel
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SampleBlock, SeaSettings, Spectrum
-from wavesim_emulators.hydrophone.synthesis import Synthesiser, load_kernels
+from wavesim_emulators.hydrophone.synthesis import Synthesiser, can_be_heard, load_kernels
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.arrays import Array, Record
@@ -27,7 +27,7 @@ from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
-from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch, StoredSound
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config import replay_checks as replays
@@ -61,6 +61,7 @@ class HydrophoneEmulator(FrameEmulator):
         self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
         self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
+        self._sounds: dict[int, StoredSound] = {}  # sounds to which these waveforms refer, by number
         #: the values of each hydrophone and the tick at which they were measured, for a second call at this tick
         self._measured: dict[int, tuple[int, Any]] = {}
         self._sources: dict[int, str] = {}  # name of the body that transmits each signal, if it has a measured channel
@@ -95,18 +96,10 @@ class HydrophoneEmulator(FrameEmulator):
             self._generations.clear()
             self._waveforms.clear()
             self._sources.clear()
+            self._sounds.clear()
             self._measured.clear()
         self._forget_replaced(view)
-        if len(batch.waveforms):
-            for record in batch.waveforms:
-                self._waveforms[int(record["signal"])] = record
-                source = bytes(view.identity["name"][int(record["source"])]).decode()
-                if source in self._replaying:
-                    self._sources[int(record["signal"])] = source
-            while len(self._waveforms) > WAVEFORMS:
-                self._sources.pop(self._waveforms.popitem(last=False)[0], None)
-            for receiver in self._receivers.values():
-                self._add_waveforms(receiver, batch.waveforms)
+        self._take_waveforms(view, batch)
         for place in np.unique(batch.fronts["receiver"]).tolist():
             fronts = batch.fronts[batch.fronts["receiver"] == place]
             if place in self._receivers:
@@ -117,8 +110,29 @@ class HydrophoneEmulator(FrameEmulator):
                 while sum(map(len, kept)) > UNPLACED_FRONTS:
                     kept.pop(0)
 
-    def _add_waveforms(self, receiver: HydrophoneReceiver, records: Record) -> None:
-        """Add waveforms to a hydrophone, and the measured channels through which it hears them."""
+    def _take_waveforms(self, view: FleetSnapshot, batch: FrontBatch) -> None:
+        """Keep the new waveforms and sounds, and give them to the hydrophones."""
+        if not len(batch.waveforms):
+            return
+        for record in batch.waveforms:
+            self._waveforms[int(record["signal"])] = record
+            source = bytes(view.identity["name"][int(record["source"])]).decode()
+            if source in self._replaying:
+                self._sources[int(record["signal"])] = source
+        while len(self._waveforms) > WAVEFORMS:
+            self._sources.pop(self._waveforms.popitem(last=False)[0], None)
+        if batch.sounds or self._sounds:
+            self._sounds |= {played.number: played for played in batch.sounds}
+            now = 1e-9 * batch.time_ns
+            heard = {int(r["samples"]) for r in self._waveforms.values() if can_be_heard(r, now)}
+            self._sounds = {n: played for n, played in self._sounds.items() if n in heard}
+        for receiver in self._receivers.values():
+            self._add_waveforms(receiver, batch.waveforms, batch.sounds)
+
+    def _add_waveforms(self, receiver: HydrophoneReceiver, records: Record, sounds: Iterable[StoredSound]) -> None:
+        """Add sounds and waveforms to a hydrophone, and the measured channels through which it hears them."""
+        for played in sounds:
+            receiver.synthesiser.add_samples(played.number, played.samples, played.sampling)
         receiver.synthesiser.add_waveforms(records)
         for signal in records["signal"].tolist() if receiver.channels else ():
             if (channel := receiver.channels.get(self._sources.get(signal, ""))) is not None:
@@ -203,7 +217,7 @@ class HydrophoneEmulator(FrameEmulator):
                 self._channels.get((body.decode(), name.decode()), {}),
             )
             if self._waveforms:
-                self._add_waveforms(known, np.stack(list(self._waveforms.values())))
+                self._add_waveforms(known, np.stack(list(self._waveforms.values())), self._sounds.values())
             for fronts in self._unplaced.pop(place, ()):
                 synthesiser.add_fronts(fronts)
         return known

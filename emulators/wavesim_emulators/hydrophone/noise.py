@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from wavesim_emulators.hydrophone import fourier
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, Spectrum
 from wavesim_emulators.hydrophone.waveforms import band_gain
 from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers the functions with Numba
+from wavesim_kernels import fourier
 from wavesim_kernels.compiler import kernel
 from wavesim_kernels.randomness import random_bits
 from wavesim_sdk.arrays import Floats

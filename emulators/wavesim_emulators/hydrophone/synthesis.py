@@ -17,7 +17,6 @@ from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBl
 from wavesim_emulators.hydrophone.waveforms import (
     SampledWave,
     ToneWave,
-    checked_samples,
     interpolation_table,
     nominal_wave,
     sampled_wave,
@@ -25,6 +24,7 @@ from wavesim_emulators.hydrophone.waveforms import (
 from wavesim_sdk.arrays import Array, Floats, Record
 from wavesim_sdk.elementary import power
 from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.sounds import checked_sound
 
 _MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
 _ELEMENT_MARGIN_S = 0.008  # sound crosses the 5 m from the reference point to an element in less time
@@ -53,7 +53,7 @@ class Synthesiser:
         self._replays: dict[int, ReplayChannel] = {}  # by signal
         self._refused: set[int] = set()
         self._first_paths: dict[int, int] = {}  # path on which a replayed signal arrives first
-        self._samples: dict[int, tuple[Floats, float]] = {}
+        self._samples: dict[int, tuple[Array, float]] = {}
         self._table: Array | None = None
 
     @property
@@ -89,9 +89,9 @@ class Synthesiser:
         """Add the samples of a waveform under the number that the ``samples`` column of WAVEFORM refers to. Their scale
         does not matter, because the level of the signal determines their rms value.
 
-        Raises WaveSimError if the samples are not finite or all 0, or if the sampling rate is not positive.
+        Raises InvalidArgument if the samples are not a sound; see :func:`wavesim_sdk.sounds.checked_sound`.
         """
-        self._samples[number] = checked_samples(samples, sampling), sampling
+        self._samples[number] = checked_sound(samples, sampling)
 
     def add_fronts(self, records: Record) -> None:
         """Add records of the FRONT table. They must belong to this hydrophone, and the waveform of their signal must
@@ -165,11 +165,14 @@ class Synthesiser:
         return made
 
     def _forget_waves(self, time: float) -> None:
-        for signal, row in list(self._rows.items()):
-            if row["emission"] + row["duration"] + _MAX_TRAVEL_S < time:
-                for known in (self._rows, self._waves, self._replays, self._first_paths):
-                    known.pop(signal, None)
-                self._refused.discard(signal)
+        over = [signal for signal, row in self._rows.items() if not can_be_heard(row, time)]
+        for signal in over:
+            for known in (self._rows, self._waves, self._replays, self._first_paths):
+                known.pop(signal, None)
+            self._refused.discard(signal)
+        if over and self._samples:
+            used = {int(row["samples"]) for row in self._rows.values()}
+            self._samples = {number: known for number, known in self._samples.items() if number in used}
 
     # -- signals --------------------------------------------------------------------------------
 
@@ -267,6 +270,11 @@ class Synthesiser:
         scale = np.array([waves[k].scale if isinstance(waves[k], ToneWave) else 1.0 for k in chosen])
         values[:, 2:4] *= scale[:, np.newaxis]
         return values
+
+
+def can_be_heard(wave: Record, time: float) -> bool:
+    """Return whether the signal of a row of the WAVEFORM table can arrive at a simulation time in s, or later."""
+    return bool(wave["emission"] + wave["duration"] + _MAX_TRAVEL_S >= time)
 
 
 def load_kernels() -> None:

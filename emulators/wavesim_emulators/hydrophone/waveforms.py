@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.hydrophone import fourier
 from wavesim_emulators.hydrophone.sample_kernels import PHASES, TAPS
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, Spectrum
-from wavesim_kernels import randomness
+from wavesim_kernels import fourier, randomness
 from wavesim_sdk.arrays import Array, Floats, Record
 from wavesim_sdk.elementary import asin, cos, power, sin
-from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.sounds import USABLE, mean_square
 from wavesim_sdk.tables import SignalKind
 
 MODULATED = 8.0  #: product of bandwidth and duration from which a signal is a sweep or a sequence of tones
@@ -23,7 +23,9 @@ _SWEEP_PIECES = 16
 _EDGE_SHARE, _EDGE_PERIODS = 0.05, 10.0
 _FILTER_STEP_DB = 0.1
 _PAD = 256  # samples before and after a waveform into which its filter may spread it
-USABLE = 0.40  #: highest frequency of a sampled waveform or of a hydrophone's band, as a share of the sampling rate
+#: number of samples that are filtered at once, and those at both ends of them that are discarded. Within this distance,
+#: the Hilbert transform of a signal above 1 kHz is exact to -80 dB
+SECTION, MARGIN = 2**19, 2**16
 
 
 class ToneWave(NamedTuple):
@@ -131,7 +133,7 @@ def _bessel(x: Floats) -> Floats:
 
 @dataclass
 class SampledWave:
-    """Sampled waveform with an rms value of 1, and its versions after absorption and band.
+    """Sampled waveform with an rms value of 1 (see :mod:`wavesim_sdk.sounds`), and its versions after absorption and band.
 
     A version belongs to a path length. Lengths are rounded so that the levels within the band of the signal are exact
     to 0.05 dB.
@@ -154,35 +156,33 @@ class SampledWave:
         if number not in self.versions:
             length = number * self.step if number else 0.0
             gains = self.gains * power(10.0, -0.05 * np.maximum(self.more * length, -200.0))
-            padded = np.concatenate([np.zeros(_PAD), self.samples])
-            parts = [y[_PAD : _PAD + len(self.samples)] for y in fourier.filtered(padded, gains)]
-            x, hilbert = (fourier.single(np.concatenate([np.zeros(TAPS), y, np.zeros(TAPS)])) for y in parts)
+            x, hilbert = (np.zeros(len(self.samples) + 2 * TAPS, np.float32) for _ in range(2))
+            for first, end, parts in self._filtered(gains):
+                for out, y in zip((x, hilbert), parts, strict=True):
+                    out[TAPS + first : TAPS + end] = fourier.single(y)
             if len(self.versions) >= 32:
                 self.versions.pop(next(iter(self.versions)))
             self.versions[number] = x, hilbert
         return self.versions[number]
 
-
-def checked_samples(samples: Array, sampling: float) -> Floats:
-    """Return the samples of a waveform as an array of numbers. Raises WaveSimError if they cannot be a waveform."""
-    x = np.asarray(samples, float)
-    if x.ndim != 1 or not len(x):
-        raise WaveSimError(f"a waveform must be a sequence of samples, but its shape is {x.shape}")
-    if not np.isfinite(x).all():
-        raise WaveSimError(f"sample {int(np.argmin(np.isfinite(x)))} of a waveform is not a finite number")
-    if not x.any():
-        raise WaveSimError("all samples of a waveform are 0, so it cannot have a level")
-    if not sampling > 0.0:
-        raise WaveSimError(f"invalid sampling rate {sampling:g} Hz of a waveform: it must be positive")
-    return x
+    def _filtered(self, gains: Floats) -> Iterator[tuple[int, int, list[Floats]]]:
+        """Yield the filtered waveform and its Hilbert transform in parts: first sample, last sample + 1, both."""
+        count, room = len(self.samples), 2 * (len(gains) - 1)
+        margin = MARGIN if room < count + 2 * _PAD else 0
+        for first in range(0, count, room - 2 * margin - 2 * _PAD):
+            end = min(first + room - 2 * margin - 2 * _PAD, count)
+            begin = max(first - margin, 0)
+            padded = np.concatenate([np.zeros(_PAD), self.samples[begin : end + margin]])
+            at = _PAD + first - begin
+            yield first, end, [y[at : at + end - first] for y in fourier.filtered(padded, gains)]
 
 
 def sampled_wave(
-    samples: Floats, sampling: float, wave: Record, settings: HydrophoneSettings, absorption: Spectrum | None
+    samples: Array, sampling: float, wave: Record, settings: HydrophoneSettings, absorption: Spectrum | None
 ) -> SampledWave:
     """Return a sampled waveform for a row of the WAVEFORM table."""
     carrier, band = float(wave["frequency"]), float(wave["band"])
-    size = fourier.power_of_two(len(samples) + 2 * _PAD)
+    size = min(fourier.power_of_two(len(samples) + 2 * _PAD), SECTION)
     f = fourier.frequencies(size, sampling)
     more = np.zeros(len(f))
     step = math.inf
@@ -192,5 +192,5 @@ def sampled_wave(
         inside = abs(f - carrier) <= 0.5 * band
         most = float(abs(more[inside]).max()) if inside.any() else 0.0
         step = _FILTER_STEP_DB / most if most > 0.0 else math.inf
-    rms = math.sqrt(float(np.sum(samples * samples)) / len(samples))
+    rms = math.sqrt(mean_square(samples))
     return SampledWave(samples / rms, sampling, carrier, band_gain(settings, f), more, step)

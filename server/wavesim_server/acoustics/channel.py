@@ -11,19 +11,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_kernels import randomness
+from wavesim_kernels.occupied_band import occupied_band
 from wavesim_sdk import units
 from wavesim_sdk.arrays import Floats, Record
+from wavesim_sdk.errors import InvalidArgument
+from wavesim_sdk.front_tables import FrontBatch, StoredSound
 from wavesim_sdk.names import shorten
-from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, SignalKind
+from wavesim_sdk.sounds import check_band, checked_sound, level_of_sound
+from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, Outcome, SignalKind
 from wavesim_server import array_tables
 from wavesim_server.acoustics import front_arrays, medium, medium_arrays, medium_setup, modems, sea_history
 from wavesim_server.acoustics.hydrophones import SENSOR as HYDROPHONE_SENSOR
 from wavesim_server.acoustics.hydrophones import Hydrophones
+from wavesim_server.acoustics.sound_store import SoundStore
 from wavesim_server.acoustics.types import Records
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import BeamPattern, Modem, Pinger
 from wavesim_world.ocean.water import Water
+from wavesim_world.pinger_sounds import PingerSound, pinger_sounds
 
 #: attributes of the channel that follow from its other attributes
 _DERIVED = frozenset({"table", "_record_counts", "_totals", "_paths_dropped", "_emission_array", "_emission"})
@@ -49,7 +55,8 @@ class ActiveTransducer:
     transducer: TransducerConfig
     clock: tuple[float, float]  # offset (s) and drift
     head: int
-    payloads: set[int] = field(default_factory=set)  # payloads of planned packets
+    payloads: set[int] = field(default_factory=set)  # handles of planned packets and sounds
+    sound: int = 0  # number of the sound that its pinger plays
     packets: int = 0  # random numbers drawn for packets by the type of modem
     next_departure: float = -math.inf  # end of the last planned packet, by the node's clock, s
 
@@ -71,6 +78,7 @@ class AcousticChannel:
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
         self.hydrophones: Hydrophones | None = None
+        self._sounds, self._pinger_sounds = SoundStore(), pinger_sounds(loaded)
         self._set_medium(medium_setup.make_medium(loaded, water, capacity, step, signals, out))
         if count := loaded.sensor_rows.get(HYDROPHONE_SENSOR, 0):
             self.hydrophones = Hydrophones(self.medium, count, step, seed)
@@ -127,7 +135,7 @@ class AcousticChannel:
     # -- nodes -------------------------------------------------------------------------------
 
     def prepare(self, t: TransducerConfig | None) -> PreparedTransducer | None:
-        """Prepare the data of a transducer. Raises ValueError for an invalid beam, pinger or head."""
+        """Prepare the data of a transducer. Raises InvalidArgument for an invalid beam, pinger or head."""
         if t is None:
             return None
         if t.pinger is not None:
@@ -136,7 +144,7 @@ class AcousticChannel:
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
-                raise ValueError("the transducer's beam pattern is invalid")
+                raise InvalidArgument("the transducer's beam pattern is invalid")
         if t.modem is not None:
             modems.modem_type_of(t.modem)
         if t.head is not None:
@@ -157,8 +165,21 @@ class AcousticChannel:
         key = randomness.key(self.seed, name, "acoustics")
         installed = medium_setup.InstalledTransducer(t, key, node.clock, beam, head)
         medium_setup.set_node(self.medium, self.acoustics, row, installed, time)
+        if (sound := self._sound_of_pinger(t)) is not None:
+            self._set_pinger_sound(row, node, sound)
         self._set_carrier_conditions(row, t)
         self._count_listener(t, +1)
+
+    def _sound_of_pinger(self, t: TransducerConfig) -> PingerSound | None:
+        return None if t.pinger is None else self._pinger_sounds.get(t.pinger.waveform)
+
+    def _set_pinger_sound(self, row: int, node: ActiveTransducer, sound: PingerSound) -> None:
+        """Make a pinger play a sound at each ping."""
+        n = self.medium.nodes[row]
+        number = self._sounds.add(sound.samples, sound.sampling, self._signals_in_use, keep=True)
+        n.ping_handle, n.ping_duration = -number, sound.duration
+        n.ping_frequency, n.ping_band = 0.5 * (sound.low + sound.high), sound.high - sound.low
+        node.sound = number
 
     def start_pinger(self, row: int, time: float) -> None:
         """Schedule the first ping of a pinger, or all pings if their times are given. Its position must be known."""
@@ -167,8 +188,11 @@ class AcousticChannel:
         t, (offset, drift) = self.nodes[row].transducer, self.nodes[row].clock
         if t.pinger is None or not t.pinger.rows:
             return
-        emission = self._blank_emission(SignalKind.PULSE, t.pinger.frequency, t.pulse, t.band)
-        emission.code, emission.source_level = t.code, t.source_level
+        n = self.medium.nodes[row]
+        emission = self._blank_emission(
+            SignalKind.PULSE, float(n.ping_frequency), float(n.ping_duration), float(n.ping_band)
+        )
+        emission.code, emission.source_level, emission.handle = t.code, t.source_level, n.ping_handle
         for shown in t.pinger.rows:
             when = (shown - offset) / (1.0 + drift)
             while when >= time and not medium.request_emission(self.table, row, when, self._emission_array):
@@ -194,6 +218,8 @@ class AcousticChannel:
         medium_setup.drop_node(self.medium, row)
         for handle in node.payloads:
             self._payloads.pop(handle, None)
+            self._sounds.drop(-handle)
+        self._sounds.drop(node.sound)
         if node.head >= 0:
             self._head_pool.release(node.head)
         if node.transducer.beam is not None:
@@ -257,7 +283,7 @@ class AcousticChannel:
         if t.modem is not None:
             n.modem_absorption, n.modem_noise = self.carrier_conditions(t.modem.frequency, t.modem.bandwidth)
         if t.pinger is not None:
-            n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.band)
+            n.ping_absorption, n.ping_noise = self.carrier_conditions(float(n.ping_frequency), float(n.ping_band))
 
     def set_wind(self, wind: float) -> None:
         """Update the sea noise after a change in the mean wind; signals in transit keep their noise."""
@@ -309,14 +335,46 @@ class AcousticChannel:
         if kind is not None and asked.at is not None:
             node.next_departure = asked.at * 1e-9 + length
 
+    def transmit(self, row: int, samples: Any, sampling_rate: Any, scale: str, asked: EmissionRequest) -> None:
+        """Schedule a sound; see :meth:`wavesim_server.Simulation.transmit`."""
+        node = self._node(row)
+        t, (x, sampling) = node.transducer, checked_sound(samples, sampling_rate, scale)
+        low, high = occupied_band(x, sampling)
+        check_band(high, sampling)
+        if low < t.listen_low or high > t.listen_high:
+            raise InvalidArgument(
+                f"the sound occupies {low:.0f} to {high:.0f} Hz; the transducer's band is {t.listen_low:g} to "
+                f"{t.listen_high:g} Hz (listen_low and listen_high)"
+            )
+        level = t.source_level if asked.level is None else _checked_number("level", asked.level, "dB", 0.0, 260.0)
+        if level > t.source_level:
+            raise InvalidArgument(
+                f"level {level:g} dB is above the transducer's source level, which is {t.source_level:g} dB"
+            )
+        self._blank_emission(SignalKind.SOUND, 0.5 * (low + high), len(x) / sampling, high - low)
+        number = self._sounds.add(x, sampling, self._signals_in_use)
+        self._emission.handle = -number
+        try:
+            self._plan_emission(row, asked._replace(level=level_of_sound(x, level, scale)))
+        except ValueError:
+            self._sounds.drop(number)
+            raise
+        node.payloads.add(-number)
+
+    def _signals_in_use(self) -> set[int]:
+        """Return the numbers of the signals that hydrophones can still hear."""
+        return set() if self.hydrophones is None else self.hydrophones.signals_in_use
+
     def _packet(self, row: int, kind: SignalKind, to: int, payload: bytes, duration: float | None) -> float:
         """Turn the requested emission into a modem packet, and return the duration of the packet in s."""
         modem = self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
-            raise ValueError(f"a payload must be bytes, got {type(payload).__name__}")
+            raise InvalidArgument(f"a payload must be bytes, got {type(payload).__name__}")
         if len(payload) > modem.payload:
-            raise ValueError(f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}")
+            raise InvalidArgument(
+                f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}"
+            )
         coding = modems.modem_type_of(modem) if payload or kind is SignalKind.DATA else None
         bits = sent = 8.0 * len(payload)
         if coding is not None:
@@ -356,18 +414,18 @@ class AcousticChannel:
         """Schedule an acoustic range query; see :meth:`wavesim_server.Simulation.range_request`."""
         self._packet(row, SignalKind.RANGE_REQUEST, to, payload, duration)
         if to == 0:
-            raise ValueError("a range request needs the address of one modem")
+            raise InvalidArgument("a range request needs the address of one modem")
         self._plan_packet(row, payload, asked)
 
     def _node(self, row: int) -> ActiveTransducer:
         if row not in self.nodes:
-            raise ValueError("it has no transducer")
+            raise InvalidArgument("it has no transducer")
         return self.nodes[row]
 
     def _modem(self, row: int) -> Modem:
         modem = self._node(row).transducer.modem
         if modem is None:
-            raise ValueError("it has no modem")
+            raise InvalidArgument("it has no modem")
         return modem
 
     def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
@@ -396,7 +454,7 @@ class AcousticChannel:
             offset, drift = node.clock
             time = max((_checked_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
         if time > now + MAX_AHEAD:
-            raise ValueError("a signal can be planned at most one hour ahead")
+            raise InvalidArgument("a signal can be planned at most one hour ahead")
         while not medium.request_emission(self.table, row, time, self._emission_array):
             self.grow()
 
@@ -404,20 +462,36 @@ class AcousticChannel:
 
     def collect(self) -> None:
         """Collect the records that the medium has written during an advance."""
+        if self._record_counts[0][0] or self._record_counts[1][0]:
+            self._collect_records()
         if self.hydrophones is not None:
-            self.hydrophones.collect()
-        if not (self._record_counts[0][0] or self._record_counts[1][0]):
-            return
+            self.hydrophones.collect(self._sounds)
+
+    def _collect_records(self) -> None:
         sent, receptions = medium_setup.take_records(self.medium)
-        if self._payloads:
+        if self._payloads or self._sounds.planned:
             handles = np.asarray(self.medium.sent)["handle"][: len(sent)]
             for k in np.flatnonzero(handles):
                 handle, source = int(handles[k]), int(sent[k]["source"])
                 sent[k]["payload"] = self._payloads.pop(handle, b"")
+                if handle < 0:
+                    self._sounds.note_sent(-handle, int(sent[k]["id"]), int(sent[k]["outcome"]) != Outcome.NOT_SENT)
                 if source in self.nodes:
                     self.nodes[source].payloads.discard(handle)
         self._sent.append(sent)
         self._receptions.append(receptions)
+
+    def sound_of(self, signal: int) -> StoredSound | None:
+        """Return the sound that a signal consists of; None if it is another signal, or can no longer be heard."""
+        return self._sounds.sounds.get(self._sounds.signals.get(signal, 0))
+
+    def take_fronts(self, time_ns: int) -> FrontBatch:
+        """Return the waveforms, fronts and sounds since the last call; see
+        :meth:`wavesim_server.Simulation.take_fronts`. Call this only if there are hydrophones.
+        """
+        assert self.hydrophones is not None
+        batch = self.hydrophones.take(time_ns)
+        return batch._replace(sounds=self._sounds.of(batch.waveforms))
 
     def take_records(self) -> tuple[Record, Record]:
         """Return (sent, receptions) since the last call, in chronological order."""
@@ -452,13 +526,15 @@ class AcousticChannel:
 def _check_pinger(pinger: Pinger) -> None:
     """Raise ValueError unless a pinger has either a period or times in ascending order."""
     if bool(pinger.rows) == (pinger.period > 0.0):
-        raise ValueError("a <pinger> needs either `period` or the times of its pings between its tags")
+        raise InvalidArgument("a <pinger> needs either `period` or the times of its pings between its tags")
+    if bool(pinger.waveform) == (pinger.frequency > 0.0):
+        raise InvalidArgument("a <pinger> needs either `frequency` or `waveform`")
     if pinger.rows and pinger.offset:
-        raise ValueError("`offset` of a <pinger> has no effect on given times; remove it")
+        raise InvalidArgument("`offset` of a <pinger> has no effect on given times; remove it")
     if 0.0 < pinger.period < 0.01:
-        raise ValueError(f"the pinger's period is {pinger.period:g} s; the least period is 0.01 s")
+        raise InvalidArgument(f"the pinger's period is {pinger.period:g} s; the least period is 0.01 s")
     if any(later <= earlier for earlier, later in pairwise(pinger.rows)):
-        raise ValueError("the times of a <pinger> must be in ascending order")
+        raise InvalidArgument("the times of a <pinger> must be in ascending order")
 
 
 def _concatenated(parts: list[Record]) -> Record:
@@ -474,11 +550,11 @@ def _checked_duration(value: float) -> float:
 def _checked_number(what: str, value: Any, unit: str, low: float, high: float) -> float:
     number = units.to_real(value)
     if not low <= number <= high:
-        raise ValueError(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
+        raise InvalidArgument(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
     return number
 
 
 def _checked_integer(what: str, value: Any, most: int) -> int:
     if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
-        raise ValueError(f"{what} {shorten(value, 20)} is out of range (0 to {most})")
+        raise InvalidArgument(f"{what} {shorten(value, 20)} is out of range (0 to {most})")
     return int(value)

@@ -63,11 +63,11 @@ class FrontHistory:
 
     def _discard_waveforms(self, in_progress: set[int]) -> None:
         """Discard the waveforms of signals that are over and have no recent front."""
-        needed = in_progress | self._heard()
+        needed = in_progress | self.heard()
         self.waveforms = {n: record for n, record in self.waveforms.items() if n in needed}
         self.new_waveforms = [n for n in self.new_waveforms if n in needed]
 
-    def _heard(self) -> set[int]:
+    def heard(self) -> set[int]:
         """Return the numbers of the signals that have a recent front."""
         return {n for fronts in self.recent for n in np.unique(fronts["signal"]).tolist()}
 

@@ -18,6 +18,7 @@ from wavesim_server import array_tables
 from wavesim_server.acoustics import front_arrays, medium_arrays
 from wavesim_server.acoustics.front_history import FrontHistory
 from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.sound_store import SoundStore
 from wavesim_world.config.sensors import InstrumentConfig
 
 SENSOR = "hydrophone"  #: sensor type of the instruments that receive fronts
@@ -131,15 +132,19 @@ class Hydrophones:
 
     # -- results -------------------------------------------------------------------------------
 
-    def collect(self) -> None:
-        """Collect the records that the kernel has written during an advance."""
+    def collect(self, sounds: SoundStore) -> None:
+        """Collect the records that the kernel has written during an advance. ``sounds`` contains the sounds of the
+        signals that have been sent.
+        """
         waveforms, fronts = (int(count[0]) for count in self._written)
         if not (waveforms or fronts):
             return
         f, counters = self.fronts, self.fronts.counters[0]
         found = np.array(f.fronts[:fronts])  # in the order of their ticks only
         found = found[np.argsort(found["arrival"], kind="stable")]
-        self.history.add(np.array(f.waveforms[:waveforms]), found, self._in_progress)
+        described = np.array(f.waveforms[:waveforms])
+        sounds.mark(described)
+        self.history.add(described, found, self._in_progress)
         counters.waveforms = counters.fronts = counters.first_front = 0
 
     def _in_progress(self) -> set[int]:
@@ -147,6 +152,11 @@ class Hydrophones:
         m, f = self.medium, self.fronts
         emitting = f.emitted.id[: f.counters[0].emitting]
         return {*emitting.tolist(), *m.signals.id[m.signals.id > 0].tolist()}
+
+    @property
+    def signals_in_use(self) -> set[int]:
+        """Numbers of the signals that a hydrophone can still hear, or whose fronts are still kept."""
+        return self._in_progress() | self.history.heard()
 
     def take(self, time_ns: int) -> FrontBatch:
         """Return the waveforms and fronts since the last call. Call this between ticks, at the simulation time

@@ -28,7 +28,7 @@ from wavesim_server.acoustics.event_queues import (
     schedule_candidate,
     take_candidate,
 )
-from wavesim_server.acoustics.medium_arrays import PULSE, RANGE_REPLY, RANGE_REQUEST, Medium, MediumTable
+from wavesim_server.acoustics.medium_arrays import PULSE, RANGE_REPLY, RANGE_REQUEST, SOUND, Medium, MediumTable
 from wavesim_server.acoustics.moving_paths import may_meet_moving_surface, moving_travel_time
 from wavesim_server.acoustics.propagation import (
     source_image,
@@ -107,7 +107,7 @@ def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
     ping = m.emissions[k]
     ping.kind, ping.code, ping.request = PULSE, node.code, a.PINGER_REQUEST
     ping.frequency, ping.source_level = node.ping_frequency, node.source_level
-    ping.duration, ping.band = node.pulse, node.band
+    ping.duration, ping.band, ping.handle = node.ping_duration, node.ping_band, node.ping_handle
     ping.absorption, ping.noise = node.ping_absorption, node.ping_noise
     push_event(m, when, a.EMIT, j, k, j)
     return True
@@ -182,7 +182,7 @@ def _emit_signal(
     record.id, record.source = m.counters[0].last_id, j
     record.query, record.request = emission.query, max(emission.request, 0)
     record.outcome, record.kind, record.code = a.HEARD if ready else a.NOT_SENT, emission.kind, emission.code
-    record.from_address = node.address if emission.kind != PULSE else 0
+    record.from_address = node.address if emission.kind != PULSE and emission.kind != SOUND else 0
     record.to_address = emission.to_address
     record.payload_bytes, record.handle = emission.payload_bytes, emission.handle
     record.emission_ns, record.clock_ns = round(time * 1e9), round(clock_reading(m, j, time) * 1e9)

@@ -60,7 +60,8 @@ PATH_SUMS = ("first", "incoherent", "coherent")
 COHERENT = PATH_SUMS.index("coherent")
 
 # kinds of signals
-PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
+PULSE, DATA, RANGE_REQUEST, RANGE_REPLY, SOUND = map(int, SignalKind)
+UNKNOWN_MODULATION = -1  #: modulation of a sound, which no transducer understands
 # outcomes of receptions
 HEARD, BELOW_THRESHOLD, FADED, OUT_OF_BAND, TRANSMITTING, RECHARGING, RECEIVER_LEFT, NOT_SENT = map(
     int, list(Outcome)[:8]
@@ -133,6 +134,9 @@ NODE = _record(
     value("ping_period", "s", "Period of a pinger; 0 = the node is not a pinger."),
     value("ping_offset", "s", "Time of the first ping, by the pinger's own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
+    value("ping_duration", "s", "Duration of the ping."),
+    value("ping_band", "Hz", "Bandwidth of the ping."),
+    integer("ping_handle", "", "Negative number of the sound that the pinger plays; 0 = a pulse."),
     value("reply_absorption", "dB/m", "Absorption coefficient for automatic replies, in the current weather."),
     value("reply_noise", "dB re 1 uPa", "Noise in the band of automatic replies."),
     value("modem_absorption", "dB/m", "Absorption coefficient for automatic packets."),
@@ -213,7 +217,7 @@ EMISSION = _record(
     *_SOUND,
     integer("request", "", "Number of the client's request; PINGER_REQUEST = automatic ping."),
     integer("payload_bytes", "", "Length of the payload."),
-    integer("handle", "", "Key of the stored payload."),
+    integer("handle", "", "Key of the stored payload, or negative number of the sound that is sent; 0 = none."),
     integer("entry", "", "Number of transducers that had used the sender's row when the emission was planned."),
     integer("next", "", "Row of the next free record."),
 )

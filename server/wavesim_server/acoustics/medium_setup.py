@@ -247,6 +247,7 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
         n.modulation = zlib.crc32(b.modulation.encode())  # 0 for none
     if t.pinger is not None:
         n.ping_period, n.ping_offset, n.ping_frequency = t.pinger.period, t.pinger.offset, t.pinger.frequency
+        n.ping_duration, n.ping_band = t.pulse, t.band
     n.beam, n.head = installed.beam, installed.head
     if t.beam is not None:
         n.axis_x, n.axis_y, n.axis_z = np.array(t.beam.axis) / norm(t.beam.axis)

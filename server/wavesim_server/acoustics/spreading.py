@@ -12,7 +12,7 @@ from wavesim_server.acoustics import eigenrays, known_rays, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import FollowedPath, new_candidate, schedule_candidate
 from wavesim_server.acoustics.image_paths import AcousticScene
-from wavesim_server.acoustics.medium_arrays import PULSE, Medium
+from wavesim_server.acoustics.medium_arrays import PULSE, SOUND, UNKNOWN_MODULATION, Medium
 from wavesim_server.acoustics.propagation import (
     eigenray_search,
     find_bed_eigenrays,
@@ -52,8 +52,8 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
         emission.query_source,
     )
     signal.kind, signal.code, signal.to_address = emission.kind, emission.code, emission.to_address
-    signal.from_address = node.address if emission.kind != PULSE else 0
-    signal.modulation = node.modulation
+    signal.from_address = node.address if emission.kind != PULSE and emission.kind != SOUND else 0
+    signal.modulation = node.modulation if emission.kind != SOUND else UNKNOWN_MODULATION
     signal.emission, signal.clock = time, clock_reading(m, j, time)
     signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = position_and_velocity(m, tick, j, time)
     signal.beam = node.beam  # kept with the signal: its sender may leave

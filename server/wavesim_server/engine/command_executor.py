@@ -24,6 +24,7 @@ from wavesim_sdk.wire.messages import Actuate, Done, Leave
 from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.publication import EngineTables
 from wavesim_server.engine.run_control import RunControl
+from wavesim_server.engine.sound_uploads import SoundUploads
 from wavesim_server.fault_schedule import FaultChange, FaultSchedule
 from wavesim_server.fences import Fences
 from wavesim_server.instruments import InstrumentRegistry
@@ -72,6 +73,7 @@ class CommandExecutor:
         self.request_time_change: Callable[[TimeChange, Callable[[bool, str], None]], None]
         self.entries: dict[int, EnterCommand] = {}  #: commands that added the bodies of the connected clients, by row
         self._traced: set[str] = set()
+        self._uploads = SoundUploads()
 
     def execute_record(self, kind: int, payload: bytes) -> bool:
         """Decode and execute a record from the ring. Return whether it could be decoded."""
@@ -92,7 +94,7 @@ class CommandExecutor:
         except Exception as error:  # an internal error: it affects only the sender
             self._print_traceback_once(error)
             match command:
-                case ClientMessage(row, number, items.Ping() | items.Send() | items.Range()):
+                case ClientMessage(row, number, items.Ping() | items.Send() | items.Range() | items.Transmit()):
                     self.events.emit(SoundRefusedEvent(row, number, f"{_FAILED} Sound"))
                 case ClientMessage(row, session, Actuate() | Done()):
                     self.events.emit(SessionFailedEvent(row, session, f"{_FAILED} Actuate", 1))
@@ -119,8 +121,10 @@ class CommandExecutor:
                         self._actuate(row, number, values)
                     case Done():
                         self._done(row, number, message)
-                    case items.Ping() | items.Send() | items.Range():
+                    case items.Ping() | items.Send() | items.Range() | items.Transmit():
                         self._sound(row, number, message)
+                    case items.SoundPart():
+                        self._uploads.add(row, number, message)
                     case Leave():
                         self._leave(row)
                     case _:
@@ -156,7 +160,7 @@ class CommandExecutor:
         elif row in self.sim.occupants:
             self.watchdog.note_command(row, self.sim.tick)
 
-    def _sound(self, row: int, number: int, request: items.Ping | items.Send | items.Range) -> None:
+    def _sound(self, row: int, number: int, request: items.Ping | items.Send | items.Range | items.Transmit) -> None:
         if row not in self.sim.occupants:
             return
         try:
@@ -167,6 +171,9 @@ class CommandExecutor:
                     self.sim.send(row, payload, to, level, at, duration, number=number)
                 case items.Range(to, level, at, payload, duration):
                     self.sim.range_request(row, to, level, at, payload, duration, number=number)
+                case items.Transmit(sound, sampling_rate, level, at, is_peak):
+                    samples, scale = self._uploads.take(row, number, sound), "peak" if is_peak else "rms"
+                    self.sim.transmit(row, samples, sampling_rate, level, at, scale, number=number)
         except INVALID_COMMAND_ERRORS as error:
             self.events.emit(SoundRefusedEvent(row, number, str(error)))
 
@@ -230,6 +237,7 @@ class CommandExecutor:
         self.sim.leave(row)
         self.instruments.leave(row)
         self.watchdog.remove(row)
+        self._uploads.remove_body(row)
         self.fences.remove_body(row)
 
     # -- commands ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from wavesim_server.engine.emulators import LIVENESS_CHECK_S, Emulators
 from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.engine.publication import EngineTables
-from wavesim_server.engine.records import LoggedSequences, line_records, log_records, signal_records
+from wavesim_server.engine.records import LoggedSequences, line_records, log_records, played_sounds, signal_records
 from wavesim_server.engine.run_control import RunControl
 from wavesim_server.engine.time_changes import Served, TimeChanges
 from wavesim_server.fault_schedule import FaultSchedule
@@ -88,6 +88,7 @@ class Engine:
         self.command_executor.request_time_change = self.time_changes.request
         self.vehicles = areas["vehicles"]
         self.front_rings: FrontRings | None = None  #: rings to which the engine writes the fronts at hydrophones
+        self._logged_sounds: set[int] = set()  # numbers of the sounds that the log contains
         self._served_tick = -1  # last tick whose participants were served
         self._asked_tick = -1  # last tick at which emulators were signalled
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
@@ -137,6 +138,7 @@ class Engine:
         tick = self.sim.tick
         self._asked_tick, self._served_tick = tick if served.asked else -1, tick if served.released else -1
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
+        self._logged_sounds.clear()
         self._publish_fronts()
 
     def _publish_fronts(self) -> None:
@@ -213,8 +215,12 @@ class Engine:
         self._publish_fronts()
         if self.run.budget is not None:
             self.run.budget -= ticks
-        for record in signal_records(*self.sim.take_signals(), self.sim.identity["generation"]):
+        sent, receptions = self.sim.take_signals()
+        for record in signal_records(sent, receptions, self.sim.identity["generation"]):
             self.events.emit(record)
+        if self.log_ticks and len(sent):
+            for sound in played_sounds(sent, self.sim, self._logged_sounds):
+                self.events.emit(sound)
         for time_ns, row, what, speed in self.sim.take_meetings():
             if (o := self.sim.occupants.get(row)) is not None:
                 text = f"{CONTACT_NOTICE_PREFIX}{what} at {speed:.2g} m/s"

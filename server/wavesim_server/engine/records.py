@@ -14,7 +14,8 @@ from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import DONE, SharedMemoryArea, TableView
 from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import InstrumentRegistry
-from wavesim_server.messages import MAX_RECORD_BYTES, NO_BODY, LogRecordsEvent, SignalsEvent
+from wavesim_server.messages import MAX_RECORD_BYTES, NO_BODY, LogRecordsEvent, SignalsEvent, SoundPlayedEvent
+from wavesim_server.simulation import Simulation
 
 TRIES = 50  #: maximum number of attempts to copy a table that is being written
 
@@ -42,6 +43,18 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
         yield SignalsEvent(sent[s].tobytes(), b"", senders[s].tobytes(), b"")
     for s in _bounded_slices(receptions):
         yield SignalsEvent(b"", receptions[s].tobytes(), b"", receivers[s].tobytes())
+
+
+def played_sounds(sent: Record, simulation: Simulation, logged: set[int]) -> Iterator[SoundPlayedEvent]:
+    """Yield the sounds among the sent signals that are not in ``logged``, a set of their numbers, and add them to it."""
+    for row in sent:
+        sound = simulation.channel.sound_of(int(row["id"]))
+        if sound is None or sound.number in logged:
+            continue
+        logged.add(sound.number)
+        name = simulation.identity["name"][int(row["source"])].decode()
+        data = sound.samples.astype("<f4").tobytes()
+        yield SoundPlayedEvent(int(row["emission_ns"]), int(row["id"]), name, sound.sampling, data)
 
 
 class _Piece(NamedTuple):

@@ -85,7 +85,7 @@ def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
     data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
     if not len(data):
         return None
-    talkers = set(sent["source"][sent["kind"] != SignalKind.PULSE].tolist())
+    talkers = set(sent["source"][~np.isin(sent["kind"], [SignalKind.PULSE, SignalKind.SOUND])].tolist())
     at = receptions[receptions["kind"] == SignalKind.DATA]
     at = at[np.isin(at["receiver"], list(talkers))]
     causes = Counter(Outcome(int(o)).name.lower() for o in at["outcome"] if o)

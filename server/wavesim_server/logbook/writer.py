@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import itertools
@@ -374,6 +375,17 @@ class LogWriter:
 
         if count:
             self._write_guarded(int(times_ns.max()), write)
+
+    def sound(self, time_ns: int, body: str, signal: int, sampling_rate: float, samples: bytes) -> None:
+        """Write the samples of a sound (32-bit floating-point values, little-endian) that a body plays for the first
+        time.
+        """
+        text = base64.b64encode(samples).decode()
+        self.json(
+            "/acoustics/sound",
+            time_ns,
+            {"body": body, "signal": signal, "sampling_rate": sampling_rate, "samples": text},
+        )
 
     def frame(self, frame: ImagingFrame) -> None:
         """Write a frame from an imaging sonar under the names that the frame contains."""

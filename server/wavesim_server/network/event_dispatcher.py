@@ -62,6 +62,8 @@ class EngineEventDispatcher:
                 self._table(self.log, event)
             case messages.SignalsEvent():
                 self._signals(event)
+            case messages.SoundPlayedEvent() if self.log is not None:
+                self.log.sound(event.time_ns, event.name, event.signal, event.sampling, event.samples)
             case messages.RunStateEvent(state, time_ns):
                 self._run(state, time_ns)
             case messages.ExecutedEvent():

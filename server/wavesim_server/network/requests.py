@@ -66,8 +66,10 @@ class RequestHandler:
         session, number, request = happening.session, happening.number, happening.request
         try:
             match request:
-                case items.Ping() | items.Send() | items.Range():
+                case items.Ping() | items.Send() | items.Range() | items.Transmit():
                     self._sound(member, number, happening.item)
+                case items.SoundPart():
+                    self._sound_part(member, number, happening.item)
                 case Attach() | Serve() | Values() | Written() | FramePart():
                     self._access.emulators.handle(session, number, request)
                 case items.Observe():
@@ -129,6 +131,15 @@ class RequestHandler:
         if len(waiting) >= MAX_PENDING_SOUNDS:
             raise ValueError(f"more than {MAX_PENDING_SOUNDS} acoustic requests for one step; this request is dropped")
         waiting.append((tag, data))
+
+    def _sound_part(self, member: CrewMember | None, number: int, item: Sequence[Any]) -> None:
+        """Forward a part of a sound. In lockstep, too, it does not wait for the step, because TRANSMIT does. A part
+        from a session that may not send sound has no effect, because TRANSMIT is refused.
+        """
+        if member is None or not member.grant.may_send:
+            return
+        tag, data = self._access.crews.request_tag(member, number), REQUESTS.pack_checked(item)
+        self._access.engine_queue.request(member.row, tag, data)
 
     def _observe(self, session: Session, request: items.Observe, now: float) -> None:
         if session.role is not Role.OBSERVER:

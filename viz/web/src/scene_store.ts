@@ -359,6 +359,6 @@ export const OUTCOMES = [
 ];
 /** Losses that carry no information: out of range, or no receiver was active. */
 export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
-export const SIGNAL_KINDS = ["pulse", "data", "range request", "range reply"];
+export const SIGNAL_KINDS = ["pulse", "data", "range request", "range reply", "sound"];
 export const RANGE_KINDS = new Set([2, 3]); // range request and reply
 export const RUN_STATES = ["stopped", "running", "paused", "ended"];

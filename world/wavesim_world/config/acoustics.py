@@ -251,7 +251,14 @@ class Pinger:
     `offset`. If the element contains times, for example those of a recorded trial, it transmits at these times instead.
     """
 
-    frequency: float = key("Carrier frequency of the pings.", "frequency", low=1.0)
+    frequency: float = key(
+        "Carrier frequency of the pings. Required unless `waveform` is set.", "frequency", 0.0, low=0.0
+    )
+    waveform: str = text(
+        "Path of a WAV file with one channel, which the pinger plays at each ping instead of a pulse. Its rms level is the "
+        "`source_level` of the transducer; its duration and band follow from the file. Empty = a pulse.",
+        "",
+    )
     period: float = key(
         "Interval between pings, on the clock of the node; at least 10 ms. Required unless the element contains times.",
         "time",

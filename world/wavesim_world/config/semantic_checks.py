@@ -109,6 +109,8 @@ def _transducer(t: TransducerConfig, place: str) -> None:
         fail_at(place, "transducer: it answers queries, so it needs a `reply` frequency")
     if t.query and not t.listen_low <= t.query <= t.listen_high:
         fail_at(place, "transducer: its `query` frequency is outside its receiving band")
+    if t.pinger is not None and bool(t.pinger.waveform) == (t.pinger.frequency > 0.0):
+        fail_at(place, "pinger: it needs either `frequency` or `waveform`")
     if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
         fail_at(place, "modem: its `frequency` is outside the receiving band of its transducer")
     if t.beam is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from wavesim_emulators.hydrophone.settings import Spectrum
 from wavesim_kernels.compiler import kernel
 from wavesim_sdk import elementary
 from wavesim_sdk.arrays import Array, Floats, Ints
@@ -72,7 +72,7 @@ def frequencies(size: int, sampling: float) -> Floats:
     return np.asarray(np.arange(size // 2 + 1) * (sampling / size))
 
 
-def evaluate(function: Spectrum, f: Floats) -> Floats:
+def evaluate(function: Callable[[float], float], f: Floats) -> Floats:
     """Return the values of a function of one frequency at many frequencies, by interpolation in the logarithm of the
     frequency.
 
