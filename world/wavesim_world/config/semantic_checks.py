@@ -23,6 +23,7 @@ from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
 from wavesim_world.config.world import Samples
+from wavesim_world.modem_curves import find_curve
 
 #: smallest permitted gravity in m/s2 other than 0; the limit is necessary because formulas for wave numbers and
 #: accelerations divide by gravity
@@ -111,6 +112,11 @@ def _transducer(t: TransducerConfig, place: str) -> None:
         fail_at(place, "transducer: its `query` frequency is outside its receiving band")
     if t.pinger is not None and bool(t.pinger.waveform) == (t.pinger.frequency > 0.0):
         fail_at(place, "pinger: it needs either `frequency` or `waveform`")
+    if t.modem is not None and t.modem.curve:
+        try:
+            find_curve(t.modem.curve)
+        except ConfigError as error:
+            fail_at(place, f"modem: {error}")
     if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
         fail_at(place, "modem: its `frequency` is outside the receiving band of its transducer")
     if t.beam is not None:
