@@ -1,7 +1,7 @@
 """Compute the modem curves from waveforms: python -m benchmarks.modem_curves janus --spreads 0,0.02
 
 The result is a part of a file in ``world/wavesim_world/modem_curves``. Each call takes at most about two minutes of one
-core; ``--join`` writes the file from the parts. docs/evidence/modems.md describes the method.
+core; ``join`` writes the files from the parts. docs/evidence/hydrophones.md describes the method.
 """
 
 from __future__ import annotations

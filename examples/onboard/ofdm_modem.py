@@ -36,7 +36,7 @@ MAX_SPEED = 5.0  #: m/s
 SOUND_SPEED = 1500.0  #: m/s
 THRESHOLD = 40.0  #: power of a detected chirp behind the matched filter, relative to the median power
 
-WINDOW = 131_072  #: samples that are searched at a time
+WINDOW = 65_536  #: samples that are searched at a time
 
 
 def symbols_of(count: int) -> int:
