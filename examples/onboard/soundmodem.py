@@ -16,10 +16,10 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-import janus_modem
 import numpy as np
-import ofdm_modem
 
+import janus_modem
+import ofdm_modem
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import WaveSimError
 

@@ -127,7 +127,7 @@ def test_energy_spread_and_shift_follow_from_the_paths(config: Make, own_curve: 
     }
     for name, (value, axes) in steps.items():
         found = []
-        for k, part in enumerate((0.99, 1.01)):
+        for part in (0.99, 1.01):
             own_curve("step", **axes(value * part))
             sim = _link(
                 config,
@@ -155,7 +155,9 @@ def test_below_the_curve_nothing_is_detected_and_pulses_keep_their_threshold(
     own_curve("low", energies=[0, 60])
     own_curve("lower", energies=[-10, 60])
     # the medium computes receptions down to the lowest limit of all nodes, which is that of the third node
-    ears = [(EAR.format(level=170, snr=30), PLAIN.format(a=k, curve=c)) for k, c in ((7, "low"), (9, "low"), (8, "lower"))]
+    ears = [
+        (EAR.format(level=170, snr=30), PLAIN.format(a=k, curve=c)) for k, c in ((7, "low"), (9, "low"), (8, "lower"))
+    ]
     sim = sea(config, "20 ms", *ears, extra=STILL, noise="20 dB")
     a, b, _ = (node(sim, name, k, r) for k, (name, r) in enumerate((("a", 0.0), ("b", 1000.0), ("c", 3000.0))))
     for excess, expected in ((0.5, Outcome.HEARD), (-0.5, Outcome.BELOW_THRESHOLD)):

@@ -110,7 +110,9 @@ def energy_gain(bandwidth: float, bit_rate: float) -> float:
 
 def list_curves() -> str:
     """Return a text table with one line per curve."""
-    lines = [f"{'curve':12} {'origin':9} {'Eb/N0 for 50 %':>14} {'10 %':>6} {'1 %':>6}  loss of packets of 16 bytes, one path"]
+    lines = [
+        f"{'curve':12} {'origin':9} {'Eb/N0 for 50 %':>14} {'10 %':>6} {'1 %':>6}  loss of packets of 16 bytes, one path"
+    ]
     for curve in map(find_curve, curve_names()):
         needs = (f"{curve.required_energy(loss, curve.header_bits + 128):.1f}" for loss in (0.5, 0.1, 0.01))
         fifty, ten, one = needs

@@ -311,6 +311,17 @@ def _add_power(m: Medium, arrival: Arrival, slot: int, echo: bool) -> None:
 
 
 @device_function
+def _is_corrupt(m: Medium, slot: int, j: int) -> bool:
+    """Draw at random whether a signal is lost because some of its bits are wrong."""
+    hearing, node = m.hearings[slot], m.nodes[j]
+    if node.curve > 0 and m.ongoing_receptions[slot].kind != a.PULSE:
+        return bool(uniform(hearing.key, hearing.draw, 1) < _curve_loss(m, slot, j))
+    if node.bit_error > 0.0:
+        return bool(uniform(hearing.key, hearing.draw, 1) > power(1.0 - node.bit_error, hearing.bits))
+    return False
+
+
+@device_function
 def _curve_loss(m: Medium, slot: int, j: int) -> float:
     """Return the probability that a node loses a packet, from the curve of its modem."""
     record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
@@ -476,9 +487,7 @@ def finish_reception(m: Medium, slot: int, j: int) -> int:
     if record.outcome == a.HEARD:
         if node.drop_out > 0.0 and uniform(key, draw, 0) < node.drop_out:
             record.outcome = a.DROPPED
-        elif node.curve > 0 and record.kind != a.PULSE and uniform(key, draw, 1) < _curve_loss(m, slot, j):
-            record.outcome = a.CORRUPT
-        elif node.bit_error > 0.0 and uniform(key, draw, 1) > power(1.0 - node.bit_error, hearing.bits):
+        elif _is_corrupt(m, slot, j):
             record.outcome = a.CORRUPT
     if record.outcome == a.HEARD:
         m.counters[0].heard += 1
